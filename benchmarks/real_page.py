@@ -10,12 +10,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from embassay.document.blocks import plain
 from embassay.protocols.compare import Entrant, fields, read_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.report.overview import run_verdict
 from embassay.report.runs import Run, read_runs
-from embassay.report.verdict import plain
 
 HERE = Path(__file__).parent
 RUNS = ("sage", "pteb", "cranfield", "scifact", "sweep", "names", "noise", "scripted", "people")

@@ -113,7 +113,10 @@ def test_a_protocol_of_another_package(tmp_path: Path, embassay: Any) -> None:
     assert one == two
     assert b'"task":"capitals"' in one.replace(b": ", b":")
     assert (tmp_path / "one" / "tables" / "shout_tasks.csv").exists()
-    assert "0 failed" not in (tmp_path / "one" / "report.html").read_text("utf-8")
+    page = (tmp_path / "one" / "report.html").read_text("utf-8")
+    assert "0 failed" not in page
+    for place in ("overview-board", "compare", "shout-datasets", "shout-tables", "system-0"):
+        assert f"id={place}>" in page or f"id={place} " in page
     again = embassay(target, *common, "--out", "one")
     assert "4 done already" in again.stderr
     other = embassay(target, *common[:-2], "-o", "marks=3", "--out", "one")

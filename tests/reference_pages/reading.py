@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from embassay.document.blocks import Term
+from embassay.document.blocks import plain as words
 from embassay.report import reading
 from embassay.report.kinds import SCALES
-from embassay.report.reading import Term
 from embassay.report.runs import TITLES
 from reference_pages.markdown import plain
 
@@ -30,10 +31,7 @@ def reading_page() -> str:
 
 
 def _listed(terms: Iterable[Term]) -> str:
-    return "\n".join(
-        f"- **{plain(one.title)}**: {plain(' '.join(part for part in (one.means, one.does_not) if part))}"
-        for one in terms
-    )
+    return "\n".join(f"- **{plain(words(one.title))}**: {plain(words(one.means))}" for one in terms)
 
 
 def _scales() -> str:

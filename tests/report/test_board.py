@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from embassay.report.board import Board, make_board
+from embassay.report.overview import tasks_page
 from embassay.report.record import read_record
+from embassay.report.runs import Run
+from report.pages import tables
 
 MakeRun = Callable[..., Path]
 
@@ -93,3 +97,28 @@ def test_by_task_puts_missing_values_and_references_last(plain_run: Path) -> Non
     assert [row.label for row in board_of(plain_run).by_task("retrieval")] == [
         "aster-large", "jaccard", "bm25", "birch-base", "constant", "random",
     ]  # fmt: skip
+
+
+def test_a_protocol_of_another_package_has_a_board_of_the_tasks_in_its_rows(make_run: MakeRun) -> None:
+    """By the measure of each task's score over datasets; one page has them by dataset."""
+    record = read_record(make_run(tasks=("clustering", "retrieval")))
+    other = replace(record, manifest={**record.manifest, "protocol": "other"})
+    board = make_board(other)
+    assert [(task.name, task.headline) for task in board.tasks] == [
+        (name, next(key[5] for key in record.rows if key[0] == name and not any(key[1:4])))
+        for name in ("clustering", "retrieval")
+    ]
+    page = tuple(tasks_page(Run(other, board), True))
+    assert set(tables(page)) >= {"other-clustering", "other-retrieval"}
+    (first, *_), (second, *_) = (tables(page)[f"other-{task.name}"].lines for task in board.tasks)
+    assert all(line.entries[0].exact for line in (first, second))
+
+
+def test_a_protocol_of_another_package_is_told_before_it_has_results(make_run: MakeRun) -> None:
+    """Its tasks are those of its cells; what is missing has a word."""
+    record = read_record(make_run(tasks=("clustering",)))
+    cells = tuple(replace(cell, status="not run") for cell in record.cells)
+    manifest = {**record.manifest, "protocol": "other", "status": "running"}
+    board = make_board(replace(record, manifest=manifest, rows={}, scopes={}, cells=cells))
+    assert [task.title for task in board.tasks] == ["Clustering"]
+    assert {value.state for row in board.rows for value in row.tasks} == {"running"}

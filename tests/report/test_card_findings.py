@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import embassay as eb
+from embassay.document.blocks import plain
 from embassay.protocols.hume.summary.record import read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, SCORE
@@ -20,7 +21,6 @@ from embassay.report.cards.card import SystemCard, cards_of
 from embassay.report.cards.findings import Finding
 from embassay.report.record import Record
 from embassay.report.runs import Run, read_runs
-from embassay.report.verdict import plain
 
 from .hume_run import study, write_hume_run
 

@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from embassay.document.blocks import plain
 from embassay.protocols.sage.options import SageOptions
 from embassay.report.board import make_board
 from embassay.report.cards.card import run_again, system_cards
 from embassay.report.kinds import PAPER_DEFAULTS
 from embassay.report.method import method_page
 from embassay.report.record import read_record
-from embassay.report.verdict import plain
 
 MakeRun = Callable[..., Path]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
+from embassay.document.blocks import plain
 from embassay.errors import DataError
 from embassay.protocols.hume.summary.record import Summary, read_summary
 from embassay.report import write_report
@@ -17,7 +18,6 @@ from embassay.report.hume.conclusions import heading, hume_notes, verdict_of
 from embassay.report.hume.gap import HumePage, hume_page
 from embassay.report.hume.standings import COEFFICIENT, POINTS, averages, of_side, standings
 from embassay.report.record import read_record
-from embassay.report.verdict import plain
 
 from .hume_run import published, study, summary, write_hume_run
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from embassay.document.blocks import plain
 from embassay.errors import DataError
 from embassay.protocols.hume.summary.record import Summary
 from embassay.report import write_report
 from embassay.report.hume.conclusions import render_hume, verdict_of
 from embassay.report.terminal import render_run
-from embassay.report.verdict import plain
 
 from .hume_run import published, study, write_hume_run
 

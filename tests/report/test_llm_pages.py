@@ -9,18 +9,20 @@ from typing import Any
 
 import pytest
 
+from embassay.document.blocks import Block, Figure, Verdict, plain
 from embassay.document.tables import file_tables
 from embassay.records import Result
 from embassay.report import write_report
 from embassay.report.board import make_board
-from embassay.report.pteb.judges import judge_page, judge_verdict
-from embassay.report.pteb.paraphrasers import selection_page, selection_verdict
-from embassay.report.pteb.validation import validation_page, validation_verdict
+from embassay.report.html import SECTIONS
+from embassay.report.pteb.judges import judge_verdict
+from embassay.report.pteb.validation import validation_verdict
 from embassay.report.record import Record, read_record
+from embassay.report.runs import read_runs
 from embassay.report.terminal import render_run
-from embassay.report.verdict import plain
 from embassay.runs.files import to_json
 from embassay.runs.folder import RunFolder
+from report.pages import every, tables
 
 Row = tuple[str, str, str, str, float | None]
 """System, dataset, variant, measure, value."""
@@ -34,6 +36,13 @@ def result(task: str, row: Row, subset: str = "", n: int = 40) -> Result:
     return Result(
         "pteb", task, dataset, subset, "en", variant, system, measure, value, n, *ends, "", 1337, reason
     )
+
+
+def page_of(folder: Path) -> tuple[Block, ...]:
+    """The page of a run in a report of it alone."""
+    runs = read_runs([folder])
+    (page,) = (one for section in SECTIONS if section.kind for one in section.pages(runs))
+    return tuple(page.content)
 
 
 @pytest.fixture
@@ -124,23 +133,19 @@ def test_a_judge_is_best_where_the_tests_say_so(judged: Path) -> None:
 
 def test_errors_are_a_line_per_judge_and_a_heat(judged: Path) -> None:
     """Figure 3: a band, a line and a name per judge; the same numbers in the table with their n."""
-    page = judge_page(*read(judged))
-    assert page is not None
-    assert page.chart is not None
-    assert page.chart.count("<polygon") == 2
-    assert page.errors is not None
-    assert page.errors.columns == ("[0,1)", "[1,2)", "[2,3)", "[3,4)", "[4,5]")
-    assert [one.text for one in page.errors.lines[0].entries] == ["0.20"] * 5
-    assert {one.small for one in page.errors.lines[0].entries} == {"n = 40"}
-    assert [one.entries[0].bold for one in page.scores.lines] == [True, False]
+    page = page_of(judged)
+    (figure,) = every(page, Figure)
+    assert figure.drawing.count("<polygon") == 2
+    errors, scores = tables(page)["judge-errors"], tables(page)["judge-scores"]
+    assert errors.columns == ("[0,1)", "[1,2)", "[2,3)", "[3,4)", "[4,5]")
+    assert [one.text for one in errors.lines[0].entries] == ["0.20"] * 5
+    assert {one.small for one in errors.lines[0].entries} == {"n = 40"}
+    assert [one.entries[0].bold for one in scores.lines] == [True, False]
 
 
 def test_too_few_pairs_show_their_n_alone(judged: Path) -> None:
     """Figure 4: a bin without a correlation is not 0."""
-    page = judge_page(*read(judged))
-    assert page is not None
-    assert page.by_words is not None
-    last = page.by_words.lines[-1].entries[-1]
+    last = tables(page_of(judged))["judge-words"].lines[-1].entries[-1]
     assert (last.text, last.why, last.step) == ("n = 6", "few", 0)
 
 
@@ -161,30 +166,27 @@ def candidates(given: Sequence[tuple[str, float | None, float, float]]) -> list[
 
 def test_the_rule_chooses_as_in_the_paper(make_step: MakeStep) -> None:
     """Table 4's figures choose gemma; a copier is turned down with the reason; the rule is drawn in."""
-    record, board = read(make_step("paraphrasers", candidates(CANDIDATES)))
-    assert plain(selection_verdict(record, board).heading) == "gemma is the paraphraser that the rule chooses"
-    page = selection_page(record, board)
-    assert page is not None
-    told = {line.label: line.entries[-1].text for line in page.candidates.lines}
+    page = page_of(make_step("paraphrasers", candidates(CANDIDATES)))
+    (found,) = every(page, Verdict)
+    assert plain(found.heading) == "gemma is the paraphraser that the rule chooses"
+    told = {line.label: line.entries[-1].text for line in tables(page)["candidates"].lines}
     assert told["gemma"] == "✓ chosen"
     assert "copies" in told["copier"]
-    assert page.chart is not None
-    assert "the rule: at least 4" in page.chart
-    assert all(f">{name}</text>" in page.chart for name, *_ in CANDIDATES)
+    (figure,) = every(page, Figure)
+    assert "the rule: at least 4" in figure.drawing
+    assert all(f">{name}</text>" in figure.drawing for name, *_ in CANDIDATES)
 
 
 def test_no_candidate_is_an_answer(make_step: MakeStep) -> None:
     """Where none meets the rule, each has its reason; one without a similarity is in the table, not in the plot."""
     given = (("free", 3.2, 0.9, 0.3), ("lost", None, 0.5, 0.3))
-    record, board = read(make_step("paraphrasers", candidates(given)))
-    found = selection_verdict(record, board)
+    page = page_of(make_step("paraphrasers", candidates(given)))
+    (found,) = every(page, Verdict)
     assert plain(found.heading) == "The rule chooses no paraphraser"
     assert "free: a similarity of 3.20, under 4" in plain(found.lede[0])
-    page = selection_page(record, board)
-    assert page is not None
-    assert page.chart is not None
-    assert "lost" not in page.chart
-    assert page.candidates.lines[1].entries[0].text == "n/a"
+    (figure,) = every(page, Figure)
+    assert "lost" not in figure.drawing
+    assert tables(page)["candidates"].lines[1].entries[0].text == "n/a"
 
 
 def test_other_judges_stand_by_their_names(make_step: MakeStep) -> None:
@@ -193,11 +195,9 @@ def test_other_judges_stand_by_their_names(make_step: MakeStep) -> None:
         result("paraphrasers", ("gemma", "", f"judge={one}", "similarity", value))
             for one, value in (("a", 4.7), ("b", 3.9))
     )]  # fmt: skip
-    page = selection_page(*read(make_step("paraphrasers", rows)))
-    assert page is not None
-    assert page.judges is not None
-    assert page.judges.columns == ("gemma",)
-    assert [(line.label, line.entries[0].text) for line in page.judges.lines] == [
+    judges = tables(page_of(make_step("paraphrasers", rows)))["cross-judges"]
+    assert judges.columns == ("gemma",)
+    assert [(line.label, line.entries[0].text) for line in judges.lines] == [
         ("a", "4.70"),
         ("b", "3.90"),
     ]
@@ -234,16 +234,17 @@ def test_languages_are_accepted_one_by_one(make_step: MakeStep) -> None:
 
 def test_ratings_are_stacked_to_the_whole_width(make_step: MakeStep) -> None:
     """Figure 6: a piece for every rating that was given; the mean on a line from 0 to 5; the bar across."""
-    page = validation_page(*read(make_step("validation", validated())))
-    assert page is not None
-    assert [row.label for row in page.rows] == ["fra", "hau", "All"]
-    first = page.rows[0]
-    widths = [float(one) for one in re.findall(r'width="([\d.]+)%"', first.stack)]
+    table = tables(page_of(make_step("validation", validated())))["ratings"]
+    assert [line.label for line in table.lines] == ["fra", "hau", "All"]
+    drawn, *_, alpha, _, _ = table.lines[0].entries
+    stack, scale = map(str, drawn.text)
+    widths = [float(one) for one in re.findall(r'width="([\d.]+)%"', stack)]
     assert widths == [10, 20, 30, 30, 10]
-    assert 'x="76%"' in first.scale
-    assert 'x1="60%"' in first.scale
-    assert first.entries[-1].text == "n/a"
-    assert [row.verdict for row in page.rows] == ["✓ accepted", "✕ rejected", "✕ not in all"]
+    assert 'x="76%"' in scale
+    assert 'x1="60%"' in scale
+    assert alpha.text == "n/a"
+    told = [plain(line.entries[-1].text) for line in table.lines]
+    assert told == ["✓ accepted", "✕ rejected", "✕ not in all"]
 
 
 @pytest.mark.parametrize("step", ["judge", "paraphrasers", "validation"])
@@ -268,13 +269,12 @@ def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
     (tmp_path / "tables" / "drop_by_x.md").write_text(table.as_markdown())
     (tmp_path / "tables" / "drop_by_x.csv").write_text(table.as_csv())
     (found,) = file_tables(tmp_path)
-    assert (found.title, found.note, found.heading, found.columns) == (
-        "Drop by x",
-        "A note.",
-        "group",
-        ("delta", "n"),
-    )
-    assert found.rows == (("a|b", (("−1.23", "-1.23456"), ("4", "4"))), ("c", (("n/a", ""), ("0", "0"))))
+    assert (found.title, found.note, found.heading) == ("Drop by x", "A note.", "group")
+    assert [column.title for column in found.heads] == ["delta", "n"]
+    assert [(line.label, [(one.text, one.exact) for one in line.entries]) for line in found.lines] == [
+        ("a|b", [("−1.23", "-1.23456"), ("4", "4")]),
+        ("c", [("n/a", ""), ("0", "0")]),
+    ]
 
 
 def test_numbered_tables_come_first_in_their_order(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.report.board import LONGEST, labels
+from embassay.report.record import LONGEST, labels
 
 
 @given(st.lists(st.text(min_size=1, max_size=200), unique=True, max_size=12))

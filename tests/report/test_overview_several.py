@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from embassay.document.blocks import plain
 from embassay.protocols.hume.summary.record import read_summary
 from embassay.report import write_report
 from embassay.report.headlines import Together, together
 from embassay.report.overview import overview, run_verdict
 from embassay.report.runs import read_runs
-from embassay.report.verdict import plain
 
 from .hume_run import study, write_hume_run
 

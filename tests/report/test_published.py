@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from embassay.document.blocks import Table, Text, plain
 from embassay.interchange import import_results
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
@@ -16,7 +17,7 @@ from embassay.report.mteb import MOST_COLUMNS, mteb_page, mteb_verdict
 from embassay.report.notes import notes_of
 from embassay.report.runs import Run, read_runs
 from embassay.report.terminal import render_run
-from embassay.report.verdict import plain
+from report.pages import every
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q'"
 
@@ -57,16 +58,13 @@ def run(tmp_path: Path) -> Run:
 
 def test_scores_are_as_published(run: Run) -> None:
     """A row per system, best mean first, those without one last; missing scores say so."""
-    page = mteb_page(run.record, run.board)
-    assert page.means is not None
-    assert [line.label for line in page.means.lines] == ["org/second", "org/first", "org/third"]
-    assert [table.title for table in page.types] == ["Classification", "STS"]
-    (_, sts) = page.types
+    means, emotion, sts = every(mteb_page(run, True), Table)
+    assert [line.label for line in means.lines] == ["org/second", "org/first", "org/third"]
+    assert [table.title for table in (emotion, sts)] == ["Classification", "STS"]
     assert [[entry.text for entry in line.entries] for line in sts.lines] == [["0.680"], ["0.710"]]
-    (emotion, _) = page.types
     assert [line.entries[0].exact for line in emotion.lines] == ["0.61", "0.52", "0.7"]
     assert not [
-        entry for table in page.types for line in table.lines for entry in line.entries if entry.small
+        entry for table in (emotion, sts) for line in table.lines for entry in line.entries if entry.small
     ]
 
 
@@ -126,10 +124,10 @@ def test_wide_results_are_cut_and_said_so(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("embassay.report.mteb.MOST_COLUMNS", 1)
     monkeypatch.setattr("embassay.report.mteb.MOST_ROWS", 1)
     made = published(tmp_path, {name: {"STS12": 0.5, "STS13": 0.6} for name in ("org/a", "org/b")})
-    page = mteb_page(made.record, made.board)
-    assert page.left_out == (
+    page = tuple(mteb_page(made, True))
+    assert [one.said for one in every(page, Text)][:2] == [
         "1 of 2 systems are not shown here; all are in results.jsonl.",
         "1 of 2 tasks of sts are not shown here; all are in results.jsonl.",
-    )
+    ]
     assert MOST_COLUMNS > 1
-    assert [(len(table.columns), len(table.lines)) for table in page.types] == [(1, 1)]
+    assert [(len(table.columns), len(table.lines)) for table in every(page, Table)][1:] == [(1, 1)]

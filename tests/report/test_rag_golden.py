@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from embassay.document.blocks import plain
 from embassay.protocols.rag.golden.summary import Figure, Golden, Query, Repeated
 from embassay.report import write_report
 from embassay.report.board import make_board
@@ -25,7 +26,6 @@ from embassay.report.rag.golden import (
 from embassay.report.rag.labels import again, bars, funnel, strips
 from embassay.report.rag.notes import short
 from embassay.report.record import read_record
-from embassay.report.verdict import plain
 
 from .rag_runs import JUDGE, golden, write_golden_run
 

@@ -8,21 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from embassay.document.blocks import Block, Bullets, Table, Verdict, plain
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.scoring.score import Score, read_score
 from embassay.report import write_report
-from embassay.report.board import make_board
 from embassay.report.notes import notes_of
-from embassay.report.rag.scoring import ScorePage, score_page
+from embassay.report.rag.scoring import score_page
 from embassay.report.record import read_record
+from embassay.report.runs import read_runs
+from report.pages import every, tables
 
 from .rag_runs import RUNS, write_score_run
 
 
-def page(run: Path) -> ScorePage:
-    record = read_record(run)
-    return score_page(record, make_board(record))
+def page(run: Path) -> tuple[Block, ...]:
+    (one,) = read_runs([run])
+    return tuple(score_page(one, True))
 
 
 def score_of(run: Path) -> Score:
@@ -32,66 +34,77 @@ def score_of(run: Path) -> Score:
 def test_the_verdict_is_that_of_the_record(score_run: Path) -> None:
     """Word by word; the page makes no finding of its own."""
     made, score = page(score_run), score_of(score_run)
-    assert made.verdict.heading == (score.verdict,)
-    assert made.verdict.lede == tuple((one,) for one in score.lede)
+    (verdict,) = every(made, Verdict)
+    assert verdict.heading == (score.verdict,)
+    assert verdict.lede == tuple((one,) for one in score.lede)
     assert len(score.verdict) <= 80
 
 
 def test_panels_show_every_run_at_every_cutoff(score_run: Path) -> None:
     """The usual three measures; values are those of the record, the best first by the tests."""
     made, score = page(score_run), score_of(score_run)
-    assert [panel.title for panel in made.panels] == ["RA-nWG", "N-Recall4+", "Harm"]
-    for panel in made.panels:
+    panels = [table for table in every(made, Table) if table.style == "marks"]
+    assert [panel.title for panel in panels] == ["RA-nWG", "N-Recall4+", "Harm"]
+    for panel in panels:
         assert [cutoff for cutoff, _ in panel.groups] == ["@5", "@10"]
-        for cutoff, rows in panel.groups:
+        for cutoff, lines in panel.groups:
             comparison = score.comparison(panel.title + cutoff)
             assert comparison is not None
-            assert tuple(row.label for row in rows) == comparison.runs
-            for row in rows:
-                value = score.value(row.label, panel.title + cutoff)
+            assert tuple(line.label for line in lines) == comparison.runs
+            for line in lines:
+                value = score.value(str(line.label), panel.title + cutoff)
                 assert value is not None
-                assert row.text == numbers.score(value.value or 0.0)
+                assert plain(line.entries[0].text).endswith(numbers.score(value.value or 0.0))
 
 
 def test_pool_and_ordering_add_up(score_run: Path) -> None:
     """Reached and both losses are 1 together; the drawing has all three, and the words are those of the record."""
     made, score = page(score_run), score_of(score_run)
-    assert len(made.ceilings) == len(score.readings) == 2 * len(RUNS)
-    for one in made.ceilings:
-        assert [entry.text for entry in one.entries][2].endswith("%")
-        reached, *_, ordering, pool = (float(entry.exact.split(",")[0]) for entry in one.entries)
+    lines = tables(made)["ceilings"].lines
+    assert len(lines) == len(score.readings) == 2 * len(RUNS)
+    for line in lines:
+        mark, *figures, _ = line.entries
+        assert plain(figures[2].text).endswith("%")
+        reached, *_, ordering, pool = (float(entry.exact.split(",")[0]) for entry in figures)
         assert reached + ordering + pool == pytest.approx(1, abs=1e-4)
-        assert one.mark.count("<rect") == 3
-        assert any(one.text in reading.text for reading in score.readings)
+        assert plain(mark.text).count("<rect") == 3
+    said = [plain(one[1:]).removeprefix(": ") for one in every(made, Bullets)[0].items]
+    assert all(any(one in reading.text for reading in score.readings) for one in said)
 
 
 def test_differences_name_who_beats_whom(score_run: Path) -> None:
     """The headline first; words and p are those of the record."""
     made, score = page(score_run), score_of(score_run)
-    assert made.forests[0].title == score.headline
+    forest = tables(made)["pairs-0"]
+    assert forest.title == score.headline
     comparison = score.comparison(score.headline)
     assert comparison is not None
-    for row, pair in zip(made.forests[0].rows, comparison.pairs, strict=True):
-        assert row.pair == pair
-        assert ("beats" in row.words) == bool(pair.better)
+    for line, pair in zip(forest.lines, comparison.pairs, strict=True):
+        *_, p, n, words = line.entries
+        assert line.label == f"{pair.a} − {pair.b}"
+        assert (p.text, n.text) == (numbers.p_value(pair.p_adjusted), numbers.count(pair.n))
+        assert ("beats" in words.text) == bool(pair.better) == p.bold
 
 
 def test_bold_is_who_may_be_first_where_not_all_may(score_run: Path) -> None:
     """By the ranks of the tests, measure by measure."""
-    made, score = page(score_run), score_of(score_run)
-    for line, measure in zip(made.measures.lines, score.measures, strict=True):
+    measures, score = tables(page(score_run))["measures"], score_of(score_run)
+    runs = [run.name for run in score.runs]
+    for line, measure in zip(measures.lines, score.measures, strict=True):
         comparison = score.comparison(measure.name)
         first = [] if comparison is None else [
             run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1
         ]  # fmt: skip
-        bold = [run for run, entry in zip(made.runs, line.entries, strict=True) if entry.bold]
-        assert set(bold) == (set(first) if len(first) < len(made.runs) else set())
+        bold = [run for run, entry in zip(runs, line.entries, strict=True) if entry.bold]
+        assert set(bold) == (set(first) if len(first) < len(runs) else set())
         assert line.label.endswith("(lower is better)") == (measure.direction == "lower")
 
 
 def test_the_grid_has_24_cells_and_one_default(score_run: Path) -> None:
     """Per cutoff: four rarities, six pairs of caps."""
-    for grid in page(score_run).grids:
+    grids = [table for id, table in tables(page(score_run)).items() if id.startswith("grid-")]
+    assert len(grids) == 2
+    for grid in grids:
         cells = [entry for line in grid.lines for entry in line.entries]
         assert len(cells) == 24
         assert [entry.small for entry in cells if entry.bold] == ["default"]
@@ -99,12 +112,12 @@ def test_the_grid_has_24_cells_and_one_default(score_run: Path) -> None:
 
 def test_the_worst_queries_come_first(score_run: Path) -> None:
     """By their mean over the runs; a query without any document of worth has no value and is not among them."""
-    worst = page(score_run).worst
-    means = [float(one.mean) for one in worst]
+    lines = tables(page(score_run))["worst-queries"].lines
+    found = {plain(line.label): [float(plain(one.text)) for one in line.entries[-3:]] for line in lines}
+    means = [mean for mean, *_ in found.values()]
     assert means == sorted(means)
-    assert "q0" not in {one.query for one in worst}
-    for one in worst:
-        assert float(one.mean) + float(one.ordering) + float(one.pool) == pytest.approx(1, abs=2e-3)
+    assert "q0" not in found
+    assert all(sum(parts) == pytest.approx(1, abs=2e-3) for parts in found.values())
 
 
 def test_every_note_of_the_record_is_told(score_run: Path) -> None:

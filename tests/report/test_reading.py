@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from embassay.document.blocks import Heading, Terms
 from embassay.report import write_report
 from embassay.report.kinds import PAPERS, PROTOCOLS, SCALES, WORDINGS, citations
 from embassay.report.method import OWN, SAMPLE, licence_of, methods_of
@@ -15,6 +16,7 @@ from embassay.report.overview import QUESTIONS
 from embassay.report.reading import reading_of
 from embassay.report.record import KINDS
 from embassay.report.runs import TITLES, read_runs
+from report.pages import every
 
 MakeRun = Callable[..., Path]
 
@@ -29,13 +31,18 @@ def test_every_kind_of_run_has_its_words() -> None:
 
 def test_the_page_has_the_scales_of_its_runs_alone(plain_run: Path, pteb_run: Path) -> None:
     """Marks, verbs and states always; a scale per kind of run, once."""
-    page = reading_of(read_runs([plain_run, pteb_run]))
-    assert [one.place for one in page.scales] == ["reading-sage", "reading-pteb"]
-    assert {"beats", "cannot be told apart from", "may be first"} <= {term.title for term in page.verbs}
-    assert "under 0.05" in page.verbs[0].means
-    assert "(Holm)" in next(term for term in page.terms if term.title == "Rank 1–2").means
-    places = [term.place for term in (*page.terms, *page.verbs, *page.states)]
-    assert len(set(places)) == len(places)
+    page = tuple(reading_of(read_runs([plain_run, pteb_run])))
+    scales = [one.id for one in every(page, Heading) if one.level == 3]
+    assert scales == ["reading-sage", "reading-pteb"]
+    terms = {one.title: one for terms in every(page, Terms) for one in terms.terms}
+    assert {"cannot be told apart from", "may be first"} <= set(terms)
+    assert "under 0.05" in terms["beats"].means
+    assert "(Holm)" in terms["Rank 1–2"].means
+    assert (
+        len({one.id for one in terms.values()})
+        == len(terms)
+        == sum(len(one.terms) for one in every(page, Terms))
+    )
 
 
 def test_pages_link_to_how_they_are_read(plain_run: Path, pteb_run: Path, tmp_path: Path) -> None:

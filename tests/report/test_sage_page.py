@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,75 +11,89 @@ from pathlib import Path
 import pytest
 
 from embassay.document import plots as plot
+from embassay.document.blocks import Block, Box, Figure, Heading, Panes, Table, Text, plain
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.sensitivity import expected as protocol_expected
-from embassay.protocols.sage.tables import tables
+from embassay.protocols.sage.tables import tables as written_tables
 from embassay.report.board import make_board, present
 from embassay.report.record import Record, read_record
-from embassay.report.sage import similarity as curves
-from embassay.report.sage.similarity import BY_POSITION, RETAINED, SIDES, SagePage, sage_page
+from embassay.report.runs import Run, read_runs
+from embassay.report.sage import tables as curves
+from embassay.report.sage.similarity import BY_POSITION, RETAINED, SIDES, sage_page
+from report.pages import every, tables
 
 MakeRun = Callable[..., Path]
 
 
-def page_of(run: Path) -> tuple[Record, SagePage]:
-    record = read_record(run)
-    page = sage_page(record, make_board(record))
-    assert page is not None
-    return record, page
+def page_of(run: Path) -> tuple[Record, tuple[Block, ...]]:
+    (one,) = read_runs([run])
+    return one.record, tuple(sage_page(one, True))
+
+
+def panels(page: Iterable[Block]) -> dict[str, Table]:
+    return {table.title: table for table in every(page, Table) if table.style == "marks"}
+
+
+def named(page: Iterable[Block], name: str) -> list[Table]:
+    """The tables whose ids begin so, one per dataset."""
+    return [table for id, table in tables(page).items() if id.startswith(name)]
 
 
 def test_five_panels_on_their_own_scales_with_a_trivial_value(plain_run: Path) -> None:
     """Each panel holds the systems best first, and the value that needs no understanding."""
     record, page = page_of(plain_run)
-    assert [panel.task.name for panel in page.panels] == [
-        "preference", "robustness", "sensitivity", "clustering", "retrieval",
-    ]  # fmt: skip
-    for panel in page.panels:
-        values = [one.value.value or 0.0 for one in panel.rows]
+    drawn = panels(page)
+    assert list(drawn) == ["Human preference", "Robustness", "Sensitivity", "Clustering", "Retrieval"]
+    for panel in drawn.values():
+        values = [float(plain(line.entries[0].text[1:])) for line in panel.lines]
         assert values == sorted(values, reverse=True)
-        assert all(one.row.system.ranked for one in panel.rows)
-        assert panel.scale.low <= min(values)
-        assert panel.scale.high >= max(values)
-    trivial = [panel.trivial for panel in page.panels]
-    assert trivial[:2] == [0.5, pytest.approx(1 / 3)]
-    assert trivial[2] == record.value("sensitivity", "constant", "sensitivity")
-    assert trivial[4] == record.value("retrieval", "random", "retention")
+        assert all(record.by_name[line.title].ranked for line in panel.lines)
+    trivial = [plain(panel.foot[-1].entries[0].text) for panel in drawn.values()]
+    for place, value in (
+        (0, 0.5), (1, 1 / 3), (2, record.value("sensitivity", "constant", "sensitivity")),
+        (4, record.value("retrieval", "random", "retention")),
+    ):  # fmt: skip
+        assert f"{numbers.score(value or 0.0)}<" in trivial[place]
 
 
 def test_what_has_no_mark_is_named_beside_the_panels(plain_run: Path) -> None:
     """A failed task is a word with its reason."""
     _, page = page_of(plain_run)
-    assert [(gap.row.label, gap.task.name, gap.value.reason) for gap in page.gaps] == [
-        ("birch-base", "retrieval", "out of memory")
-    ]
+    (box,) = (one for one in every(page, Box) if Heading("Missing here", level=3) in one.blocks)
+    said = [plain(one.said) for one in every(box.blocks, Text)]
+    assert said[0].endswith("birch-base, retrieval: ✕ failed out of memory")
+    assert len(said) == 2
 
 
 def test_beyond_twelve_systems_the_rest_is_folded(make_run: MakeRun) -> None:
     """Twelve rows, the others as ticks; nobody is dropped."""
     _, page = page_of(make_run(systems={f"s{i}": "embedding" for i in range(40)}, tasks=("robustness",)))
-    assert (len(page.panels[0].rows), len(page.panels[0].rest)) == (12, 28)
-    assert sum(row.is_more for row in page.shares[0].rows) == 28
-    assert len(page.shares[0].rows) == 42
+    panel, shares = panels(page)["Robustness"], tables(page)["shares-0"]
+    assert [sum(line.style == "more" for line in one.lines) for one in (panel, shares)] == [28, 28]
+    assert (len(panel.lines), len(shares.lines)) == (40, 42)
+    assert panel.foot[0].label == "28 more"
 
 
 def test_heat_cells_print_the_value_they_are_coloured_by(plain_run: Path) -> None:
     """The step follows the value; the caption gives n and the widest interval of a ranked system."""
     _, page = page_of(plain_run)
-    for row in page.shares[0].rows:
-        for cell in row.cells:
-            assert cell.text == numbers.percent(cell.value.value or 0.0)
-            assert cell.step == min(5, 1 + int((cell.value.value or 0.0) * 5))
-    assert page.shares[0].caption == "n = 48 per row; widest 95% half-width 1.3 points."
-    assert page.retained[0].caption == "n = 42 per row; widest 95% half-width 0.013."
+    for line in tables(page)["shares-0"].lines:
+        for entry in line.entries:
+            value = float(entry.exact.partition(",")[0])
+            assert entry.text == numbers.percent(value)
+            assert entry.step == min(5, 1 + int(value * 5))
+    said = [one.said for one in every(page, Text)]
+    assert "n = 48 per row; widest 95% half-width 1.3 points." in said
+    assert "n = 42 per row; widest 95% half-width 0.013." in said
 
 
 def test_a_missing_row_keeps_its_reason(plain_run: Path) -> None:
     """A system without the task has one cell that says why."""
     _, page = page_of(plain_run)
-    missing = {row.row.label: row.missing for row in page.retained[0].rows if row.missing}
+    table = tables(page)["retained-0"]
+    missing = {line.label: line.entries[0] for line in table.lines if len(line.entries) == 1}
     assert list(missing) == ["birch-base"]
-    assert missing["birch-base"].reason == "out of memory"
+    assert (missing["birch-base"].why, missing["birch-base"].span) == ("out of memory", len(table.columns))
 
 
 def test_columns_cover_what_the_protocol_measures() -> None:
@@ -105,9 +120,8 @@ def test_at_most_four_lines_best_and_worst(make_run: MakeRun) -> None:
     """Of many systems the two best and the two worst by score are drawn."""
     systems = {f"s{i}": "classical" for i in range(7)}
     _, page = page_of(make_run(systems=systems, tasks=("sensitivity",)))
-    chart = page.curves[0].curves[0]
-    assert [line.row.label for line in chart.lines] == ["s0", "s1", "s5", "s6"]
-    assert "s6 0." in chart.summary
+    chart = every(page, Figure)[0]
+    assert re.findall(r"(s\d) 0\.", chart.summary) == ["s0", "s1", "s5", "s6"]
 
 
 def test_labels_at_line_ends_do_not_touch(make_run: MakeRun) -> None:
@@ -124,14 +138,17 @@ def test_the_papers_tables_are_those_of_the_run(plain_run: Path) -> None:
     record, page = page_of(plain_run)
     written = {
         table.name: {system: values for _, system, values in table.rows}
-        for table in tables(list(record.rows.values()), {s.name: s.kind for s in record.systems})
+        for table in written_tables(list(record.rows.values()), {s.name: s.kind for s in record.systems})
     }
-    assert [table.id for table in page.paper] == [f"sage_table{n}" for n in range(1, 7)]
-    for table in page.paper:
-        for _, rows in table.groups:
-            for row, cells in rows:
-                assert tuple(cell.exact for cell in cells) == written[table.id][row.system.name]
-    assert [heading for heading, _ in page.paper[0].groups] == [
+    paper = named(page, "sage_table")
+    assert [table.id for table in paper] == [f"sage_table{n}" for n in range(1, 7)]
+    labels = {row.label: row.system.name for row in make_board(record).rows}
+    for table in paper:
+        for line in table.lines:
+            values = written[table.id][labels[plain(line.label)]]
+            shown = ["n/a" if value is None else numbers.score(value) for value in values]
+            assert [entry.text for entry in line.entries] == shown
+    assert [heading for heading, _ in paper[0].groups] == [
         "Embedding models", "Classical metrics", "Reference rows, not ranked",
     ]  # fmt: skip
 
@@ -140,39 +157,39 @@ def test_bold_is_the_best_and_all_not_told_apart(make_run: MakeRun) -> None:
     """In table 1 by the tests of each column; where there are none, nothing is bold."""
     run = make_run(levels={"aster-large": 0.9, "birch-base": 0.88}, datasets=("one", "two"))
     record, page = page_of(run)
-    table = page.paper[0]
-    column = table.columns.index("Overall")
-    bold = {row.system.name for _, rows in table.groups for row, cells in rows if cells[column].bold}
+    table, *others = named(page, "sage_table")
+    column = [one.title for one in table.heads].index("Overall")
+    bold = {line.label for line in table.lines if line.entries[column].bold}
     assert bold == set(record.scope("overall").best) == {"aster-large", "birch-base"}
-    assert not any(
-        cell.bold for one in page.paper[1:] for _, rows in one.groups for _, cells in rows for cell in cells
-    )
+    assert not any(entry.bold for one in others for line in one.lines for entry in line.entries)
 
 
 def test_several_datasets_have_a_table_each(make_run: MakeRun) -> None:
     """Figures are per data set, and headline scores by data set stand beside each other."""
     _, page = page_of(make_run(datasets=("one", "two", "three")))
-    assert [heat.title for heat in page.shares] == ["one", "two", "three"]
-    assert [table.title for table in page.by_dataset] == [
+    shares, *_, last = every(page, Panes)
+    assert [title for title, _ in shares.panes] == ["one", "two", "three"]
+    assert [title for title, _ in last.panes] == [
         "Human preference", "Robustness", "Sensitivity", "Clustering", "Retrieval",
     ]  # fmt: skip
-    assert [heading for heading, _ in page.by_dataset[0].columns] == ["one", "two", "three"]
+    assert [one.title for one in named(page, "by-dataset-")[0].heads] == ["one", "two", "three"]
 
 
 def test_a_run_of_one_task_has_only_its_figures(make_run: MakeRun) -> None:
     """Nothing is shown empty."""
     _, page = page_of(make_run(tasks=("clustering",)))
-    assert len(page.panels) == 1
-    assert not [*page.shares, *page.curves, *page.retained, *page.preference]
+    assert len(panels(page)) == 1
+    assert not [*every(page, Figure), *every(page, Panes)]
 
 
 def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -> None:
     """In the methods and above the table of retrieval; a run of all says 18."""
 
     def said(record: Record) -> tuple[str, str]:
-        page = sage_page(record, make_board(record))
-        assert page is not None
-        return page.copies, next(task.how for task in present(record) if task.name == "retrieval")
+        page = tuple(sage_page(Run(record, make_board(record)), True))
+        (how,) = (plain(one.said) for one in every(page, Text) if "With all copies" in plain(one.said))
+        copies = how.partition("the corpus also holds ")[2].partition(" of every document")[0]
+        return copies, next(task.how for task in present(record) if task.name == "retrieval")
 
     whole = read_record(plain_run)
     copies, how = said(whole)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
+from embassay.document.blocks import plain
 from embassay.errors import DataError
 from embassay.protocols.rag.sweep.findings import Findings, findings_of
 from embassay.protocols.rag.sweep.findings.record import FILE
@@ -20,7 +21,6 @@ from embassay.report.notes import notes_of
 from embassay.report.rag.frontier import log_scale, render_sweep
 from embassay.report.rag.sweep import SweepPage, page_of, sweep_page, sweep_verdict
 from embassay.report.record import read_record
-from embassay.report.verdict import plain
 from protocols.rag.sweep.sweeps import drawn, scenarios
 
 from .sweep_run import write_sweep_run

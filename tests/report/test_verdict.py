@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from embassay.document.blocks import Name, Verdict, plain
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import item_count, make_board
+from embassay.report.overview import board_verdict
 from embassay.report.record import Pair, Record, Scope, read_record
 from embassay.report.sage.conclusions import TASKS, sage_verdict
-from embassay.report.verdict import Name, Verdict, board_verdict, plain
 
 MakeRun = Callable[..., Path]
 NUMBER = re.compile(r"−?\d[\d,]*(?:\.\d+)?%?")

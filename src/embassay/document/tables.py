@@ -5,56 +5,15 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from embassay.contracts import Kind
+from embassay.document.blocks import Block, Column, Command, Details, Entry, Line, Table, Text
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.records import Result
 
 STEPS = 5
 """Of a heat."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A cell: its text, what stands under it, its value for sorting and CSV, its step of a heat, why it is missing."""
-
-    text: str
-    small: str = ""
-    exact: str = ""
-    step: int = 0
-    why: str = ""
-    bold: bool = False
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row by its label; `kind` gives it a sign."""
-
-    label: str
-    entries: tuple[Entry, ...]
-    kind: Kind | None = None
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """The table; `heading` is what its rows are. With `is_heat` cells have a ground by their step; rows that are
-    `is_sorted` by what they are cannot be sorted otherwise."""
-
-    id: str
-    title: str
-    heading: str
-    columns: tuple[str, ...]
-    lines: tuple[Line, ...]
-    is_heat: bool = False
-    digits: int = 2
-    is_sorted: bool = False
-
-    def is_number(self, place: int) -> bool:
-        """Whether a column has values, or reasons for missing ones: what stands in it is then on the right."""
-        return any(line.entries[place].exact or line.entries[place].why for line in self.lines)
 
 
 def entry(
@@ -86,6 +45,11 @@ def entry(
     )
 
 
+def beside(text: str, interval: str) -> str:
+    """A value with its interval in brackets, where it has one."""
+    return f"{text} ({interval})" if interval else text
+
+
 def step_of(share: float) -> int:
     """The step of a heat, 1 to 5, of a share of the darkest."""
     return min(STEPS, max(1, 1 + int(share * STEPS)))
@@ -94,23 +58,11 @@ def step_of(share: float) -> int:
 _NUMBER = re.compile(r"(\d+)")
 
 
-@dataclass(frozen=True)
-class FileTable:
-    """A table of a run: `rows` are a label and cells, a cell its text and its exact value (empty where it is text)."""
-
-    id: str
-    title: str
-    heading: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    note: str = ""
-
-
-def file_tables(run: Path, names: str = "*") -> tuple[FileTable, ...]:
-    """The tables whose file names match, those with a number first, in its order."""
+def file_tables(run: Path, names: str = "*") -> tuple[Table, ...]:
+    """The tables of a run whose file names match, as it wrote them, those with a number first, in its order."""
     paths = sorted((run / "tables").glob(f"{names}.md"), key=_order)
     made = (_table(path) for path in paths)
-    return tuple(table for table in made if table is not None and table.rows)
+    return tuple(table for table in made if table is not None and table.lines)
 
 
 def _order(path: Path) -> tuple[bool, int, str]:
@@ -118,7 +70,7 @@ def _order(path: Path) -> tuple[bool, int, str]:
     return found is None, int(found[1]) if found else 0, path.stem
 
 
-def _table(path: Path) -> FileTable | None:
+def _table(path: Path) -> Table | None:
     lines = path.read_text("utf-8", errors="replace").splitlines()
     title = next((line.strip("* ") for line in lines if line.startswith("**")), path.stem)
     rows = [_cells(line) for line in lines if line.startswith("|")]
@@ -129,10 +81,22 @@ def _table(path: Path) -> FileTable | None:
     body = []
     for place, (label, *cells) in enumerate(rows[2:]):
         values = exact[place] if place < len(exact) and len(exact[place]) == len(cells) else [""] * len(cells)
-        body.append((label.strip("*"), tuple(zip((_plain(cell) for cell in cells), values, strict=True))))
+        entries = tuple(Entry(_plain(cell), exact=value) for cell, value in zip(cells, values, strict=True))
+        body.append(Line(label.strip("*"), entries))
     last = max(i for i, line in enumerate(lines) if line.startswith("|"))
     note = " ".join(line for line in lines[last + 1 :] if line)
-    return FileTable(path.stem.replace("_", "-"), title, heading, tuple(columns), tuple(body), note)
+    return Table(
+        path.stem.replace("_", "-"), title, heading, tuple(Column(name, style="num") for name in columns),
+        tuple(body), "paper filed", 3, is_titled=False, is_sortable=False, has_latex=True, export="copy", note=note,
+    )  # fmt: skip
+
+
+def folded(table: Table, most: int = 300) -> Block:
+    """A table of a run one click away; one of more than `most` lines is only named."""
+    if len(table.lines) <= most:
+        return Details(table.title, (table,))
+    file = Command(f"tables/{table.id.replace('-', '_')}.csv")
+    return Text((f"{table.title}: {len(table.lines)} rows, in ", file, "."))
 
 
 def _cells(line: str) -> list[str]:

@@ -2,80 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Literal
 
-from embassay.document.marks import Scale, scale_of
+from embassay.contracts import Kind
+from embassay.document.blocks import (
+    Block,
+    Box,
+    Column,
+    Entry,
+    Heading,
+    Line,
+    Link,
+    Name,
+    Sentence,
+    Table,
+    Text,
+    Words,
+)
+from embassay.document.marks import Scale, interval_mark, scale_of, shape
+from embassay.document.tables import step_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import SCORE, Unit
+from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.records import Result
-from embassay.report.record import APART, FEW, OVERALL, Cell, Record, System
-from embassay.runs.files import tails
-
-LONG = 28
-LONGEST = 44
-SERVING = {
-    "base_url",
-    "key",
-    "price",
-    "price_output",
-    "rpm",
-    "tpm",
-    "concurrency",
-    "timeout",
-    "device",
-    "batch_size",
-}
-"""Parameters that say where and how a model is asked, and not what it answers."""
-
-
-def labels(names: Sequence[str]) -> dict[str, str]:
-    """A label per name: names over 28 characters lose the organisation and how the model is served first, then
-    their end.
-
-    Labels are distinct: names that would share one keep more, or get their number.
-
-    >>> list(labels(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
-    ['bm25', 'all-MiniLM-L6-v2']
-    """
-    short = {name: _without_organisation(name) for name in names}
-    shared = Counter(short.values())
-    kept = {name: short[name] if shared[short[name]] == 1 else name for name in names}
-    cut = {
-        name: label if len(label) <= LONGEST else label[: LONGEST - 1] + "…" for name, label in kept.items()
-    }
-    shared = Counter(cut.values())
-    return {
-        name: label if shared[label] == 1 else f"{label[: LONGEST - 6]}… #{i + 1}"
-        for i, (name, label) in enumerate(cut.items())
-    }
-
-
-def _without_organisation(name: str) -> str:
-    if len(name) <= LONG:
-        return name
-    target, question, parameters = name.partition("?")
-    kept = "&".join(part for part in parameters.split("&") if part.partition("=")[0] not in SERVING)
-    return target.rstrip("/").rpartition("/")[2] + (question + kept if kept else "")
-
-
-def run_names(kind: str, folders: Sequence[Path]) -> list[str]:
-    """A name per run of one kind: that of its folder, with as many of the folders above it as tell them apart.
-
-    >>> run_names("sage", [Path("runs/sage-news"), Path("runs/sage-law")])
-    ['news', 'law']
-    >>> run_names("sage", [Path("may/sage"), Path("june/sage")])
-    ['may/sage', 'june/sage']
-    """
-    names = list(tails(folders))
-    deep = any("/" in name for name in names)
-    short = names if deep else [name.removeprefix(kind).lstrip("-_. ") or name for name in names]
-    return short if len(set(short)) == len(set(names)) else names
-
+from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, labels
 
 PLACES = {
     "sage": "embassay.report.sage.conclusions",
@@ -104,25 +57,44 @@ class Task:
     printed: Unit = SCORE
 
 
+def has_board(kind: str) -> bool:
+    """Whether a run of this kind has a board of tasks: SAGE, PTEB, and every protocol of another package."""
+    return kind in PLACES or kind not in KINDS
+
+
 def all_tasks(record: Record) -> tuple[Task, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
-        return ()
+        return tuple(_declared(record)) if has_board(record.kind) else ()
     place = import_module(PLACES[record.kind])
     tasks: tuple[Task, ...] = place.tasks_of(record) if hasattr(place, "tasks_of") else place.TASKS
     return tasks
 
 
+def _declared(record: Record) -> Iterator[Task]:
+    """The tasks of a protocol of another package as its rows name them: the measure is that of scores over datasets."""
+    names = dict.fromkeys([cell.task for cell in record.cells] + [key[0] for key in record.rows])
+    for name in names:
+        measures = (key[5] for key in record.rows if key[0] == name and not any(key[1:4]))
+        title, headline = name.replace("_", " ").capitalize(), next(measures, "")
+        if name != OVERALL:
+            words = headline.replace("_", " ")
+            yield Task(
+                name,
+                title,
+                title,
+                headline,
+                words,
+                "items",
+                f"is best at {title.lower()}",
+                f"{words}.",
+                trivial_system="random",
+            )
+
+
 def present(record: Record) -> tuple[Task, ...]:
     """The tasks that the run has, in the order of the page."""
     return tuple(task for task in all_tasks(record) if record.datasets(task.name))
-
-
-def trivial_value(record: Record, task: Task) -> float | None:
-    """The dashed line of the task's panel: its constant, or the score of a reference system."""
-    if task.trivial is not None:
-        return task.trivial
-    return record.value(task.name, task.trivial_system, task.headline)
 
 
 def item_count(record: Record, task: Task, system: str) -> int:
@@ -134,6 +106,7 @@ def item_count(record: Record, task: Task, system: str) -> int:
     return sum(row.n for row in rows if row is not None and row.value is not None)
 
 
+ZERO = re.compile(r"-?0\.\d")
 State = Literal["value", "failed", "running", "partial", "not run", "undefined", "none"]
 WORDS: dict[State, str] = {
     "failed": "✕ failed", "running": "◔ running", "partial": "◐ partial", "not run": "not run",
@@ -172,6 +145,25 @@ class Value:
             if row is None or row.ci_low is None or row.ci_high is None
             else self.unit.interval(row.ci_low, row.ci_high)
         )
+
+    @property
+    def exact(self) -> str:
+        """The value (and its interval) in its unit, for sorting and CSV, without zeros before the point."""
+        row = self.row
+        if row is None or row.value is None:
+            return ""
+        known = row.ci_low is not None and row.ci_high is not None
+        found = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
+        words = (f"{one * self.unit.factor:.6g}" for one in found)
+        return ",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)
+
+    @property
+    def said(self) -> Sentence:
+        """Its text; of one that is missing the word of its state, and why."""
+        if self.value is not None:
+            return (self.text,)
+        word = Words(self.text, f"state {self.state.replace(' ', '-')}")
+        return (word, *((" ", Words(self.reason, "small")) if self.reason else ()))
 
 
 def ends(values: Iterable[Value]) -> list[float]:
@@ -347,68 +339,102 @@ def _partial_mean(record: Record, system: System, tasks: tuple[Task, ...], value
 TOP = 12
 
 
-@dataclass(frozen=True)
-class PanelRow:
-    """A system in a panel."""
-
-    row: Row
-    value: Value
+MOST_MISSING = 12
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A task's panel; `rest` are the systems beyond the first twelve, drawn as ticks until asked for."""
-
-    task: Task
-    subtitle: str
-    scale: Scale
-    rows: tuple[PanelRow, ...]
-    rest: tuple[PanelRow, ...]
-    trivial: float | None
-
-
-@dataclass(frozen=True)
-class Gap:
-    """A value that is missing in a panel, with its reason."""
-
-    row: Row
-    task: Task
-    value: Value
-
-
-def panels(record: Record, board: Board) -> tuple[Panel, ...]:
-    """A panel for each task of the run."""
-    return tuple(_panel(record, board, i) for i in range(len(board.tasks)))
-
-
-def gaps(board: Board) -> tuple[Gap, ...]:
-    """Everything that a panel has no mark for."""
-    return tuple(
-        Gap(row, task, value)
+def missing_here(record: Record, board: Board) -> Iterator[Block]:
+    """Every value of the board that is missing, with its reason, and how to go on; nothing where all are there."""
+    found = [
+        (row, task, value)
         for row in (*board.ranked, *board.unranked)
         for task, value in zip(board.tasks, row.tasks, strict=True)
         if value.value is None
-    )
-
-
-def _panel(record: Record, board: Board, place: int) -> Panel:
-    task = board.tasks[place]
-    rows = [
-        PanelRow(row, row.tasks[place])
-        for row in board.by_task(task.name)
-        if row.system.ranked and row.tasks[place].value is not None
     ]
-    trivial = trivial_value(record, task)
-    points = [*ends(one.value for one in rows), *([] if trivial is None else [trivial])]
-    return Panel(
-        task, _subtitle(record, task, rows), scale_of(points), tuple(rows[:TOP]), tuple(rows[TOP:]), trivial
+    if not found:
+        return
+    said: list[Block] = []
+    for row, task, value in found[:MOST_MISSING]:
+        of = task.short if task.printed is POINTS else task.short.lower()
+        said.append(Text((shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
+    if more := len(found) - MOST_MISSING if len(found) > MOST_MISSING else 0:
+        said.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
+    if command := record.manifest.get("command", ""):
+        said.append(Text((Words(command, "command"), " continues from the last finished cell."), ""))
+    yield Box("panel", (Heading("Missing here", level=3), *said))
+
+
+def name(row: Row) -> Name:
+    """The row's system, for a sentence."""
+    return Name(row.label, row.system.index)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column to look up: a measure and variant, on one dataset where the table is of several, under the name of its
+    group if it has one; `below` are variants whose values stand under it in the same cell."""
+
+    heading: str
+    measure: str
+    variant: str = ""
+    group: str = ""
+    below: tuple[str, ...] = ()
+    dataset: str = ""
+
+
+def value_table(
+    record: Record, board: Board, task: Task, wanted: Sequence[Wanted], *, name: str, title: str,
+    is_shaded: bool = False,
+) -> Table | None:  # fmt: skip
+    """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
+    ground by their place in the column; None if there is none."""
+    rows = board.by_task(task.name)
+    shown = [one for one in wanted if any(_find(record, task, row, one) is not None for row in rows)]
+    found = [[_looked_up(record, task, row, one) for one in shown] for row in rows]
+    scales = [scale_of(ends(values), factor=task.printed.factor) for values in zip(*found, strict=True)]
+    drawn = _shaded if is_shaded else _marked
+    lines = tuple(
+        line_of(row, tuple(map(drawn, values, scales, [row.system.kind] * len(scales))), i, rows)
+        for i, (row, values) in enumerate(zip(rows, found, strict=True))
     )
+    columns = tuple(
+        Column(one.heading, None if is_shaded else scale, "")
+        for one, scale in zip(shown, scales, strict=True)
+    )
+    style = "heat grid lines" if is_shaded else "values"
+    made = Table(name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False)
+    return made if shown else None
 
 
-def _subtitle(record: Record, task: Task, rows: list[PanelRow]) -> str:
-    """What the value is, on which data, and how many items stand behind it."""
-    datasets = record.datasets(task.name)
-    where = numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
-    counts = {item_count(record, task, one.row.system.name) for one in rows}
-    n = f", {numbers.count(counts.pop())} {task.items}" if len(counts) == 1 else ""
-    return f"{task.unit}; {where}{n}"
+def line_of(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row]) -> Line:
+    """A system's line at its place among the rows: those beyond the first twelve are shown when asked for."""
+    contenders = sum(one.system.ranked for one in rows)
+    more = "more" if TOP <= place < contenders else "reference" if not row.system.ranked else ""
+    return Line(row.label, entries, row.system.kind, more, row.system.name)
+
+
+def _find(record: Record, task: Task, row: Row, one: Wanted) -> Result | None:
+    return record.find(task.name, row.system.name, one.measure, dataset=one.dataset, variant=one.variant)
+
+
+def _looked_up(record: Record, task: Task, row: Row, one: Wanted) -> Value:
+    result = _find(record, task, row, one)
+    if result is not None and result.value is not None:
+        return Value("value", result, unit=task.printed)
+    cells = [cell for cell in record.cells_of(task.name, row.system.name) if cell.dataset == one.dataset]
+    return missing_value(record, cells, result)
+
+
+def _marked(value: Value, scale: Scale, kind: Kind) -> Entry:
+    """Value, mark and interval, one under the other."""
+    if value.value is None:
+        return Entry(value.said, why=value.reason or value.text, style="task")
+    mark = interval_mark(value.row, kind, scale, width=72, few=value.few)
+    said = (value.text, mark, value.interval or "no interval")
+    return Entry(said, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
+
+
+def _shaded(value: Value, scale: Scale, _: Kind) -> Entry:
+    if value.value is None:
+        return Entry(value.said, why=value.reason or value.text)
+    step = step_of(scale.at(value.value) / 100)
+    return Entry(value.text, value.interval or "no interval", value.exact, step)

@@ -14,7 +14,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.tables import Unit
 from embassay.records import Result
-from embassay.report.board import PLACES, Value, ends
+from embassay.report.board import Value, ends, has_board
 from embassay.report.record import APART, OVERALL, Record, System
 from embassay.report.runs import Run, score_of, summary_of, systems_of
 
@@ -69,7 +69,7 @@ class Leading:
 
 def leading(run: Run) -> Leading | None:
     """The record of a run; None where it ranks or places nothing."""
-    made = _board(run) if run.record.kind in PLACES else _score(run) or _hume(run)
+    made = _board(run) if has_board(run.record.kind) else _score(run) or _hume(run)
     return made if made is not None and made.leaders else None
 
 

@@ -14,17 +14,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
+from embassay.document import html as pages
 from embassay.document import marks
 from embassay.document.html import asset, tight
 from embassay.document.marks import SHARES, Scale
+from embassay.document.tables import beside, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Value
-from embassay.report.record import APART
+from embassay.report.record import APART, KINDS
 from embassay.report.runs import Run, systems_of
-from embassay.report.verdict import Command, Part, plain
 from embassay.runs.files import write_atomic
 
 
@@ -32,30 +33,33 @@ from embassay.runs.files import write_atomic
 class Section:
     """A page: its place in the address (`#slug`), its name in the navigation, and where its content is made.
 
-    `builder` is "module:function". A page of one `kind` of run is called with that run's record and board; the others
-    with all runs. A page without content (None) is not shown. `template` gets the content as `page`; one with `data`
-    has data for its script, `page.data`, packed as `#slug-data`.
+    `builder` is "module:function". A page of one `kind` of run is called with that run, and whether the report is of it
+    alone; the others with all runs. It yields the blocks of the page; one without any is not shown. Where there is a
+    `template`, it gives what that gets as `page`; one with `data` has data for its script, `page.data`, packed as
+    `#slug-data`.
     """
 
     slug: str
     title: str
-    template: str
     builder: str
     kind: str = ""
+    template: str = ""
     data: bool = False
 
     def pages(self, runs: Sequence[Run]) -> list[Page]:
         """The pages, one per run of its kind or one of all; none where there is nothing to show."""
         if not self.kind:
-            content = self._content(runs)
-            return [] if content is None else [Page(self, runs[0], content)]
-        own = [run for run in runs if run.record.kind == self.kind and run.record.rows]
-        found = [(run, self._content(run.record, run.board)) for run in own]
-        return [Page(self, run, content) for run, content in found if content is not None]
+            made = [(runs[0], self._content(runs))]
+        else:
+            own = [run for run in runs if run.record.kind == self.kind and run.record.rows]
+            arguments = [(run.record, run.board) if self.template else (run, len(runs) == 1) for run in own]
+            made = [(run, self._content(*given)) for run, given in zip(own, arguments, strict=True)]
+        return [Page(self, run, content) for run, content in made if content]
 
     def _content(self, *arguments: Any) -> Any:
         module, _, name = self.builder.partition(":")
-        return getattr(import_module(module), name)(*arguments)
+        made = getattr(import_module(module), name)(*arguments)
+        return made if self.template else tuple(made)
 
 
 @dataclass(frozen=True)
@@ -84,31 +88,27 @@ class Page:
 
 
 SECTIONS = (
-    Section("overview", "Overview", "overview.html", "embassay.report.overview:overview"),
-    Section("sage", "SAGE", "sage.html", "embassay.report.sage.similarity:sage_page", kind="sage"),
-    Section("pteb", "PTEB", "pteb.html", "embassay.report.pteb.drops:pteb_page", kind="pteb"),
-    Section("judge", "Judges", "judge.html", "embassay.report.pteb.judges:judge_page", kind="judge"),
-    Section(
-        "paraphrasers", "Paraphrasers", "paraphrasers.html", "embassay.report.pteb.paraphrasers:selection_page",
-        kind="paraphrasers",
-    ),
-    Section(
-        "validation", "Validation", "validation.html", "embassay.report.pteb.validation:validation_page",
-        kind="validation",
-    ),
-    Section("golden", "Golden set", "golden.html", "embassay.report.rag.golden:golden_page", kind="golden"),
-    Section("score", "RAG", "score.html", "embassay.report.rag.scoring:score_page", kind="score"),
-    Section("sweep", "Sweep", "sweep.html", "embassay.report.rag.sweep:sweep_page", kind="sweep"),
-    Section("names", "Names", "names.html", "embassay.report.rag.names:names_page", kind="names"),
-    Section("noise", "Noise", "noise.html", "embassay.report.rag.noise:noise_page", kind="noise"),
-    Section("hume", "HUME", "hume.html", "embassay.report.hume.gap:hume_page", kind="hume"),
-    Section("mteb", "MTEB", "mteb.html", "embassay.report.mteb:mteb_page", kind="mteb"),
-    Section("systems", "Systems", "systems.html", "embassay.report.cards.card:cards_of"),
-    Section("items", "Items", "items.html", "embassay.report.items.explorer:items_of", data=True),
-    Section("reading", "Reading", "reading.html", "embassay.report.reading:reading_of"),
-    Section("method", "Method", "method.html", "embassay.report.method:methods_of"),
+    Section("overview", "Overview", "embassay.report.overview:overview", template="overview.html"),
+    Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage"),
+    Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html"),
+    Section("judge", "Judges", "embassay.report.pteb.judges:judge_page", kind="judge"),
+    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.paraphrasers:selection_page",
+        kind="paraphrasers",),
+    Section("validation", "Validation", "embassay.report.pteb.validation:validation_page",
+        kind="validation",),
+    Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden", template="golden.html"),
+    Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score"),
+    Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html"),
+    Section("names", "Names", "embassay.report.rag.names:names_page", kind="names"),
+    Section("noise", "Noise", "embassay.report.rag.noise:noise_page", kind="noise"),
+    Section("hume", "HUME", "embassay.report.hume.gap:hume_page", kind="hume", template="hume.html"),
+    Section("mteb", "MTEB", "embassay.report.mteb:mteb_page", kind="mteb"),
+    Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
+    Section("items", "Items", "embassay.report.items.explorer:items_of", data=True, template="items.html"),
+    Section("reading", "Reading", "embassay.report.reading:reading_of"),
+    Section("method", "Method", "embassay.report.method:methods_of", template="method.html"),
 )  # fmt: skip
-"""In the order of the navigation; the pages of further protocols stand after these."""
+"""In the order of the navigation."""
 
 
 STYLES, ANSWERS = ("report.css",), ("answers.css",)
@@ -116,7 +116,6 @@ STYLES, ANSWERS = ("report.css",), ("answers.css",)
 POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
-ZERO = re.compile(r"-?0\.\d")
 SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js", "sweep.js")
 
 
@@ -126,9 +125,17 @@ def write(runs: Sequence[Run], target: Path) -> Path:
     return target
 
 
+def sections(runs: Sequence[Run]) -> tuple[Section, ...]:
+    """Those of a report: with one for each protocol of another package, after the pages of our kinds."""
+    kinds = dict.fromkeys(run.record.kind for run in runs if run.record.kind not in KINDS)
+    others = (Section(kind, kind, "embassay.report.overview:tasks_page", kind) for kind in kinds)
+    own = [section for section in SECTIONS if section.kind]
+    return (SECTIONS[0], *own, *others, *(section for section in SECTIONS[1:] if not section.kind))
+
+
 def render(runs: Sequence[Run]) -> str:
     """The whole page."""
-    pages = [page for section in SECTIONS for page in section.pages(runs)]
+    pages = [page for section in sections(runs) for page in section.pages(runs)]
     html = tight(
         environment()
         .get_template("frame.html")
@@ -209,23 +216,15 @@ def _scopes(run: Run, *, several: bool) -> list[dict[str, Any]]:
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
-    made = Environment(
-        loader=PackageLoader("embassay.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = pages.environment(PackageLoader("embassay.report", "templates"))
     made.globals.update(
         numbers=numbers,
-        marks=marks,
+        folded=folded,
         unit_scale=Scale(0.0, 1.0, 1.0),
         unit_percent=SHARES,
     )
     made.filters.update(
-        sentence=sentence,
         exact=exact,
-        plain=plain,
         packed=packed,
         clipped=clipped,
         ended=ended,
@@ -235,23 +234,11 @@ def environment() -> Environment:
     return made
 
 
-def sentence(parts: tuple[Part, ...]) -> Markup:
-    """A sentence with its names in bold, isolated from the direction of the text around them."""
-    return Markup("").join(_part(part) for part in parts)
-
-
 def exact(value: Value | None) -> Markup:
-    """A value (and its interval) in its unit, as an attribute for sorting and CSV, without zeros before the point; else
-    the reason."""
-    if value is None or value.row is None or value.value is None:
+    """A value (and its interval) as an attribute for sorting and CSV; else the reason."""
+    if value is None or value.value is None:
         return Markup(' data-why="{}"').format(value.reason or value.text if value else "")
-    row, factor = value.row, value.unit.factor
-    known = row.ci_low is not None and row.ci_high is not None
-    found = [value.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
-    words = [f"{one * factor:.6g}" for one in found]
-    return Markup(
-        f' data-v="{",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)}"'
-    )
+    return Markup(' data-v="{}"').format(value.exact)
 
 
 def clipped(text: str, most: int = 400) -> str:
@@ -264,11 +251,6 @@ def quoted(text: str) -> Markup:
     return Markup(escape(text).replace(Markup("&#34;"), Markup('"')))
 
 
-def beside(text: str, interval: str) -> str:
-    """A value with its interval in brackets, where it has one."""
-    return f"{text} ({interval})" if interval else text
-
-
 def ended(html: Markup, ending: str) -> Markup:
     """A page whose every id ends in `ending`, with its own links to them: that of a second run of one kind.
 
@@ -278,14 +260,6 @@ def ended(html: Markup, ending: str) -> Markup:
         return html
     own = set(IDS.findall(html))
     return Markup(IDS_AND_LINKS.sub(lambda one: one[0] + (ending if one[1] in own else ""), html))
-
-
-def _part(part: Part) -> Markup:
-    if isinstance(part, str):
-        return escape(part)
-    return Markup("<code>{}</code>" if isinstance(part, Command) else "<b><bdi>{}</bdi></b>").format(
-        part.label
-    )
 
 
 def _hash(text: str) -> str:

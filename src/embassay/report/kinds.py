@@ -136,6 +136,12 @@ WORDINGS["hume"] = Wording(
     "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
     "and n)",
 )
+OTHER = Wording(
+    "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets.",
+    "95%, bootstrap over the items of each dataset, corrected for bias and for few items.",
+    "the protocol’s own page",
+)
+"""Of a protocol of another package, whose tasks say the rest."""
 PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
     "positive": ("second", "the positive class of precision and recall [A10]"),

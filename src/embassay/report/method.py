@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from embassay.document.blocks import listed, plain
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import PLACES, Board, Task, labels
-from embassay.report.kinds import WORDINGS, Citation, Wording, citations, defaults_of
+from embassay.report.board import Board, Task, has_board
+from embassay.report.kinds import OTHER, WORDINGS, Citation, Wording, citations, defaults_of
 from embassay.report.notes import Note, notes_of
-from embassay.report.record import Record
+from embassay.report.record import Record, labels
 from embassay.report.runs import MANIFEST, Left, Run
-from embassay.report.verdict import listed, plain
 from embassay.runs.memory import in_words
 from embassay.runs.spending import dollars, in_one_line
 
@@ -207,10 +207,10 @@ def method_page(record: Record, board: Board, *, mark: str = "", title: str = ""
     return MethodPage(
         title=title,
         mark=mark,
-        wording=WORDINGS.get(record.kind, WORDINGS["pteb"]),
+        wording=WORDINGS.get(record.kind, OTHER),
         datasets=tuple(_dataset(one) for one in record.manifest.get("datasets", ())),
         notes=notes_of(record),
-        tasks=board.tasks if record.kind in PLACES else (),
+        tasks=board.tasks if has_board(record.kind) else (),
         choices=_choices(record),
         sessions=tuple(_session(one) for one in record.manifest.get("sessions", ())),
         costs=costs(record),

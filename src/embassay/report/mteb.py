@@ -2,56 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from embassay.document.tables import Entry, Line, Matrix
+from embassay.document.blocks import Block, Entry, Facts, Heading, Line, Name, Sentence, Table, Text, Verdict
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
-from embassay.report.board import Board, labels
-from embassay.report.notes import Note, notes_of
-from embassay.report.record import OVERALL, Record
-from embassay.report.verdict import Name, Sentence, Verdict
+from embassay.report.board import Board
+from embassay.report.notes import care, notes_of
+from embassay.report.record import OVERALL, Record, labels
+from embassay.report.runs import Run
 
 MAIN = "main_score"
 MOST_ROWS, MOST_COLUMNS = 300, 24
 """Systems and tasks in a table; all are in results.jsonl."""
-NOTES = 3
 
 
-@dataclass(frozen=True)
-class MtebPage:
-    """The content of the page: means by type of task, then every task, a table per type."""
-
-    facts: tuple[str, ...]
-    verdict: Verdict
-    notes: tuple[Note, ...]
-    more_notes: int
-    means: Matrix | None
-    types: tuple[Matrix, ...]
-    left_out: tuple[str, ...]
-
-
-def mteb_page(record: Record, board: Board) -> MtebPage:
-    """The page of a record."""
-    types = _types(record)
-    names = _order(record)
-    notes = notes_of(record)
-    return MtebPage(
-        facts=(
-            "MTEB, published results",
-            numbers.counted(len(names), "system"),
-            numbers.counted(sum(len(record.datasets(one)) for one in types), "task"),
-            numbers.date(record.manifest.get("updated", "")),
-        ),
-        verdict=mteb_verdict(record, board),
-        notes=notes[:NOTES],
-        more_notes=len(notes),
-        means=_means(record, names, types),
-        types=tuple(_by_task(record, names, one) for one in types),
-        left_out=tuple(_left_out(record, names, types)),
+def mteb_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run: means by type of task, then every task, a table per type."""
+    del alone
+    record = run.record
+    types, names, notes = _types(record), _order(record), notes_of(record)
+    yield Facts.of(
+        "mteb", "MTEB, published results", numbers.counted(len(names), "system"),
+        numbers.counted(sum(len(record.datasets(one)) for one in types), "task"),
+        numbers.date(record.manifest.get("updated", "")),
+    )  # fmt: skip
+    yield mteb_verdict(record, run.board)
+    yield from care(notes, run.mark)
+    yield from map(Text, _left_out(record, names, types))
+    yield Heading("Main scores", "mteb-tables")
+    yield Text(
+        "As published, higher is better. Systems by their mean over all tasks, those that lack one last. A mean over "
+        "types of task is no score of any of them."
     )
+    if means := _means(record, names, types):
+        yield means
+    yield from (_by_task(record, names, one) for one in types)
 
 
 def mteb_verdict(record: Record, _: Board) -> Verdict:
@@ -96,7 +83,7 @@ def _order(record: Record) -> list[str]:
     return sorted(names, key=lambda name: (means[name] is None, -(means[name] or 0.0)))
 
 
-def _means(record: Record, names: Sequence[str], types: Sequence[str]) -> Matrix | None:
+def _means(record: Record, names: Sequence[str], types: Sequence[str]) -> Table | None:
     """A row per system: the mean over all tasks, and by type where the run has it."""
     columns = [(OVERALL, OVERALL, "All tasks")]
     columns += [
@@ -110,7 +97,7 @@ def _means(record: Record, names: Sequence[str], types: Sequence[str]) -> Matrix
     return _matrix(record, "mteb-means", "Means over tasks", [title for _, _, title in columns], rows)
 
 
-def _by_task(record: Record, names: Sequence[str], kind: str) -> Matrix:
+def _by_task(record: Record, names: Sequence[str], kind: str) -> Table:
     datasets = record.datasets(kind)[:MOST_COLUMNS]
     rows = {
         name: [record.find(kind, name, MAIN, dataset=one) for one in datasets] for name in names[:MOST_ROWS]
@@ -121,13 +108,13 @@ def _by_task(record: Record, names: Sequence[str], kind: str) -> Matrix:
 
 def _matrix(
     record: Record, id: str, title: str, columns: Sequence[str], rows: dict[str, list[Result | None]]
-) -> Matrix:
+) -> Table:
     label = labels([one.name for one in record.systems])
     lines = tuple(
         Line(label[name], tuple(_entry(row) for row in row_of), record.by_name[name].kind)
         for name, row_of in rows.items()
     )
-    return Matrix(id, title, "System", tuple(columns), lines, digits=3)
+    return Table(id, title, "System", tuple(columns), lines, digits=3)
 
 
 def _entry(row: Result | None) -> Entry:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from embassay.document.blocks import Care, Link
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import all_tasks, labels, leading_scope
-from embassay.report.record import FEW, OVERALL, Record
+from embassay.report.board import all_tasks, leading_scope
+from embassay.report.record import FEW, OVERALL, Record, labels
 from embassay.report.runs import Run
 
 SMALL = 30
@@ -33,6 +34,13 @@ class Note:
     def plain(self) -> str:
         """The note as one line."""
         return " ".join(part for part in (self.what, self.consequence, self.mend) if part)
+
+
+def care(notes: Sequence[Note], mark: str = "", most: int = 3) -> Iterator[Care]:
+    """The gravest notes on a page, with the way to all; nothing where there are none."""
+    if notes:
+        more = (Link(f"See all {len(notes)} notes", f"method-notes{mark}"),) if len(notes) > most else ()
+        yield Care(tuple(note.plain for note in notes[:most]), more=(more,) if more else ())
 
 
 def gathered_notes(runs: Sequence[Run]) -> tuple[Note, ...]:

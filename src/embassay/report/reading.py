@@ -3,59 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from embassay.document.blocks import Block, Bullets, Facts, Heading, Link, Term, Terms, Text, Verdict, Words
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.kinds import SCALES, Scale
+from embassay.report.kinds import SCALES
 from embassay.report.record import FEW, KINDS
 from embassay.report.runs import TITLES, Run
 
 
-@dataclass(frozen=True)
-class Term:
-    """A word or mark of the report: what it means, and what it does not. `place` is its address on the page."""
-
-    place: str
-    title: str
-    means: str
-    does_not: str = ""
-
-
-@dataclass(frozen=True)
-class ReadScale:
-    """The scale of one kind of run that the report has."""
-
-    place: str
-    title: str
-    scale: Scale
-
-
-@dataclass(frozen=True)
-class ReadingPage:
-    """The content of the page."""
-
-    terms: tuple[Term, ...]
-    verbs: tuple[Term, ...]
-    states: tuple[Term, ...]
-    scales: tuple[ReadScale, ...]
-
-
-def reading_of(runs: Sequence[Run]) -> ReadingPage:
+def reading_of(runs: Sequence[Run]) -> Iterator[Block]:
     """The page of a report: marks and verbs, and the scales of the kinds of run that it has."""
     record = runs[0].record
     kinds = {run.record.kind for run in runs}
-    scales = (
-        ReadScale(f"reading-{kind}", TITLES[kind], SCALES[kind])
-        for kind in KINDS
-        if kind in kinds & set(SCALES)
-    )
-    return ReadingPage(
-        tuple(_terms(record.correction.capitalize())), _verbs(record.alpha), STATES, tuple(scales)
+    yield Facts(("How to read this", "marks, words and scales of this report"))
+    yield Verdict(
+        ("How to read this report",),
+        ((
+            "A number here is what these items gave, with how sure that is. Every page says the finding first, then "
+            "draws it, then gives the numbers; ", Link("Method", "method"), " says how each was made.",
+        ),),
     )  # fmt: skip
+    yield Heading("Marks and numbers", "reading-marks")
+    yield Terms(tuple(_terms(record.correction.capitalize())))
+    yield Heading("Words with one meaning", "reading-verbs")
+    yield Terms(_verbs(record.alpha))
+    yield Heading("Where a value is missing", "reading-states")
+    yield Terms(STATES)
+    yield Heading("What each scale says, and what it does not", "reading-scales")
+    for kind in KINDS:
+        if kind in kinds & set(SCALES):
+            scale = SCALES[kind]
+            yield Heading(TITLES[kind], f"reading-{kind}", 3)
+            yield Text((Words(scale.question, "b"), f" {scale.means}"), style="")
+            yield Bullets(scale.does_not, style="")
 
 
 def _terms(correction: str) -> Iterator[Term]:
-    yield Term(
+    yield _term(
         "reading-interval", "The tick and the bar",
         "The tick is the value that this data gave. The bar is its 95% interval: if the same kind of items were drawn "
         "again and again, and an interval made each time, about 95 of 100 would hold the true value.",
@@ -63,42 +47,42 @@ def _terms(correction: str) -> Iterator[Term]:
         "another paraphraser or judge, wrong gold labels, or a model that has seen the data. It is not where 95% of "
         "items lie. A value without a bar has no interval: one clustering set, one run, a price.",
     )  # fmt: skip
-    yield Term(
+    yield _term(
         "reading-rank", "Rank 1–2",
         "The places that the tests leave open: at best first, at worst second. Each pair of systems is compared on the "
         f"same items, and p is corrected for the number of pairs ({correction}).",
         "It is no place in a row. Two systems of rank 1–2 may differ; this data cannot tell. With more items ranges "
         "grow narrower.",
     )  # fmt: skip
-    yield Term(
+    yield _term(
         "reading-overlap",
         "Bars that overlap",
         "Nothing follows. Two bars can overlap and the systems still differ, because both saw the same items and what "
         "is hard for one is hard for the other. The difference has an interval of its own, and that one is tested.",
     )
-    yield Term(
+    yield _term(
         "reading-bold",
         "Bold",
         "The best value of a task, and all that cannot be told apart from it, by values that are not rounded.",
     )
-    yield Term(
+    yield _term(
         "reading-n",
         "n, and grey values",
         f"n is how many items stand behind a value. Under {FEW} it is grey and starts no sentence; under 50 an "
         "interval is a rough guide.",
     )
-    yield Term(
+    yield _term(
         "reading-points",
         "Points and percent",
         "A point is a hundredth of the scale: 81.4 points are 0.814. A loss of 4 points is not a loss of 4 percent.",
     )
-    yield Term(
+    yield _term(
         "reading-reference",
         "constant and random",
         "References that need no understanding: one always answers 1, the other draws by chance. They show what a "
         "score is worth, and are never ranked. A system at their height has shown nothing on that task.",
     )
-    yield Term(
+    yield _term(
         "reading-items",
         "One item",
         "An item shows what happened, and helps to see why. It does not show who is better: that is what n items are "
@@ -106,22 +90,27 @@ def _terms(correction: str) -> Iterator[Term]:
     )
 
 
+def _term(place: str, title: str, means: str, does_not: str = "") -> Term:
+    """A word or mark of the report: what it means, and what it does not. `place` is its address on the page."""
+    return Term(title, f"{means} {does_not}".strip(), place)
+
+
 def _verbs(alpha: float) -> tuple[Term, ...]:
     """The verbs with one meaning each."""
     return (
-        Term(
+        _term(
             "reading-beats", "beats", f"The corrected p of the difference is under {alpha}.",
             "The difference need not be large: read its interval.",
         ),
-        Term(
+        _term(
             "reading-apart", "cannot be told apart from", f"The corrected p is {alpha} or more.",
             "The two are not shown to be equal: fewer items, less can be told.",
         ),
-        Term(
+        _term(
             "reading-first", "may be first", "Its rank range includes 1.",
             "Several systems may be first at once; one of them is.",
         ),
-        Term(
+        _term(
             "reading-loses", "loses 4.1 points (3.3–4.9)", "The drop, with its 95% interval.",
             "Where the interval reaches 0, no loss can be told from none.",
         ),
@@ -129,13 +118,13 @@ def _verbs(alpha: float) -> tuple[Term, ...]:
 
 
 STATES = (
-    Term("reading-failed", "✕ failed", "A cell did not end; its reason stands beside it. It is no 0."),
-    Term(
+    _term("reading-failed", "✕ failed", "A cell did not end; its reason stands beside it. It is no 0."),
+    _term(
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),
-    Term("reading-not-run", "not run", "Planned, not done yet. The same command continues."),
-    Term(
+    _term("reading-not-run", "not run", "Planned, not done yet. The same command continues."),
+    _term(
         "reading-undefined", "n/a", "The value is not defined here, such as a correlation of equal ratings."
     ),
-    Term("reading-none", numbers.NONE, "There is no such thing, such as the dimensions of bm25."),
+    _term("reading-none", numbers.NONE, "There is no such thing, such as the dimensions of bm25."),
 )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from embassay.errors import DataError
 from embassay.limits import bounded_walk, read_bounded
-from embassay.report.board import PLACES, Board, Row, labels, make_board, run_names
-from embassay.report.record import KINDS, Record, System, read_record
+from embassay.report.board import Board, Row, has_board, make_board
+from embassay.report.record import KINDS, Record, System, labels, read_record, run_names
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.summary.record import Summary
@@ -211,7 +211,7 @@ def _place(record: Record) -> tuple[bool, int, str, str]:
 
 def _has_results(record: Record) -> bool:
     """Whether it can lead a report: of SAGE and PTEB a ranked system has a score over its datasets."""
-    if record.kind not in PLACES:
+    if not has_board(record.kind):
         return bool(record.rows)
     ranked = {system.name for system in record.ranked_systems}
     return any(not key[1] and key[4] in ranked and row.value is not None for key, row in record.rows.items())

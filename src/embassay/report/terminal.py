@@ -33,11 +33,11 @@ def render_run(run: Path, *, width: int = 80, wide: bool = False, unicode: bool 
     """
     from rich.text import Text
 
+    from embassay.document.blocks import plain
     from embassay.report.notes import notes_of
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
     from embassay.report.runs import gathered
-    from embassay.report.verdict import plain
 
     shown = gathered((read_record(Path(run)),))[0]
     if shown.record.kind == "hume":
@@ -67,10 +67,10 @@ def render_verdict(run: Path, *, width: int = 80, unicode: bool = True) -> Text:
     """
     from rich.text import Text
 
+    from embassay.document.blocks import plain
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
     from embassay.report.runs import gathered
-    from embassay.report.verdict import plain
 
     verdict = run_verdict(gathered((read_record(Path(run)),))[0])
     lede = " ".join(map(plain, verdict.lede[:BRIEFLY]))
@@ -131,7 +131,7 @@ def _main_table(record: Record, board: Board, width: int, wide: bool, unicode: b
 
 
 def _references(board: Board) -> list[str]:
-    from embassay.report.verdict import listed, plain
+    from embassay.document.blocks import listed, plain
 
     names = " and ".join(row.label for row in board.references)
     apart = plain(listed([row.label for row in board.apart]))

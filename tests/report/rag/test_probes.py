@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 import embassay as eb
+from embassay.document.blocks import Figure, Verdict, plain
 from embassay.protocols.kernel.tables import change, score
 from embassay.report import write_report
 from embassay.report.rag.names import PERCENTS, names_page
 from embassay.report.rag.noise import noise_page
 from embassay.report.rag.probes import render_probe
 from embassay.report.runs import Run, read_runs
-from embassay.report.verdict import plain
+from report.pages import every, tables
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
 
@@ -35,52 +36,53 @@ def only(path: Path) -> Run:
 
 def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
     run = only(names)
-    page = names_page(run.record, run.board)
-    assert [forest.title for forest in page.forests] == [
+    page = tuple(names_page(run, True))
+    forests = [table for id, table in tables(page).items() if id.startswith("ablations-")]
+    assert [forest.title for forest in forests] == [
         "jaccard, English", "bm25, English", "jaccard, French", "bm25, French",
     ]  # fmt: skip
-    forest = page.forests[0]
-    assert [title for title, _ in forest.groups] == [
+    assert [title for title, _ in forests[0].groups] == [
         "Identity-destroying",
         "Orthography and formatting",
         "Layout",
     ]
-    rows = {one.name: one for _, group in forest.groups for one in group}
+    rows = {line.label: [plain(one.text) for one in line.entries] for line in forests[0].lines}
     assert len(rows) == 10
-    assert rows["hard_name_mask"].percent == change(-100.0, 1)
-    assert rows["hard_name_mask"].margin == "0.000"
+    _, percent, _, margin, *_ = rows["hard name mask"]
+    assert percent.startswith(change(-100.0, 1))
+    assert margin == "0.000"
     found = run.record.find(
         "names", "jaccard", "d_name change %", dataset="bundled-en", variant="gibberish_name"
     )
     assert found is not None
     assert found.value is not None
-    assert rows["gibberish_name"].percent == PERCENTS.change(found.value)
-    assert " t" in rows["gibberish_name"].mark
+    mark, percent, *_ = rows["gibberish name"]
+    assert percent.startswith(PERCENTS.change(found.value))
+    assert " t" in mark
 
 
 def test_the_verdict_says_what_the_rows_say(names: Path, noise: Path) -> None:
     run = only(names)
-    page = names_page(run.record, run.board)
-    said = " ".join(map(plain, page.verdict.lede))
-    assert len(plain(page.verdict.heading)) <= 80
+    (verdict,) = every(names_page(run, True), Verdict)
+    said = " ".join(map(plain, verdict.lede))
+    assert len(plain(verdict.heading)) <= 80
     rows = [row for key, row in run.record.rows.items() if key[3] == "" and key[5] == "d_name"]
     assert score(max(row.value or 0 for row in rows)) in said
     assert score(min(row.value or 0 for row in rows)) in said
     assert "exactly 0" in said
-    quiet = only(noise)
-    other = noise_page(quiet.record, quiet.board)
-    assert len(plain(other.verdict.heading)) <= 80
-    assert other.verdict.lede
+    (verdict,) = every(noise_page(only(noise), True), Verdict)
+    assert len(plain(verdict.heading)) <= 80
+    assert verdict.lede
 
 
 def test_curves_are_of_every_level_and_name_their_ends(noise: Path) -> None:
-    run = only(noise)
-    page = noise_page(run.record, run.board)
-    assert [one.title for one in page.curves] == ["English", "French"]
-    for one in page.curves:
-        assert one.chart.count("<polygon") == 2
-        assert "jaccard, rules" in one.chart
-    assert [line.label for line in page.drops.lines] == [
+    page = tuple(noise_page(only(noise), True))
+    curves = every(page, Figure)
+    assert [one.title for one in curves] == ["English", "French"]
+    for one in curves:
+        assert one.drawing.count("<polygon") == 2
+        assert "jaccard, rules" in one.drawing
+    assert [line.label for line in tables(page)["drops"].lines] == [
         "jaccard, English", "jaccard, English, rules", "jaccard, French", "jaccard, French, rules",
     ]  # fmt: skip
 
@@ -113,9 +115,8 @@ def test_a_run_with_one_condition(tmp_path: Path) -> None:
     eb.rag.probe_names(
         ["jaccard"], out=out, langs=["fr"], conditions=["remove_label"], **{**SMALL, "runs": 1}
     )
-    run = only(out)
-    page = names_page(run.record, run.board)
-    assert page.chart is None
-    assert page.margins.lines[0].entries[-1].why == "one run only"
-    assert plain(page.verdict.heading).startswith("How far names hold")
+    page = tuple(names_page(only(out), True))
+    assert not every(page, Figure)
+    assert tables(page)["margins"].lines[0].entries[-1].why == "one run only"
+    assert plain(every(page, Verdict)[0].heading).startswith("How far names hold")
     assert "French" in render_probe(out).plain

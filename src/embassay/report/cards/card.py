@@ -7,17 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from embassay.document.blocks import Part, Sentence, listed, plain
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.registry import attribute
-from embassay.report.board import PLACES, Board, Row, Task, Value
+from embassay.report.board import Board, Row, Task, Value, has_board, name
 from embassay.report.cards.findings import Finding, finding, overall, unknown, valued
 from embassay.report.cards.price import AgainstPrice, against_price
 from embassay.report.headlines import leading
+from embassay.report.record import KINDS as OURS
 from embassay.report.record import OVERALL, Record, System
 from embassay.report.runs import Run, rows_of
-from embassay.report.verdict import Part, Sentence, listed, name, plain
 
 if TYPE_CHECKING:
     from embassay.report.hume.gap import AgainstPeople
@@ -72,9 +73,9 @@ class Standings:
 
 def standings_of(run: Run, row: Row, *, several: bool) -> Standings:
     """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
-    if not several and run.record.kind in PLACES:
+    if not several and has_board(run.record.kind):
         return Standings("", _place(run, row), _scores(run, row))
-    place = _place(run, row) if run.record.kind in PLACES else ()
+    place = _place(run, row) if has_board(run.record.kind) else ()
     return Standings(run.title, place, tuple(_leading(run, row.system.name)))
 
 
@@ -204,6 +205,8 @@ MOST_FINDINGS = 6
 """Findings of a kind on a card."""
 Say = Callable[[Run, Row], Iterator[Finding]]
 BY_ROW = ("cards.findings", "sage.similarity", "pteb.drops")
+OTHER = ""
+"""Runs of protocols of other packages."""
 GOOD = {
     "sage": (
         "cards.findings:rank_strengths",
@@ -214,6 +217,7 @@ GOOD = {
     "score": ("rag.scoring:strengths",),
     "names": ("rag.probes:name_strengths",),
     "hume": ("hume.gap:strengths",),
+    OTHER: ("cards.findings:rank_strengths", "cards.findings:dataset_strengths"),
 }
 BAD = {
     "sage": (
@@ -226,6 +230,7 @@ BAD = {
     "names": ("rag.probes:name_weaknesses",),
     "noise": ("rag.probes:noise_weaknesses",),
     "hume": ("hume.gap:weaknesses",),
+    OTHER: ("cards.findings:rank_weaknesses", "cards.findings:dataset_weaknesses"),
 }
 """What says something of a system, by the kind of run: loaded for such a run. It is asked by the system's row of the
 board in the modules BY_ROW, else by its name."""
@@ -252,7 +257,7 @@ class SystemCard:
 
 def cards_of(runs: Sequence[Run]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
-    rows = rows_of(sorted(runs, key=lambda run: run.record.kind not in PLACES))
+    rows = rows_of(sorted(runs, key=lambda run: not has_board(run.record.kind)))
     found = (_card(runs, row) for row in rows if row.system.kind in KINDS)
     return tuple(card for card in found if card is not None) or None
 
@@ -265,7 +270,7 @@ def system_cards(record: Record, board: Board) -> tuple[SystemCard, ...] | None:
 def _card(runs: Sequence[Run], row: Row) -> SystemCard | None:
     name = row.system.name
     own = [run for run in runs if _has(run, name)]
-    boards = [(run, run.board.row(name)) for run in own if run.record.kind in PLACES]
+    boards = [(run, run.board.row(name)) for run in own if has_board(run.record.kind)]
     several = len(runs) > 1
     found = (standings_of(run, run.board.row(name), several=several) for run in own)
     standings = tuple(one for one in found if one.scores or one.place)
@@ -320,7 +325,10 @@ def _findings(
         one
         for run in own
         if run.record.by_name[name].kind != "reference"
-        for say in (*always, *map(_say, sources.get(run.record.kind, ())))
+        for say in (
+            *always,
+            *map(_say, sources.get(run.record.kind if run.record.kind in OURS else OTHER, ())),
+        )
         for one in say(run, run.board.row(name))
     ]
     return tuple(sorted(found, key=lambda one: -one.weight))

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from embassay.document.blocks import Part, Sentence, listed, plain
 from embassay.protocols.compare import Field, fields, read_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit, unit_of
 from embassay.records import Result
-from embassay.report.board import Board, Row, Task, Value, all_tasks, present, trivial_value
+from embassay.report.board import Board, Row, Task, Value, all_tasks, present
 from embassay.report.cards.price import price_of
 from embassay.report.notes import SMALL
 from embassay.report.record import APART, OVERALL, Record, Scope
 from embassay.report.runs import Run
-from embassay.report.verdict import Part, Sentence, listed, plain
 
 
 @dataclass(frozen=True)
@@ -360,3 +360,10 @@ def _languages(own: Sequence[Run]) -> Iterator[str]:
     }
     if langs and len(langs) < 4 and "mul" not in langs:
         yield f"Only texts in {plain(listed(sorted(langs)))} were looked at."
+
+
+def trivial_value(record: Record, task: Task) -> float | None:
+    """The dashed line of the task's panel: its constant, or the score of a reference system."""
+    if task.trivial is not None:
+        return task.trivial
+    return record.value(task.name, task.trivial_system, task.headline)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from embassay.document.blocks import Part as Word
+from embassay.document.blocks import Sentence, listed
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import Row
+from embassay.report.board import Row, name
 from embassay.report.record import APART, OVERALL, Record
 from embassay.report.runs import Run, sweep_of
-from embassay.report.verdict import Part as Word
-from embassay.report.verdict import Sentence, listed, name
 from embassay.runs.spending import dollars
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embassay.document.blocks import Name, Sentence, Verdict, plain
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import Board, labels
+from embassay.report.board import Board
 from embassay.report.hume.standings import (
     POINTS,
     Standing,
@@ -27,8 +28,7 @@ from embassay.report.hume.standings import (
     system_names,
 )
 from embassay.report.notes import notes_of
-from embassay.report.record import FEW, Record, read_record
-from embassay.report.verdict import Name, Sentence, Verdict, plain
+from embassay.report.record import FEW, Record, labels, read_record
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -13,7 +13,6 @@ from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import labels
 from embassay.report.hume.families import bar_from_zero, dot, exact, interval_of
 from embassay.report.hume.standings import (
     POINTS,
@@ -27,6 +26,7 @@ from embassay.report.hume.standings import (
     points,
     system_names,
 )
+from embassay.report.record import labels
 from embassay.stats import wilson
 from embassay.stats.tests import holm
 

@@ -16,7 +16,6 @@ from embassay.protocols.hume.published.standings import correlated
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.hume.summary.record import Bar, Summary
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import labels
 from embassay.report.hume.standings import (
     COEFFICIENT,
     MEASURES,
@@ -35,7 +34,7 @@ from embassay.report.hume.standings import (
     points,
     system_names,
 )
-from embassay.report.record import FEW
+from embassay.report.record import FEW, labels
 
 DIAMOND = "M0-6 5 0 0 6-5 0Z"
 TRIANGLE = "M0-6 6 5H-6Z"

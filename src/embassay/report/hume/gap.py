@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from embassay.document.tables import FileTable, file_tables
+from embassay.document.blocks import Table, Verdict, listed, plain
+from embassay.document.tables import file_tables
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore, read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, Board
@@ -58,7 +59,6 @@ from embassay.report.hume.standings import (
 from embassay.report.notes import Note, notes_of
 from embassay.report.record import Record
 from embassay.report.runs import Run, summary_of
-from embassay.report.verdict import Verdict, listed, plain
 
 PAPER = "hume_table*"
 """Tables in the paper's layout; what the others say stands on the page."""
@@ -93,7 +93,7 @@ class HumePage:
     annotators: Annotators
     disputes: tuple[Disputes, ...]
     conventions: Conventions | None
-    tables: tuple[FileTable, ...]
+    tables: tuple[Table, ...]
     is_short: bool
     is_published: bool
     top: int = TOP

@@ -147,7 +147,7 @@ def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | 
     folder = RunFolder(record.path)
     offered = [(system, _columns(folder, kind, dataset, system)) for system in record.ranked_systems]
     if kind.name == "sensitivity":
-        from embassay.report.sage.similarity import is_linear
+        from embassay.report.sage.tables import is_linear
 
         for _, read in offered:
             _add_sensitivity(read or {}, linear=is_linear(record))
@@ -199,7 +199,7 @@ def _add_sensitivity(found: Columns, *, linear: bool) -> None:
     spans = [one for one in SPANS if ("similarity", one[0]) in found]
     if not spans:
         return
-    from embassay.report.sage.similarity import expected
+    from embassay.report.sage.tables import expected
 
     names = found["similarity", spans[0][0]][0]
     close = [

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from embassay.document.tables import Entry
+from embassay.document.blocks import Entry, Part, Sentence, Verdict, listed, plain
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.report.board import Board, Task
+from embassay.report.board import Board, Task, name
 from embassay.report.pteb.losses import Loss, Losses, only_control
 from embassay.report.record import Record
 from embassay.report.terminal import APART, Column, state_or_value
-from embassay.report.verdict import Part, Sentence, Verdict, listed, name
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -281,39 +280,36 @@ def _drop(loss: Loss, unicode: bool) -> str | Text:
 def step_table(record: Record, board: Board) -> tuple[list[Column], list[list[str | Text]]]:
     """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
     if record.kind == "validation":
-        return _languages(record, board)
-    from embassay.report.pteb.judges import judge_page
-    from embassay.report.pteb.paraphrasers import selection_page
+        return _languages(record)
+    from embassay.report.pteb.judges import judge_scores
+    from embassay.report.pteb.paraphrasers import candidates
 
-    judged = judge_page(record, board) if record.kind == "judge" else None
-    chosen = selection_page(record, board) if record.kind == "paraphrasers" else None
-    table = judged.scores if judged else chosen.candidates if chosen else None
-    if table is None:
+    if not record.rows or record.kind not in ("judge", "paraphrasers"):
         return [], []
-    columns = [Column(table.heading), Column(f"{table.columns[0]}, 95%", right=True)]
-    columns += [Column(name, right=True) for name in table.columns[1:]]
+    table = (judge_scores if record.kind == "judge" else candidates)(record, board)
+    first, *others = (plain(column.title) for column in table.heads)
+    columns = [Column(plain(table.heading)), Column(f"{first}, 95%", right=True)]
+    columns += [Column(name, right=True) for name in others]
     rows: list[list[str | Text]] = [
-        [line.label, _with_interval(line.entries[0]), *(one.text for one in line.entries[1:])]
+        [plain(line.label), _with_interval(line.entries[0]), *(plain(one.text) for one in line.entries[1:])]
         for line in table.lines
     ]
     return columns, rows
 
 
-def _languages(record: Record, board: Board) -> tuple[list[Column], list[list[str | Text]]]:
-    from embassay.report.pteb.validation import validation_page
+def _languages(record: Record) -> tuple[list[Column], list[list[str | Text]]]:
+    from embassay.report.pteb.validation import COLUMNS, ratings
 
-    page = validation_page(record, board)
-    if page is None:
-        return [], []
+    lines = ratings(record).lines
     columns = [Column("Language"), Column("Mean rating, 95%", right=True), Column("Verdict")]
-    columns += [Column(name, right=True) for name in (*page.columns[1:], "Ratings")]
-    rows: list[list[str | Text]] = [
-        [row.label, _with_interval(row.entries[0]), row.verdict.lstrip("✓✕ "),
-         *(one.text for one in row.entries[1:]), numbers.count(row.n)]
-        for row in page.rows
-    ]  # fmt: skip
-    return columns, rows
+    columns += [Column(name, right=True) for name in (*COLUMNS[1:], "Ratings")]
+    rows: list[list[str | Text]] = []
+    for line in lines:
+        _, mean, *others, verdict = line.entries
+        said = plain(verdict.text[:1]).lstrip("✓✕ ")
+        rows.append([plain(line.label), _with_interval(mean), said, *(plain(one.text) for one in others)])
+    return (columns, rows) if rows else ([], [])
 
 
 def _with_interval(one: Entry) -> str:
-    return f"{one.text} {one.small}" if one.exact and one.small else one.text
+    return f"{plain(one.text)} {one.small}" if one.exact and one.small else plain(one.text)

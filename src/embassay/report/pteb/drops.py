@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.document.tables import FileTable, Matrix, file_tables
+from embassay.document.blocks import Block, Table, Verdict, listed, plain
+from embassay.document.tables import file_tables
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
@@ -20,7 +21,7 @@ from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.analysis.distance import SideBySide, side_by_side
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.records import Result
-from embassay.report.board import Board, Gap, Row, gaps
+from embassay.report.board import Board, Row, missing_here
 from embassay.report.cards.findings import Finding, figure, finding, task_word
 from embassay.report.items.groups import LENGTHS, Group, Kind, Measure, Part, Source
 from embassay.report.pteb.conclusions import TASKS, TEXTS, pteb_verdict
@@ -50,7 +51,6 @@ from embassay.report.pteb.tables import (
 )
 from embassay.report.record import Record, System
 from embassay.report.runs import Run
-from embassay.report.verdict import Verdict, listed, plain
 from embassay.runs.folder import RunFolder
 
 ALONE = ("pteb-table1", "pteb-table8", "pteb-table12", "pteb-table13")
@@ -69,9 +69,8 @@ class PtebPage:
     dumbbells: tuple[Dumbbells, ...]
     beside: tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]
     scores: tuple[ScoreTable, ...]
-    by_source: Matrix | None
-    gaps: tuple[Gap, ...]
-    command: str
+    by_source: Table | None
+    missing: tuple[Block, ...]
     baseline: tuple[BaselinePlot, ...]
     stability: tuple[Stability, ...]
     orders: tuple[tuple[str, str], ...]
@@ -83,8 +82,8 @@ class PtebPage:
     outcomes: tuple[tuple[str, str], ...]
     wordings: tuple[Wordings, ...]
     wordings_reason: str
-    drops: tuple[FileTable, ...]
-    tables: tuple[FileTable, ...]
+    drops: tuple[Table, ...]
+    tables: tuple[Table, ...]
 
 
 def pteb_page(record: Record, board: Board) -> PtebPage | None:
@@ -103,8 +102,7 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         beside=paired_dumbbells(charts[:BESIDE]),
         scores=score_tables(losses),
         by_source=source_table(losses),
-        gaps=gaps(board),
-        command=record.manifest.get("command", ""),
+        missing=tuple(missing_here(record, board)),
         baseline=baseline_plots(record, board),
         stability=stabilities(record, board),
         orders=orders(record, board),

@@ -3,20 +3,32 @@ figures 3 and 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
+from embassay.document.blocks import (
+    Block,
+    Facts,
+    Figure,
+    Heading,
+    Line,
+    Part,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+    listed,
+)
 from embassay.document.marks import scale_of
 from embassay.document.plots import Series, lines
-from embassay.document.tables import FileTable, Line, Matrix, entry, file_tables
+from embassay.document.tables import entry, file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, Unit
 from embassay.records import Result
-from embassay.report.board import Board, Row
+from embassay.report.board import Board, Row, name
 from embassay.report.record import Record
-from embassay.report.verdict import Part, Sentence, Verdict, listed, name
+from embassay.report.runs import Run
 
 TASK, SCORE, ERROR = "judge", "spearman", "mae"
 MEAN_OF_JUDGES = "mean of judges"
@@ -24,40 +36,46 @@ RATING = Unit(1.0, 2, 2)
 MOST_NAMES = 3
 
 
-@dataclass(frozen=True)
-class JudgePage:
-    """The content of the page."""
-
-    facts: tuple[str, ...]
-    verdict: Verdict
-    scores: Matrix
-    chart: Markup | None
-    summary: str
-    errors: Matrix | None
-    by_words: Matrix | None
-    tables: tuple[FileTable, ...]
-
-
-def judge_page(record: Record, board: Board) -> JudgePage | None:
-    """The page of a record; None when nothing is rated yet."""
-    if not record.rows:
-        return None
-    judges = in_order(record, board)
-    gold, words = _bins(record, ERROR), _bins(record, SCORE)
-    series = _series(record, judges, gold)
-    return JudgePage(
-        facts=(
-            "PTEB, step 1", numbers.counted(len(judges), "judge"),
-            numbers.counted(len(record.datasets(TASK)), "dataset"),
-        ),
-        verdict=judge_verdict(record, board),
-        scores=_scores(record, judges),
-        chart=_chart(series, gold) if any(one.points for one in series) else None,
-        summary=_summary(series),
-        errors=_errors(record, judges, gold) if gold else None,
-        by_words=_by_words(record, judges, words) if words else None,
-        tables=file_tables(record.path, "pteb_table3"),
+def judge_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run."""
+    del alone
+    record, judges = run.record, in_order(run.record, run.board)
+    yield Facts.of(
+        "judge", "PTEB, step 1", numbers.counted(len(judges), "judge"),
+        numbers.counted(len(record.datasets(TASK)), "dataset"),
     )  # fmt: skip
+    yield judge_verdict(record, run.board)
+    yield Heading("Who follows gold scores")
+    bold = (
+        f" Bold: the best and all that cannot be told apart from it ({record.correction.capitalize()}, "
+        f"α = {record.alpha})."
+    )
+    yield Text(
+        "Spearman correlation of a judge’s ratings with the gold scores, × 100; higher is better. Under it the 95% "
+        "interval (bootstrap over pairs). Error: mean distance of rating and gold, both from 0 to 5; lower is better."
+        + (bold if record.scope(TASK).pairs else "")
+    )
+    yield judge_scores(record, run.board)
+    yield from _where_ratings_err(record, judges)
+    if bins := _bins(record, SCORE):
+        yield Heading("Does length matter?")
+        yield Text("Pairs by their mean number of words. Too few pairs for a correlation: n alone.")
+        yield _by_words(record, judges, bins)
+    yield from map(folded, file_tables(record.path, "pteb_table3"))
+
+
+def _where_ratings_err(record: Record, judges: Sequence[Row]) -> Iterator[Block]:
+    if not (gold := _bins(record, ERROR)):
+        return
+    yield Heading("Where ratings err")
+    yield Text(
+        "Mean distance of rating and gold by gold score, all datasets pooled; band: 95%. At most four judges, the "
+        "first in order; all are in the table."
+    )
+    series = _series(record, judges, gold)
+    if any(one.points for one in series):
+        yield Figure("Error by gold score", _chart(series, gold), _summary(series))
+    yield _errors(record, judges, gold)
 
 
 def judge_verdict(record: Record, board: Board) -> Verdict:
@@ -112,7 +130,8 @@ def _bins(record: Record, measure: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _scores(record: Record, judges: Sequence[Row]) -> Matrix:
+def judge_scores(record: Record, board: Board) -> Table:
+    """Every judge on every dataset, best first."""
     best = record.scope(TASK).best
     names = record.datasets(TASK)
     lines_of = tuple(
@@ -126,10 +145,10 @@ def _scores(record: Record, judges: Sequence[Row]) -> Matrix:
             ),
             "llm",
         )
-        for row in judges
+        for row in in_order(record, board)
     )
     columns = ("Mean", *names, "Error, 0 to 5", "Failed ratings, %")
-    return Matrix("judge-scores", "Spearman correlation with gold, × 100", "Judge", columns, lines_of)
+    return Table("judge-scores", "Spearman correlation with gold, × 100", "Judge", columns, lines_of)
 
 
 def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[Series]:
@@ -164,19 +183,24 @@ def _summary(series: Sequence[Series]) -> str:
     return f"Mean absolute error of the ratings by gold score. At the highest gold scores: {''.join(map(str, ends))}."
 
 
-def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Matrix:
+def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table:
     rows = [(row, [record.find(TASK, row.system.name, ERROR, variant=one) for one in gold]) for row in judges]
     most = max((one.value or 0.0 for _, of in rows for one in of if one is not None), default=1.0) or 1.0
     lines_of = tuple(
         Line(row.label, tuple(entry(one, RATING, n=True, heat=most) for one in of), "llm") for row, of in rows
     )
     columns = tuple(one.partition("=")[2] for one in gold)
-    return Matrix(
-        "judge-errors", "Mean absolute error by gold score", "Judge", columns, lines_of, is_heat=True
+    return Table(
+        "judge-errors",
+        "Mean absolute error by gold score",
+        "Judge",
+        columns,
+        lines_of,
+        style="heat grid lines",
     )
 
 
-def _by_words(record: Record, judges: Sequence[Row], bins: Sequence[str]) -> Matrix:
+def _by_words(record: Record, judges: Sequence[Row], bins: Sequence[str]) -> Table:
     whole = MEAN_OF_JUDGES if len(judges) > 1 else judges[0].system.name
     places = [*((one, one) for one in record.datasets(TASK)), ("All datasets", "")]
     lines_of = tuple(
@@ -191,11 +215,11 @@ def _by_words(record: Record, judges: Sequence[Row], bins: Sequence[str]) -> Mat
     )
     columns = tuple(f"{one.partition('=')[2]} words" for one in bins)
     who = "mean of the judges" if len(judges) > 1 else judges[0].label
-    return Matrix(
+    return Table(
         "judge-words",
         f"Spearman × 100 by length of the pair, {who}",
         "Dataset",
         columns,
         lines_of,
-        is_heat=True,
+        style="heat grid lines",
     )

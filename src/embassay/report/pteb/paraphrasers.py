@@ -2,61 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
+from embassay.document.blocks import Block, Entry, Facts, Figure, Heading, Line, Table, Text, Verdict
 from embassay.document.marks import Scale, scale_of
 from embassay.document.plots import Axis, Point, scatter
-from embassay.document.tables import Entry, FileTable, Line, Matrix, entry, file_tables
+from embassay.document.tables import entry, file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.protocols.pteb.selection.choice import Candidate, Rule, Selection, select
-from embassay.report.board import Board, Row, labels
+from embassay.report.board import Board, Row, name
 from embassay.report.pteb.judges import RATING
-from embassay.report.record import Record
-from embassay.report.verdict import Verdict, name
+from embassay.report.record import Record, labels
+from embassay.report.runs import Run
 
 TASK, SIMILARITY, DISTANCE, SECONDS = "paraphrasers", "similarity", "edit_distance", "seconds"
 PERCENT = Unit(100.0, 1, 1)
 
 
-@dataclass(frozen=True)
-class SelectionPage:
-    """The content of the page."""
-
-    facts: tuple[str, ...]
-    verdict: Verdict
-    rule: str
-    chart: Markup | None
-    summary: str
-    candidates: Matrix
-    by_dataset: Matrix | None
-    judges: Matrix | None
-    tables: tuple[FileTable, ...]
-
-
-def selection_page(record: Record, board: Board) -> SelectionPage | None:
-    """The page of a record; None when nothing is rated yet."""
-    if not record.rows:
-        return None
-    chosen, rule = _chosen(record)
+def selection_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run."""
+    del alone
+    record, board = run.record, run.board
+    _, rule = _chosen(record)
     known = [row for row in board.rows if None not in _place(record, row)]
-    return SelectionPage(
-        facts=(
-            "PTEB, step 2", numbers.counted(len(board.rows), "candidate"),
-            numbers.counted(len(record.datasets(TASK)), "dataset"),
-        ),
-        verdict=selection_verdict(record, board),
-        rule=str(rule),
-        chart=_chart(record, known, rule) if known else None,
-        summary="; ".join(_said(record, row) for row in known),
-        candidates=_candidates(record, board.rows, chosen),
-        by_dataset=_by_dataset(record, board.rows) if len(record.datasets(TASK)) > 1 else None,
-        judges=_judges(record, board.rows),
-        tables=file_tables(record.path, "pteb_table[45]"),
+    yield Facts.of(
+        "paraphrasers", "PTEB, step 2", numbers.counted(len(board.rows), "candidate"),
+        numbers.counted(len(record.datasets(TASK)), "dataset"),
     )  # fmt: skip
+    yield selection_verdict(record, board)
+    yield Heading("Meaning kept against words changed")
+    yield Text(str(rule))
+    if known:
+        said = "; ".join(_said(record, row) for row in known)
+        chart = _chart(record, known, rule)
+        yield Figure("Similarity against edit distance", chart, said, "means over datasets")
+    yield Text(
+        "Similarity: what the judge says of text and paraphrase, 0 to 5. Edit distance: words changed, over the longer "
+        "of the two; a copy has 0. Under each value its 95% interval. On the front: no other candidate is better in "
+        "all three criteria."
+    )
+    yield candidates(record, board)
+    if judges := _judges(record, board.rows):
+        yield judges
+    if len(record.datasets(TASK)) > 1:
+        yield _by_dataset(record, board.rows)
+    yield from map(folded, file_tables(record.path, "pteb_table[45]"))
 
 
 def selection_verdict(record: Record, board: Board) -> Verdict:
@@ -110,7 +103,9 @@ def _said(record: Record, row: Row) -> str:
     return f"{row.label}: similarity {RATING.text(y or 0.0)}, edit distance {RATING.text(x or 0.0)}"
 
 
-def _candidates(record: Record, rows: Sequence[Row], chosen: Selection) -> Matrix:
+def candidates(record: Record, board: Board) -> Table:
+    """Every candidate by the criteria, and what the rule says of it."""
+    chosen, _ = _chosen(record)
     measures = (
         (SIMILARITY, RATING),
         (DISTANCE, RATING),
@@ -119,7 +114,7 @@ def _candidates(record: Record, rows: Sequence[Row], chosen: Selection) -> Matri
         ("failed", PERCENT),
     )
     made = []
-    for row in rows:
+    for row in board.rows:
         system = row.system.name
         is_chosen = system == chosen.selected
         told = "✓ chosen" if is_chosen else chosen.rejected.get(system, "another changes more words")
@@ -130,7 +125,7 @@ def _candidates(record: Record, rows: Sequence[Row], chosen: Selection) -> Matri
         "Similarity, 0 to 5", "Edit distance", "Seconds per text", "Copies, %", "Not usable, %", "On the front",
         "By the rule",
     )  # fmt: skip
-    return Matrix(
+    return Table(
         "candidates",
         "Candidates by the three criteria, means over datasets",
         "Candidate",
@@ -139,7 +134,7 @@ def _candidates(record: Record, rows: Sequence[Row], chosen: Selection) -> Matri
     )
 
 
-def _by_dataset(record: Record, rows: Sequence[Row]) -> Matrix:
+def _by_dataset(record: Record, rows: Sequence[Row]) -> Table:
     names = record.datasets(TASK)
     made = tuple(
         Line(
@@ -151,10 +146,10 @@ def _by_dataset(record: Record, rows: Sequence[Row]) -> Matrix:
         )
         for row in rows
     )
-    return Matrix("candidates-datasets", "Similarity by dataset", "Candidate", names, made)
+    return Table("candidates-datasets", "Similarity by dataset", "Candidate", names, made)
 
 
-def _judges(record: Record, rows: Sequence[Row]) -> Matrix | None:
+def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
     """What each judge says of the candidates it rated, mean over datasets; None for one judge."""
     variants = dict.fromkeys(
         key[3]
@@ -176,6 +171,6 @@ def _judges(record: Record, rows: Sequence[Row]) -> Matrix | None:
         )
         for one in variants
     )
-    return Matrix(
+    return Table(
         "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), made
     )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from embassay.document.tables import STEPS, Line, Matrix, entry
+from embassay.document.blocks import Line, Table
+from embassay.document.tables import STEPS, entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.analysis.drops import source_of
@@ -80,7 +81,7 @@ def _table(
     return ScoreTable(title, name, tuple(columns), tuple(made), ranked)
 
 
-def source_table(losses: Losses) -> Matrix | None:
+def source_table(losses: Losses) -> Table | None:
     """The change at the leading level by source (paraphraser, prompt); None for one source."""
     record, board = losses.record, losses.board
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
@@ -99,7 +100,7 @@ def source_table(losses: Losses) -> Matrix | None:
         else one["name"]
         for one in sources
     )
-    return Matrix("by-source", "Change by source, points", "System", titles, tuple(made))
+    return Table("by-source", "Change by source, points", "System", titles, tuple(made))
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from markupsafe import Markup
 
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Entry,
+    Facts,
+    Heading,
+    Legend,
+    Line,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+    Words,
+)
 from embassay.document.marks import percent
-from embassay.document.tables import Entry, FileTable, entry, file_tables
+from embassay.document.tables import entry, file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.pteb.judges import RATING
 from embassay.report.record import Record
-from embassay.report.verdict import Sentence, Verdict
+from embassay.report.runs import Run
 
 TASK = "validation"
 GRADES = tuple(range(6))
@@ -24,52 +39,40 @@ OF_ALL = {1.0: "✓ in all", 0.0: "✕ not in all"}
 COLUMNS = ("Mean rating", "Median", "At the bar", "Alpha")
 
 
-@dataclass(frozen=True)
-class LanguageRow:
-    """A language, or all of them: the shares of its ratings as a drawing, its figures, and the verdict."""
-
-    label: str
-    stack: Markup
-    scale: Markup
-    entries: tuple[Entry, ...]
-    verdict: str
-    reason: str
-    n: int
-
-
-@dataclass(frozen=True)
-class ValidationPage:
-    """The content of the page."""
-
-    facts: tuple[str, ...]
-    verdict: Verdict
-    threshold: str
-    columns: tuple[str, ...]
-    rows: tuple[LanguageRow, ...]
-    rules: tuple[str, ...]
-    tables: tuple[FileTable, ...]
-
-
-def validation_page(record: Record, board: Board) -> ValidationPage | None:
-    """The page of a record; None when nobody has rated yet."""
-    langs = _languages(record)
+def validation_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run; nothing when nobody has rated yet."""
+    del alone
+    record, langs = run.record, _languages(run.record)
     if not langs:
-        return None
-    raters = record.manifest.get("raters", ())
-    rules = record.manifest.get("rules", ())
-    return ValidationPage(
-        facts=(
-            "PTEB, human validation",
-            numbers.counted(len([one for one in langs if one]), "language"),
-            numbers.counted(len(raters), "rater"),
-        ),
-        verdict=validation_verdict(record, board),
-        threshold=f"{_threshold(record):g}",
-        columns=COLUMNS,
-        rows=tuple(_row(record, lang) for lang in langs),
-        rules=(rules,) if isinstance(rules, str) else tuple(map(str, rules)),
-        tables=(*file_tables(record.path, "pteb_table11"), *file_tables(record.path, "raters")),
+        return
+    yield Facts.of(
+        "validation", "PTEB, human validation",
+        numbers.counted(len([one for one in langs if one]), "language"),
+        numbers.counted(len(record.manifest.get("raters", ())), "rater"),
+    )  # fmt: skip
+    yield validation_verdict(record, run.board)
+    yield Heading("Ratings by language")
+    bar = f"{_threshold(record):g}"
+    yield Text(
+        "Ratings from 0 to 5, the share of each from left to right. Under it, on a line from 0 to 5: the mean as a "
+        f"diamond, the bar of {bar} dashed. At the bar: share of pairs with {bar} or more, in percent. Alpha: "
+        "agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
     )
+    yield Legend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
+    yield ratings(record)
+    rules = record.manifest.get("rules", ())
+    if rules:
+        yield Heading("Rules fixed before anybody rated")
+        yield Bullets((rules,) if isinstance(rules, str) else tuple(map(str, rules)))
+    yield from map(folded, file_tables(record.path, "pteb_table11"))
+    yield from map(folded, file_tables(record.path, "raters"))
+
+
+def ratings(record: Record) -> Table:
+    """A line per language, the last of all together."""
+    columns = (Column("", style="bar"), *COLUMNS, "Ratings", "Verdict")
+    lines = tuple(_line(record, lang) for lang in _languages(record))
+    return Table("ratings", "Ratings by language", "Language", columns, lines, is_titled=False)
 
 
 def validation_verdict(record: Record, _: Board) -> Verdict:
@@ -118,7 +121,7 @@ def _threshold(record: Record) -> float:
     return float(rules.get("threshold", THRESHOLD))
 
 
-def _row(record: Record, lang: str) -> LanguageRow:
+def _line(record: Record, lang: str) -> Line:
     units = (
         ("mean_rating", RATING),
         ("median_rating", RATING),
@@ -126,23 +129,30 @@ def _row(record: Record, lang: str) -> LanguageRow:
         ("alpha", SCORE),
     )
     found = [_find(record, lang, measure) for measure, _ in units]
-    entries = tuple(entry(row, unit) for row, (_, unit) in zip(found, units, strict=True))
     accepted = _find(record, lang, "accepted")
     shares = [_find(record, lang, "ratings", f"rating={grade}") for grade in GRADES]
     mean = found[0].value if found[0] is not None else None
-    verdict = (
-        "no verdict"
-        if accepted is None or accepted.value is None
-        else (VERDICTS if lang else OF_ALL)[accepted.value]
-    )
-    return LanguageRow(
+    n = max((row.n for row in shares if row is not None), default=0)
+    drawn = _stack([0.0 if row is None or row.value is None else row.value for row in shares])
+    return Line(
         lang or "All",
-        _stack([0.0 if row is None or row.value is None else row.value for row in shares]),
-        _scale(mean, _threshold(record)),
-        entries,
-        verdict,
-        accepted.reason if accepted is not None else "",
-        max((row.n for row in shares if row is not None), default=0),
+        (
+            Entry((drawn, _scale(mean, _threshold(record)))),
+            *(entry(row, unit) for row, (_, unit) in zip(found, units, strict=True)),
+            Entry(numbers.count(n), exact=str(n)),
+            Entry(_accepted(accepted, lang)),
+        ),
+    )
+
+
+def _accepted(row: Result | None, lang: str) -> Sentence:
+    said, style = "no verdict", "state"
+    if row is not None and row.value is not None:
+        said = (VERDICTS if lang else OF_ALL)[row.value]
+        style = "state good" if said[0] == "✓" else "state failed"
+    return (
+        Words(said, style),
+        *((" ", Words(row.reason, "small")) if row is not None and row.reason else ()),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
-from embassay.document.tables import Entry, Line, Matrix
+from embassay.document.blocks import Entry, Line, Sentence, Table, Verdict, plain
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
@@ -31,7 +31,6 @@ from embassay.report.rag.labels import (
 )
 from embassay.report.rag.notes import CLAIMS, DOUBTS, STOPPED, failed_list, short, told
 from embassay.report.record import Record
-from embassay.report.verdict import Sentence, Verdict, plain
 from embassay.runs.spending import dollars
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
 
 
-def claims(golden: Golden) -> Matrix | None:
+def claims(golden: Golden) -> Table | None:
     """A row per claim: mean, lowest and highest over questions, and the target; None where nothing is claimed."""
     done = [one.claims for one in golden.queries if one.status == "done" and one.claims]
     wanted, rows = targets(golden.settings.ranking), []
@@ -50,13 +49,13 @@ def claims(golden: Golden) -> Matrix | None:
             rows.append(_claim(words.format(top=golden.settings.top), values, wanted.get(name)))
     if not rows:
         return None
-    return Matrix(
+    return Table(
         "claims",
         "What the engine expects of its orders",
         "Expected",
         CLAIM_COLUMNS,
         tuple(rows),
-        is_sorted=True,
+        is_sortable=False,
     )
 
 
@@ -125,22 +124,22 @@ class GoldenPage:
     failed: tuple[tuple[Query, str], ...]
     funnel: tuple[Step, ...]
     tokens: str
-    labels: Matrix
+    labels: Table
     labels_said: str
     strips: Strips | None
-    answers: Matrix | None
+    answers: Table | None
     judge: tuple[tuple[str, str], ...]
     bars: tuple[Bar, ...]
     again: str
-    repeats: Matrix | None
+    repeats: Table | None
     bias: tuple[Bar, ...]
-    claims: Matrix | None
+    claims: Table | None
     stops: str
     judge_notes: tuple[str, ...]
     calls: str
     human: tuple[tuple[HumanCheck, tuple[Bar, ...]], ...]
     final: FinalList | None
-    queries: Matrix
+    queries: Table
     exports: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
 
@@ -258,7 +257,7 @@ def _tokens(golden: Golden) -> str:
     )
 
 
-def _labels(golden: Golden) -> Matrix:
+def _labels(golden: Golden) -> Table:
     """The paper's layout: median and mean of grade 5, grade 4 and both, and their share of the pool."""
 
     def cell(name: str, sign: str = "") -> Entry:
@@ -272,7 +271,7 @@ def _labels(golden: Golden) -> Matrix:
         for of, title in (("median", "Median per question"), ("mean", "Mean per question"))
     ]
     columns = (*(title for _, title in LABELS), "Their share of the pool")
-    return Matrix("labels", "Labels of the golden set", "Passages", columns, tuple(rows), is_sorted=True)
+    return Table("labels", "Labels of the golden set", "Passages", columns, tuple(rows), is_sortable=False)
 
 
 def _labels_said(golden: Golden) -> str:
@@ -313,10 +312,10 @@ def _calls_each(golden: Golden) -> str:
     return f"Calls per question: median {middle}, from {calls[0]} to {calls[-1]}, {numbers.count(sum(calls))} in all."
 
 
-def _queries(queries: Sequence[Query]) -> Matrix:
+def _queries(queries: Sequence[Query]) -> Table:
     """Every question with its counts."""
     columns = ("State", "Pool", "Grade 5", "4", "3", "2", "1", "Ordered", "Calls")
-    return Matrix(
+    return Table(
         "questions", "Every question", "Question", columns, tuple(_query(one) for one in queries), digits=0
     )
 

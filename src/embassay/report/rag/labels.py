@@ -8,8 +8,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from embassay.document.blocks import Entry, Line, Table
 from embassay.document.marks import Scale, difference_mark, interval_mark, percent, scale_of
-from embassay.document.tables import Entry, Line, Matrix, step_of
+from embassay.document.tables import step_of
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.final_lists import Listed, read_final_list
@@ -138,7 +139,7 @@ class Bar:
     scale: Scale = SHARE
 
 
-def answers(judge: JudgeFacts | None) -> Matrix | None:
+def answers(judge: JudgeFacts | None) -> Table | None:
     """Calls by how many attempts they took, and rejected answers by their fault."""
     kinds = [one for one in judge.answers if one.calls or one.failed] if judge is not None else []
     if not kinds:
@@ -147,14 +148,14 @@ def answers(judge: JudgeFacts | None) -> Matrix | None:
     attempts = (numbers.counted(n, "attempt") for n in range(1, most + 1))
     columns = ("Answers", *attempts, "Questions failed", "Rejected answers")
     rows = tuple(_answers(one, most) for one in kinds)
-    return Matrix(
+    return Table(
         "judge-answers",
         "Answers, and attempts that they took",
         "Asked for",
         columns,
         rows,
         digits=0,
-        is_sorted=True,
+        is_sortable=False,
     )
 
 
@@ -230,14 +231,14 @@ def _shift(shift: Figure | None) -> str:
     return f" The second grade less the first: {numbers.change(shift.value, 2)}{ends} in the mean."
 
 
-def repeats(repeated: Repeated | None) -> Matrix | None:
+def repeats(repeated: Repeated | None) -> Table | None:
     """First against second grade."""
     if repeated is None:
         return None
     return confusion("judge-repeats", "First grade against second", "First", repeated.table)
 
 
-def confusion(name: str, title: str, heading: str, table: Sequence[Sequence[int]]) -> Matrix | None:
+def confusion(name: str, title: str, heading: str, table: Sequence[Sequence[int]]) -> Table | None:
     """Counts of grade against grade; None for an empty table."""
     most = max((n for row in table for n in row), default=0)
     if not most:
@@ -247,7 +248,7 @@ def confusion(name: str, title: str, heading: str, table: Sequence[Sequence[int]
         for grade, row in enumerate(table, 1)
     )
     columns = tuple(f"then {grade}" for grade in range(1, len(table[0]) + 1))
-    return Matrix(name, title, heading, columns, lines, is_heat=True, digits=0, is_sorted=True)
+    return Table(name, title, heading, columns, lines, style="heat grid lines", digits=0, is_sortable=False)
 
 
 def _count(n: int, most: int, *, bold: bool) -> Entry:

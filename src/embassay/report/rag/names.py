@@ -8,9 +8,24 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from embassay.contracts import Kind
+from embassay.document.blocks import (
+    Block,
+    Column,
+    Command,
+    Entry,
+    Facts,
+    Figure,
+    Heading,
+    Line,
+    Panes,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+)
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.plots import Axis, Point, scatter
-from embassay.document.tables import Entry, Line, Matrix, entry
+from embassay.document.tables import beside, entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.bundles import CONDITIONS
@@ -30,7 +45,7 @@ from embassay.protocols.rag.probes.similarities import MEASURES, RECALL
 from embassay.report.board import Board
 from embassay.report.rag.probes import Where, links
 from embassay.report.record import Record, System
-from embassay.report.verdict import Sentence, Verdict
+from embassay.report.runs import Run
 
 PERCENTS = Unit(1.0, 1, 1)
 MASK = "hard_name_mask"
@@ -41,44 +56,59 @@ BESIDE = 4
 """Systems and languages that stand side by side in a report of several runs; that of the run alone has all."""
 
 
-@dataclass(frozen=True)
-class NamesPage:
-    """The content of the page; parts without data are empty or None."""
-
-    facts: tuple[str, ...]
-    verdict: Verdict
-    margins: Matrix
-    forests: tuple[AblationForest, ...]
-    beside: SideBySide | None
-    chart: Markup | None
-    chart_title: str
-    chart_summary: str
-    retrieval: tuple[Matrix, ...]
-    links: Matrix | None
-    how: str
-
-
-def names_page(record: Record, _: Board) -> NamesPage:
-    """The page of a record."""
-    where, arguments = Where(record), record.arguments
-    chart, title, summary = _chart(where)
-    forests = ablation_forests(where)
-    return NamesPage(
-        facts=_facts(where),
-        verdict=names_verdict(record, _),
-        margins=base_margins(where),
-        forests=forests,
-        beside=side_by_side(forests[:BESIDE]),
-        chart=chart,
-        chart_title=title,
-        chart_summary=summary,
-        retrieval=tuple(_retrieval(where)),
-        links=links(
-            where, HEADLINE, (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
-        ),
-        how=f"95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
-        f"{numbers.count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}",
+def names_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run; of several runs what stands side by side."""
+    where, arguments = Where(run.record), run.record.arguments
+    yield _facts(where)
+    yield names_verdict(run.record, run.board)
+    yield base_margins(where)
+    yield Text(
+        "Name margin: similarity to the right passage less that to the closer of two impostors on the topic. Topic "
+        "margin: less that to the author’s passage on another topic. Both: less that to another author’s on another "
+        "topic. Higher holds them further apart; scales of systems differ, so compare ratios and percents. Under each "
+        "its 95% interval."
     )
+    yield from _ablations_of(where, alone)
+    if drawn := _chart(where):
+        yield Heading("Does a smaller margin cost recall?", "names-recall")
+        yield Text(
+            "A test of ours: the passages of all bundles are one collection. Grade 5: right author and topic; 3: right "
+            "author; 2: right topic; 1: neither. Filled: identity destroyed; hollow: writing or layout changed."
+        )
+        yield drawn
+    if alone:
+        yield Panes("Measure", tuple((one.title, (one,)) for one in _retrieval(where)))
+    measured = (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
+    if alone and (table := links(where, HEADLINE, measured)):
+        yield table
+        yield Text(
+            "Spearman’s correlation, over queries (each its mean over runs) or over conditions (each its mean over "
+            "queries). Above 0: what shrinks the margin costs retrieval. n/a: nothing changes, or all by as much."
+        )
+    yield Text(
+        "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
+        f"{numbers.count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
+    )
+
+
+def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
+    found = ablations(where)
+    if not found:
+        return
+    yield Heading("What the name margin goes by", "names-ablations")
+    yield Text(
+        "Each ablation rewrites the same bundles. Tick: mean change of the margin in percent; bar: its 95% interval "
+        "over queries; line: no change. Left: the margin shrinks. Rows with a base margin under 0.02 have no percent "
+        "and are counted; “of means” is the change of the means over the same rows."
+        + ("" if alone else " Margin: what is left of it, and its change.")
+    )
+    if alone:
+        yield Panes("System", tuple((one.title, (_forest(one),)) for one in found))
+        return
+    yield _side_by_side(found[:BESIDE])
+    if len(found) > BESIDE:
+        files = (Command("tables/name_margin_en.csv"), " and ", Command("_fr"), ".")
+        yield Text((f"All {len(found)} are in the report of this run alone, and in ", *files))
 
 
 def names_verdict(record: Record, _: Board) -> Verdict:
@@ -136,7 +166,7 @@ def _lede(where: Where) -> Iterator[Sentence]:
         yield ("With every author masked a margin is not 0: equal texts get unequal similarities.",)
 
 
-def base_margins(where: Where) -> Matrix:
+def base_margins(where: Where) -> Table:
     """A row per system and language: the three margins, the ratio of two, and how runs differ."""
     lines = []
     for dataset, said, system in where.each():
@@ -150,10 +180,10 @@ def base_margins(where: Where) -> Matrix:
         )
         lines.append(Line(f"{where.labels[system.name]}, {said}", tuple(cells), system.kind))
     columns = (*(TITLES[one] for one in MARGINS), "Name/topic", "SD between runs")
-    return Matrix("margins", "Base margins", "System", columns, tuple(lines), digits=3)
+    return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
 
 
-def _retrieval(where: Where) -> Iterator[Matrix]:
+def _retrieval(where: Where) -> Iterator[Table]:
     """A table per measure: a row per condition, a column per system and language."""
     each = list(where.each())
     columns = tuple(f"{where.labels[system.name]}, {said}" for _, said, system in each)
@@ -166,18 +196,18 @@ def _retrieval(where: Where) -> Iterator[Matrix]:
                 lines.append(Line(name, tuple(entry(row, SCORE) for row in rows)))
         if lines:
             place = MEASURES.index(measure)
-            yield Matrix(
+            yield Table(
                 f"name-retrieval-{place}",
                 measure,
                 "Condition",
                 columns,
                 tuple(lines),
                 digits=3,
-                is_sorted=True,
+                is_sortable=False,
             )
 
 
-def _chart(where: Where) -> tuple[Markup | None, str, str]:
+def _chart(where: Where) -> Figure | None:
     """Change of the margin across, change of recall up, a point per ablation: of the first system and language that
     loses recall anywhere."""
     for dataset, said, system in where.each():
@@ -194,8 +224,10 @@ def _chart(where: Where) -> tuple[Markup | None, str, str]:
         said_points = "; ".join(
             f"{name} {PERCENTS.change(one.x)} percent, {SCORE.change(one.y)}" for name, one in found
         )
-        return scatter(points, x, y), f"Margin lost and recall lost, {label}", f"{label}: {said_points}."
-    return None, "", ""
+        return Figure(
+            f"Margin lost and recall lost, {label}", scatter(points, x, y), f"{label}: {said_points}."
+        )
+    return None
 
 
 def _points(where: Where, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
@@ -209,10 +241,11 @@ def _points(where: Where, dataset: str, system: str) -> Iterator[tuple[str, Poin
             yield name, Point(percent, lost, kind, label)
 
 
-def _facts(where: Where) -> tuple[str, ...]:
+def _facts(where: Where) -> Facts:
     arguments = where.record.arguments
     queries = min(arguments.get("queries", 0), arguments.get("limit") or arguments.get("queries", 0))
-    return (
+    return Facts.of(
+        "names",
         "RAG, name probe",
         numbers.counted(len(where.systems), "system"),
         ", ".join(dict.fromkeys(said for _, said, _ in where.each())),
@@ -230,7 +263,6 @@ class Ablation:
     """A condition: its mark, and its numbers as text; `why` where it has no percentage."""
 
     name: str
-    summary: str
     mark: Markup
     percent: str
     interval: str
@@ -244,62 +276,78 @@ class Ablation:
 
 
 @dataclass(frozen=True)
-class AblationForest:
-    """The conditions of a system in a language, by group."""
+class Ablations:
+    """The conditions of a system in a language, by their names, on one scale."""
 
     title: str
     id: str
     scale: Scale
-    groups: tuple[tuple[str, tuple[Ablation, ...]], ...]
+    conditions: dict[str, Ablation]
 
 
-@dataclass(frozen=True)
-class SideBySide:
-    """Several forests in one table: `heads` are their titles and scales; a row per condition, by group, with its name
-    and summary, and None where a forest has it not."""
-
-    heads: tuple[tuple[str, Scale], ...]
-    groups: tuple[tuple[str, tuple[tuple[str, str, tuple[Ablation | None, ...]], ...]], ...]
-
-
-def side_by_side(forests: Sequence[AblationForest]) -> SideBySide | None:
-    """The forests in one table; None without any."""
-    if not forests:
-        return None
-    found = [{one.name: one for _, rows in forest.groups for one in rows} for forest in forests]
-    groups: dict[str, dict[str, str]] = {}
-    for forest in forests:
-        for group, rows in forest.groups:
-            groups.setdefault(group, {}).update({one.name: one.summary for one in rows})
-    return SideBySide(
-        tuple((one.title, one.scale) for one in forests),
-        tuple(
-            (
-                group,
-                tuple((name, said, tuple(own.get(name) for own in found)) for name, said in names.items()),
-            )
-            for group, names in groups.items()
-        ),
-    )
-
-
-def ablation_forests(where: Where) -> tuple[AblationForest, ...]:
-    """A forest per system and language that has ablations."""
-    made = (_forest(where, *one, place) for place, one in enumerate(where.each()))
-    return tuple(one for one in made if one.groups)
-
-
-def _forest(where: Where, dataset: str, said: str, system: System, place: int) -> AblationForest:
-    rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
-    ends = [end for row in rows if row for end in (row.value, row.ci_low, row.ci_high) if end is not None]
-    scale = scale_of([*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST))
-    groups = []
-    for group, title in GROUPS.items():
-        found = tuple(_ablations(where, dataset, system, group, scale))
+def ablations(where: Where) -> list[Ablations]:
+    """Those of every system and language that has any."""
+    made = []
+    for place, (dataset, said, system) in enumerate(where.each()):
+        rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
+        ends = [end for row in rows if row for end in (row.value, row.ci_low, row.ci_high) if end is not None]
+        scale = scale_of([*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST))
+        found = {
+            one.name: one for group in GROUPS for one in _ablations(where, dataset, system, group, scale)
+        }
         if found:
-            groups.append((title.capitalize(), found))
-    title = f"{where.labels[system.name]}, {said}"
-    return AblationForest(title, f"ablations-{place}", scale, tuple(groups))
+            title = f"{where.labels[system.name]}, {said}"
+            made.append(Ablations(title, f"ablations-{place}", scale, found))
+    return made
+
+
+def _forest(found: Ablations) -> Table:
+    heads = ("Percent, 95%", "Change, 95%", "Margin left", "Percent of means", "Rows left out")
+    lines = (
+        _line(
+            one.name,
+            Entry((one.mark,)),
+            Entry(beside(one.percent, one.interval), exact=one.exact, why=one.why),
+            *map(Entry, (beside(one.change, one.change_interval), one.margin, one.of_means, one.left_out)),
+        )
+        for one in found.conditions.values()
+    )
+    columns = (Column("", found.scale, "bar"), *(Column(head, style="num") for head in heads))
+    caption = f"Change of the name margin by ablation, {found.title}"
+    return Table(
+        found.id, found.title, "Ablation", columns, tuple(lines), "forest", 3, is_titled=False, is_sortable=False,
+        caption=caption,
+    )  # fmt: skip
+
+
+def _side_by_side(found: Sequence[Ablations]) -> Table:
+    """Several systems and languages in one table."""
+    columns = tuple(Column(f"{one.title}, percent", one.scale, "") for one in found)
+    names = dict.fromkeys(name for group in GROUPS for name, one in CONDITIONS.items() if one.group == group)
+    lines = (
+        _line(name, *(_beside(one.conditions.get(name)) for one in found))
+        for name in names
+        if any(name in one.conditions for one in found)
+    )
+    return Table(
+        "ablations", "Change of the name margin by ablation, percent", "Ablation", columns, tuple(lines),
+        "values cols", 3, is_titled=False, is_sortable=False,
+    )  # fmt: skip
+
+
+def _line(name: str, *entries: Entry) -> Line:
+    condition = CONDITIONS[name]
+    group = GROUPS[condition.group].capitalize()
+    return Line(name.replace("_", " "), entries, title=condition.summary, group=group)
+
+
+def _beside(one: Ablation | None) -> Entry:
+    if one is None:
+        return Entry("n/a", why="not part of the run", style="task")
+    said = f"{one.interval}, of means {one.of_means}\nmargin {one.margin}\n{beside(one.change, one.change_interval)}"
+    if one.left_out != "0%":
+        said += f"\n{one.left_out} of rows left out"
+    return Entry((one.percent, one.mark, said), exact=one.exact, why=one.why, style="task")
 
 
 def _ablations(where: Where, dataset: str, system: System, group: str, scale: Scale) -> Iterator[Ablation]:
@@ -314,7 +362,6 @@ def _ablations(where: Where, dataset: str, system: System, group: str, scale: Sc
         known = row.value is not None and row.ci_low is not None and row.ci_high is not None
         yield Ablation(
             name,
-            condition.summary,
             Markup("")
             if row.value is None
             else difference_mark(row.ci_low, row.value, row.ci_high, system.kind, scale),

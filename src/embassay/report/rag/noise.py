@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from markupsafe import Markup
-
+from embassay.document.blocks import (
+    Block,
+    Box,
+    Entry,
+    Facts,
+    Figure,
+    Heading,
+    Line,
+    Panes,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+)
 from embassay.document.marks import scale_of
 from embassay.document.plots import MOST_LINES, Series, lines
-from embassay.document.tables import Entry, Line, Matrix, entry
+from embassay.document.tables import entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.drops import ACROSS, COSINE, HEADLINE, OVERLAP, RECOVERED, SHARE, TAU
@@ -17,42 +28,53 @@ from embassay.protocols.rag.probes.questions import NOISIEST, level_name
 from embassay.protocols.rag.probes.similarities import MEASURES, RECALL
 from embassay.protocols.rag.probes.small_talk import LEVELS
 from embassay.records import Result
-from embassay.report.board import Board, labels
+from embassay.report.board import Board
 from embassay.report.rag.probes import Where, links
-from embassay.report.record import Record, System
-from embassay.report.verdict import Sentence, Verdict
+from embassay.report.record import Record, System, labels
+from embassay.report.runs import Run
 
 PERCENTS = Unit(1.0, 1, 1)
 
 
-@dataclass(frozen=True)
-class NoisePage:
-    """The content of the page; parts without data are empty or None."""
-
-    facts: tuple[str, ...]
-    verdict: Verdict
-    curves: tuple[Curves, ...]
-    drops: Matrix
-    retrieval: tuple[Matrix, ...]
-    links: Matrix | None
-    how: str
-
-
-def noise_page(record: Record, _: Board) -> NoisePage:
-    """The page of a record."""
-    where, arguments = Where(record), record.arguments
-    return NoisePage(
-        facts=_facts(where),
-        verdict=noise_verdict(record, _),
-        curves=tuple(curves(where)),
-        drops=drops(where),
-        retrieval=tuple(_retrieval(where)),
-        links=links(
-            where, COSINE, ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
-        ),
-        how=f"95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
-        f"{numbers.count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}",
+def noise_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run; of several runs its first charts and measure."""
+    where, arguments = Where(run.record), run.record.arguments
+    yield _facts(where)
+    yield noise_verdict(run.record, run.board)
+    if drawn := tuple(curves(where))[: None if alone else 2]:
+        yield Heading("Similarity to what is meant, by level of noise", "noise-levels")
+        yield Text(
+            "0 none; 1 a greeting; 2 and filler; 3 and politeness and a digression; 4 greeting, apology, context, "
+            "hedging and emoji. The question stays word for word. Band: 95%."
+        )
+        yield Box("two", drawn)
+    yield drops(where)
+    yield Text(
+        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it brings back; 1 is all. "
+        "A lexical metric’s similarity grows with the length of a question: read its retrieval instead."
     )
+    yield from _lost_in_retrieval(tuple(_retrieval(where))[: None if alone else 1])
+    measured = ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
+    if alone and (table := links(where, COSINE, measured)):
+        yield table
+        yield Text(
+            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: what moves a "
+            "question further costs retrieval. n/a: nothing changes."
+        )
+    yield Text(
+        "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
+        f"{numbers.count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
+    )
+
+
+def _lost_in_retrieval(tables: Sequence[Table]) -> Iterator[Block]:
+    if tables:
+        yield Heading("What retrieval loses", "noise-retrieval")
+        yield Text(
+            "Change against the clean question, paired over queries, with its 95% interval; p by the paired bootstrap. "
+            "Overlap and τ-b: how much of the clean question’s first 10 is still there, and in what order."
+        )
+        yield Panes("Measure", tuple((one.title, (one,)) for one in tables))
 
 
 def noise_verdict(record: Record, _: Board) -> Verdict:
@@ -114,7 +136,7 @@ def _range(percents: list[float]) -> str:
     return f"{low}%" if low == high else f"{low}% to {high}%"
 
 
-def drops(where: Where) -> Matrix:
+def drops(where: Where) -> Table:
     """A row per system, dataset and rewriter: what is lost at the noisiest level, and what comes back."""
     lines, called = [], labels(where.rewriters)
     for dataset, said, system in where.each():
@@ -132,10 +154,10 @@ def drops(where: Where) -> Matrix:
             label = f"{where.labels[system.name]}, {said}" + (f", {called[rewriter]}" if rewriter else "")
             lines.append(Line(label, tuple(cells), system.kind))
     columns = ("Level 0", f"Level {NOISIEST}", "Drop", "Drop, percent", "Recovered")
-    return Matrix("drops", "Drop and recovery", "System", columns, tuple(lines), digits=3)
+    return Table("drops", "Drop and recovery", "System", columns, tuple(lines), digits=3)
 
 
-def _retrieval(where: Where) -> Iterator[Matrix]:
+def _retrieval(where: Where) -> Iterator[Table]:
     """A table per measure: clean, noisy and rewritten at the noisiest level, with the change against the clean."""
     called = labels(where.rewriters)
     for place, measure in enumerate(MEASURES):
@@ -161,10 +183,10 @@ def _retrieval(where: Where) -> Iterator[Matrix]:
                 lines.append(Line(label, cells, system.kind))
         if lines:
             columns = ("Clean", f"Level {NOISIEST}", "Change", "p", "Overlap@10", "τ-b")
-            yield Matrix(f"noise-retrieval-{place}", measure, "System", columns, tuple(lines), digits=3)
+            yield Table(f"noise-retrieval-{place}", measure, "System", columns, tuple(lines), digits=3)
 
 
-def _facts(where: Where) -> tuple[str, ...]:
+def _facts(where: Where) -> Facts:
     counts = {
         row.dataset: row.n for key, row in where.record.rows.items() if key[5] == HEADLINE and not key[3]
     }
@@ -173,8 +195,8 @@ def _facts(where: Where) -> tuple[str, ...]:
         for dataset, lang in where.datasets
     )
     runs = where.record.arguments.get("runs", 0)
-    return (
-        "RAG, noise probe", numbers.counted(len(where.systems), "system"), queries,
+    return Facts.of(
+        "noise", "RAG, noise probe", numbers.counted(len(where.systems), "system"), queries,
         f"{numbers.counted(runs, 'draw')} of small talk",
     )  # fmt: skip
 
@@ -182,17 +204,7 @@ def _facts(where: Where) -> tuple[str, ...]:
 CHARTS = 4
 
 
-@dataclass(frozen=True)
-class Curves:
-    """The curves of a dataset: drawing, title and what it says in a sentence."""
-
-    title: str
-    chart: Markup
-    summary: str
-    left_out: int
-
-
-def curves(where: Where) -> Iterator[Curves]:
+def curves(where: Where) -> Iterator[Figure]:
     """A drawing per dataset: the systems as asked; with one or two systems, as rewritten too."""
     for dataset, lang in where.datasets[:CHARTS]:
         series = _series(where, dataset)
@@ -205,10 +217,8 @@ def curves(where: Where) -> Iterator[Curves]:
         ticks = [(level / NOISIEST, str(level)) for level in range(len(LEVELS))]
         said = "; ".join(f"{one.name} from {_at(one, 0)} to {_at(one, -1)}" for one in series[:MOST_LINES])
         name = where.said(dataset, lang)
-        yield Curves(
-            name, lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {said}.",
-            max(0, len(series) - MOST_LINES),
-        )  # fmt: skip
+        more = f"{len(series) - MOST_LINES} more in the table" if len(series) > MOST_LINES else ""
+        yield Figure(name, lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {said}.", more)
 
 
 def _at(one: Series, place: int) -> str:

@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embassay.document.tables import Line, Matrix, entry
+from embassay.document.blocks import Line, Table, plain
+from embassay.document.tables import entry
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
@@ -20,13 +21,11 @@ from embassay.protocols.rag.probes.margins import HEADLINE, PERCENT
 from embassay.protocols.rag.probes.questions import NOISIEST, level_name
 from embassay.protocols.rag.probes.similarities import MEASURES, RECALL
 from embassay.records import Result
-from embassay.report.board import labels
 from embassay.report.cards.findings import Finding, figure, finding, known, percents
 from embassay.report.notes import notes_of
 from embassay.report.overview import run_verdict
-from embassay.report.record import Record, System, read_record
+from embassay.report.record import Record, System, labels, read_record
 from embassay.report.runs import Run, gathered
-from embassay.report.verdict import plain
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -95,7 +94,7 @@ CORRELATION = Unit(1.0, 2, 2)
 KIND = "Spearman"
 
 
-def links(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Matrix | None:
+def links(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Table | None:
     """Spearman's correlation of the change of `of` with that of each retrieval measure, a row per system, dataset and
     variant (its name and what it is called); None where there is none."""
     lines = []
@@ -111,9 +110,7 @@ def links(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Matri
     if not any(cell.exact for line in lines for cell in line.entries):
         return None
     columns = tuple(f"{measure}" for measure in MEASURES)
-    return Matrix(
-        f"{where.task}-links", f"Correlation with the change of {of}", "Over", columns, tuple(lines)
-    )
+    return Table(f"{where.task}-links", f"Correlation with the change of {of}", "Over", columns, tuple(lines))
 
 
 PERCENTS = Unit(1.0, 1, 1)

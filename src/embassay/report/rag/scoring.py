@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from embassay.document.marks import Scale, difference_mark, percent, scale_of
+from embassay.document.blocks import (
+    Block,
+    Box,
+    Bullets,
+    Column,
+    Command,
+    Entry,
+    Facts,
+    Figure,
+    Heading,
+    Legend,
+    Line,
+    Link,
+    Panes,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+    Words,
+)
+from embassay.document.marks import Scale, axis, difference_mark, interval_mark, percent, scale_of
 from embassay.document.plots import Series, lines
-from embassay.document.tables import Entry, Matrix
+from embassay.document.tables import beside, entry
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.protocols.rag.scoring.score import (
     Comparison,
     Evidence,
-    Guidance,
     MeasureFacts,
-    Note,
     Pair,
     Reading,
     Score,
@@ -27,91 +44,55 @@ from embassay.protocols.rag.scoring.score import (
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, figure, finding
-from embassay.report.rag.tables import TASK, every_measure, first_of, grids, likeness, unit_of
+from embassay.report.rag.tables import TASK, advice, every_measure, first_of, grids, likeness, unit_of
 from embassay.report.record import Record
 from embassay.report.runs import Run, score_of
-from embassay.report.verdict import Verdict
 from embassay.runs.folder import RunFolder
 
 TRIO = ("RA-nWG", "N-Recall4+", "Harm")
 """The measures that have a panel, where they are asked for; else the first three."""
 FORESTS = 6
-STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
 
 
-@dataclass(frozen=True)
-class PanelRow:
-    """A run at a cutoff; its label says the cutoff where the panel has several."""
-
-    label: str
-    row: Result | None
-    text: str
-    interval: str
-    best: bool
-
-
-@dataclass(frozen=True)
-class ScorePanel:
-    """A measure at every cutoff: groups of rows, each under its cutoff."""
-
-    title: str
-    subtitle: str
-    scale: Scale
-    groups: tuple[tuple[str, tuple[PanelRow, ...]], ...]
-
-
-@dataclass(frozen=True)
-class ScorePage:
-    """The content of the page; parts that the scoring does not have are empty or None."""
-
-    facts: tuple[str, ...]
-    verdict: Verdict
-    panels: tuple[ScorePanel, ...]
-    ceilings: tuple[Ceiling, ...]
-    ceiling_columns: tuple[str, ...]
-    chart: Markup | None
-    chart_title: str
-    chart_summary: str
-    forests: tuple[Forest, ...]
-    likeness: Matrix | None
-    measures: Matrix
-    grids: tuple[Matrix, ...]
-    guidance: tuple[tuple[str, Guidance], ...]
-    untested: tuple[str, ...]
-    notes: tuple[Note, ...]
-    worst: tuple[WorstQuery, ...]
-    runs: tuple[str, ...]
-    headline: str
-    how: str
-
-
-def score_page(record: Record, _: Board) -> ScorePage:
-    """The page of a record. DataError where its `score.json` is damaged."""
-    score = read_score(record.path / "score.json")
-    chart, title, summary = _by_cutoff(record, score)
+def score_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run; of several runs its first parts. DataError where its `score.json` is damaged."""
+    record, score = run.record, read_score(run.record.path / "score.json")
     settings = score.settings
-    return ScorePage(
-        facts=_facts(score),
-        verdict=verdict_of(score),
-        panels=_panels(record, score),
-        ceilings=ceilings(score),
-        ceiling_columns=CEILING_COLUMNS,
-        chart=chart,
-        chart_title=title,
-        chart_summary=summary,
-        forests=forests(score, FORESTS),
-        likeness=likeness(score),
-        measures=every_measure(record, score),
-        grids=grids(score),
-        guidance=tuple((STATES.get(one.status, ""), one) for one in score.guidance),
-        untested=tuple(one.knob for one in score.guidance if one.status == "not tested"),
-        notes=score.notes,
-        worst=worst_queries(record, score),
-        runs=tuple(run.name for run in score.runs),
-        headline=score.headline,
-        how=f"{settings.confidence:.0%}, percentile bootstrap over queries, "
-        f"{numbers.count(settings.resamples)} resamples, seed {settings.seed}",
-    )
+    yield _facts(score)
+    yield verdict_of(score)
+    yield from _side_by_side(record, score)
+    yield from _pool_or_ordering(score)
+    if chart := _by_cutoff(record, score):
+        yield chart
+    yield from _differences(score, FORESTS if alone else 1)
+    if alike := likeness(score):
+        yield alike
+        yield Text(
+            "Overlap: share of the first K that both have. τ-b: how alike the common documents are ordered, 1 is the "
+            "same order. Under each its 95% interval."
+        )
+    if alone:
+        yield every_measure(record, score)
+    told = f"Intervals: {settings.confidence:.0%}, percentile bootstrap over queries, "
+    told += f"{numbers.count(settings.resamples)} resamples, seed {settings.seed}."
+    all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
+    elsewhere: Sentence = (all_in, Command("tables/rag_score.csv"), ". ")
+    yield Text((*(() if alone else elsewhere), told), id="score-measures")
+    if made := grids(score)[: None if alone else 1]:
+        yield Heading("Do the constants of RA-nWG matter?", "score-sensitivity")
+        yield Text(
+            "Each cell is another choice of rarity (α) and caps of grades 4 and 3. τ: Kendall’s τ-b of the runs’ order "
+            "against the default’s; under it the largest change of a run’s value. The darker, the larger the change; "
+            "under 0.01 lightest. Bold: the default."
+        )
+        yield Panes("K", tuple((one.title, (one,)) for one in made))
+    yield from advice(score)
+    yield from _lost(record, score, MOST if alone else 6)
+    if score.notes and alone:
+        yield Heading("Read with care", "score-notes")
+        yield Bullets(tuple(note.text for note in score.notes))
+    elif score.notes:
+        yield Text((Link(f"{len(score.notes)} notes on this scoring", f"method-notes{run.mark}"),))
 
 
 def score_verdict(record: Record, _: Board) -> Verdict:
@@ -124,9 +105,10 @@ def verdict_of(score: Score) -> Verdict:
     return Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede))
 
 
-def _facts(score: Score) -> tuple[str, ...]:
+def _facts(score: Score) -> Facts:
     judged = score.judgements
-    return (
+    return Facts.of(
+        "score",
         "RAG, runs scored",
         numbers.counted(len(score.runs), "run"),
         judged.name,
@@ -143,18 +125,42 @@ def _bases(score: Score) -> list[str]:
     return (usual + [base for base in bases if base not in usual])[:3]
 
 
-def _panels(record: Record, score: Score) -> tuple[ScorePanel, ...]:
-    return tuple(
-        _panel(record, score, [one for one in score.measures if one.base == base]) for base in _bases(score)
-    )
+def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
+    panels = [_panel(record, score, base) for base in _bases(score)]
+    if panels:
+        yield Heading("Runs side by side", "score-runs")
+        pairs = Link("the paired differences", "score-pairs")
+        yield Text((
+            "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% interval. Overlap of "
+            "bars is not the test: see ", pairs, ". Bold: may be first, where not all may.",
+        ))  # fmt: skip
+        yield Box("panels", tuple(panels))
 
 
-def _panel(record: Record, score: Score, measures: Sequence[MeasureFacts]) -> ScorePanel:
-    groups = tuple((f"@{one.cutoff}", _rows(record, score, one)) for one in measures)
-    rows = [row.row for _, of in groups for row in of if row.row is not None]
+def _panel(record: Record, score: Score, base: str) -> Box:
+    """A measure at every cutoff, each with its runs, best first."""
+    measures = [one for one in score.measures if one.base == base]
+    where = score.judgements.name
+    found = [
+        (measure, run, record.find(TASK, run, measure.name, dataset=where))
+        for measure in measures
+        for run in _in_order(score, measure.name)
+    ]
+    known = [row for _, _, row in found if row is not None and row.value is not None]
+    scale = scale_of(_ends(known), factor=unit_of(measures[0].name).factor)
+    lines = []
+    for measure, run, row in found:
+        said = entry(row, unit_of(measure.name), bold=run in first_of(score, measure.name))
+        mark = interval_mark(row, "embedding", scale, width=120)
+        shown = Entry((mark, *said.text), bold=said.bold, title=said.small or said.why)
+        lines.append(Line(run, (shown,), group=f"@{measure.cutoff}"))
     way = "lower is better" if measures[0].direction == "lower" else "higher is better"
-    scale = scale_of(_ends(rows), factor=unit_of(measures[0].name).factor)
-    return ScorePanel(measures[0].base, ", ".join(filter(None, (way, _queries(rows)))), scale, groups)
+    table = Table(
+        "", base, "Run", (Column((axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
+        is_titled=False, is_sortable=False, export="",
+    )  # fmt: skip
+    said_of = Text(", ".join(filter(None, (way, _queries(known)))))
+    return Box("panel", (Heading(base, f"score-panel-{_bases(score).index(base) + 1}", 3), said_of, table))
 
 
 def _ends(rows: Iterable[Result]) -> list[float]:
@@ -169,39 +175,28 @@ def _queries(rows: Sequence[Result]) -> str:
     return f"{numbers.count(counts[0])} to {numbers.count(counts[-1])} queries"
 
 
-def _rows(record: Record, score: Score, measure: MeasureFacts) -> tuple[PanelRow, ...]:
-    comparison = score.comparison(measure.name)
+def _in_order(score: Score, measure: str) -> list[str]:
+    comparison = score.comparison(measure)
     ranked = comparison.runs if comparison else ()
-    runs = [*ranked, *(one.name for one in score.runs if one.name not in ranked)]
-    first = first_of(score, measure.name)
-    return tuple(_row(record, score, measure, run, best=run in first) for run in runs)
+    return [*ranked, *(one.name for one in score.runs if one.name not in ranked)]
 
 
-def _row(record: Record, score: Score, measure: MeasureFacts, run: str, *, best: bool) -> PanelRow:
-    row = record.find(TASK, run, measure.name, dataset=score.judgements.name)
-    if row is None or row.value is None:
-        return PanelRow(run, None, "n/a", row.reason if row else "not computed", best=False)
-    unit = unit_of(measure.name)
-    known = row.ci_low is not None and row.ci_high is not None
-    interval = unit.interval(row.ci_low or 0.0, row.ci_high or 0.0) if known else "no interval"
-    return PanelRow(run, row, unit.text(row.value), interval, best)
-
-
-def _by_cutoff(record: Record, score: Score) -> tuple[Markup | None, str, str]:
-    """Lines of the headline's measure over its cutoffs, where there are several; title and summary."""
+def _by_cutoff(record: Record, score: Score) -> Figure | None:
+    """Lines of the headline's measure over its cutoffs, where there are several."""
     base = next((one.base for one in score.measures if one.name == score.headline), "")
     found = [one for one in score.measures if one.base == base and one.cutoff]
     if len(found) < 2:
-        return None, "", ""
+        return None
     ks = sorted({one.cutoff or 0 for one in found})
     series = [_line(record, score, run.name, found, ks[-1]) for run in score.runs]
     known = [one for one in series if one.points]
     if not known:
-        return None, "", ""
+        return None
     said = "; ".join(f"{one.name} {numbers.score(one.points[-1][1].value or 0.0)}" for one in known)
     scale = scale_of(_ends(row for one in known for _, row in one.points))
     drawn = lines(series, [(k / ks[-1], str(k)) for k in ks], scale, "K, passages read")
-    return drawn, f"{base} by K", f"{base} at K from {ks[0]} to {ks[-1]}. At K = {ks[-1]}: {said}."
+    summary = f"{base} at K from {ks[0]} to {ks[-1]}. At K = {ks[-1]}: {said}."
+    return Figure(f"{base} by K", drawn, summary, "band: 95%; at most four runs")
 
 
 def _line(record: Record, score: Score, run: str, measures: Sequence[MeasureFacts], most: int) -> Series:
@@ -218,18 +213,23 @@ Values = Mapping[tuple[str, str], float]
 """Query and measure to value, where a run has one."""
 
 
-@dataclass(frozen=True)
-class WorstQuery:
-    """A query: the value of each run as text, their mean, and what they lose to ordering and pool in the mean."""
+def _lost(record: Record, score: Score, most: int) -> Iterator[Block]:
+    if not (lines := worst_queries(record, score)[:most]):
+        return
+    yield Heading("Queries that lose most", "score-worst")
+    yield Text((
+        f"Worst mean of {score.headline} over the runs; what they lose, in the mean over runs. One query has no "
+        "interval: it shows what happened, not who is better. Every query is in ", Command("tables/rag_per_query.csv"),
+        " and ", Command("items/"), ".",
+    ))  # fmt: skip
+    heads = (*(run.name for run in score.runs), "Mean", "Lost in the ordering", "Lost in the pool")
+    yield Table(
+        "worst-queries", "Queries that lose most", "Query", tuple(Column(head, style="num") for head in heads), lines,
+        "values", 3, is_titled=False, is_sortable=False, export="copy",
+    )  # fmt: skip
 
-    query: str
-    values: tuple[str, ...]
-    mean: str
-    ordering: str
-    pool: str
 
-
-def worst_queries(record: Record, score: Score) -> tuple[WorstQuery, ...]:
+def worst_queries(record: Record, score: Score) -> tuple[Line, ...]:
     """The first by their mean over the runs, worst first; those where the headline is undefined are none."""
     measure = next((one for one in score.measures if one.name == score.headline), None)
     if measure is None:
@@ -241,20 +241,22 @@ def worst_queries(record: Record, score: Score) -> tuple[WorstQuery, ...]:
     known = {query: value for query, value in means.items() if value is not None}
     sign = -1.0 if measure.direction == "lower" else 1.0
     ordered = sorted(known, key=lambda query: (sign * known[query], query))[:MOST]
-    return tuple(_worst(query, known[query], runs, names) for query in ordered)
+    return tuple(_worst(query, known[query], runs, names, i) for i, query in enumerate(ordered, start=1))
 
 
-def _worst(query: str, mean: float, runs: Sequence[Values], names: tuple[str, str]) -> WorstQuery:
+def _worst(query: str, mean: float, runs: Sequence[Values], names: tuple[str, str], place: int) -> Line:
+    """The value of each run, their mean, and what they lose to ordering and pool in the mean."""
     values = [values.get((query, names[0])) for values in runs]
     ceiling = _mean([values.get((query, names[1])) for values in runs])
     lost = ceiling is not None and names[0].startswith("RA-nWG")
-    return WorstQuery(
-        query,
-        tuple("n/a" if one is None else numbers.score(one) for one in values),
+    said = (
+        *("n/a" if one is None else numbers.score(one) for one in values),
         numbers.score(mean),
         numbers.score((ceiling or 0.0) - mean) if lost else numbers.NONE,
         numbers.score(1.0 - (ceiling or 0.0)) if lost else numbers.NONE,
     )
+    id = f"score-query-{place}"
+    return Line((Link(query, id),), tuple(map(Entry, said)), id=id)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -274,53 +276,47 @@ def _of_run(record: Record, score: Score, run: str, measures: tuple[str, ...]) -
     return {(query, measure): value for query, measure, value in rows if value == value}
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A pair: `a` less `b` as a drawing and as text, and in words."""
-
-    pair: Pair
-    mark: Markup
-    change: str
-    interval: str
-    exact: str
-    words: str
-
-
-@dataclass(frozen=True)
-class Forest:
-    """The pairs of one measure, its title."""
-
-    title: str
-    id: str
-    scale: Scale
-    rows: tuple[Difference, ...]
-
-
-def forests(score: Score, most: int) -> tuple[Forest, ...]:
-    """The plots of the first `most` measures that have comparisons, the headline first."""
+def _differences(score: Score, most: int) -> Iterator[Block]:
+    """The pairs of the first `most` measures that have comparisons, the headline first."""
     found = [one for one in score.comparisons if one.pairs]
     found.sort(key=lambda one: one.measure != score.headline)
-    return tuple(_forest(one, i) for i, one in enumerate(found[:most]))
+    if found:
+        yield Heading("Which differences hold", "score-pairs")
+        yield Text(
+            "Paired over the same queries: the first run less the second, its 95% interval, and p after Holm’s "
+            "correction for all pairs of the measure. Right of the line: the first run is higher."
+        )
+        tables = [forest(one, i) for i, one in enumerate(found[:most])]
+        yield Panes("Measure", tuple((one.title, (one,)) for one in tables))
 
 
-def _forest(one: Comparison, place: int) -> Forest:
-    unit = unit_of(one.measure)
-    ends = [end for pair in one.pairs for end in (pair.low, pair.high, pair.difference)]
+def forest(compared: Comparison, place: int) -> Table:
+    """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
+    unit = unit_of(compared.measure)
+    ends = [end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference)]
     scale = scale_of([*ends, 0.0], within=None, factor=unit.factor)
-    return Forest(
-        one.measure, f"pairs-{place}", scale, tuple(_difference(pair, unit, scale) for pair in one.pairs)
-    )
+    heads = (f"{compared.measure}, difference, 95%", "p (Holm)", "Queries")
+    return Table(
+        f"pairs-{place}", compared.measure, "Runs",
+        (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), Column("In words", style="")),
+        tuple(_pair(pair, unit, scale) for pair in compared.pairs), "forest", 3, is_titled=False,
+        caption=f"Differences between runs, {compared.measure}",
+    )  # fmt: skip
 
 
-def _difference(pair: Pair, unit: Unit, scale: Scale) -> Difference:
+def _pair(pair: Pair, unit: Unit, scale: Scale) -> Line:
     loser = pair.b if pair.better == pair.a else pair.a
-    return Difference(
-        pair,
-        difference_mark(pair.low, pair.difference, pair.high, "embedding", scale),
-        unit.change(pair.difference),
-        unit.interval(pair.low, pair.high),
-        ",".join(f"{value * unit.factor:.6g}" for value in (pair.difference, pair.low, pair.high)),
-        f"{pair.better} beats {loser}" if pair.better else "cannot be told apart",
+    change, interval = unit.change(pair.difference), unit.interval(pair.low, pair.high)
+    exact = ",".join(f"{value * unit.factor:.6g}" for value in (pair.difference, pair.low, pair.high))
+    return Line(
+        f"{pair.a} − {pair.b}",
+        (
+            Entry((difference_mark(pair.low, pair.difference, pair.high, "embedding", scale),)),
+            Entry(beside(change, interval), exact=exact),
+            Entry(numbers.p_value(pair.p_adjusted), bold=bool(pair.better)),
+            Entry(numbers.count(pair.n)),
+            Entry(f"{pair.better} beats {loser}" if pair.better else "cannot be told apart"),
+        ),
     )
 
 
@@ -331,34 +327,46 @@ FINDINGS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Ceiling:
-    """A run at one cutoff: the drawing, the figures under the headings of COLUMNS, which loss is larger, and why."""
-
-    run: str
-    cutoff: int
-    mark: Markup
-    entries: tuple[Entry, ...]
-    finding: str
-    text: str
-
-
 CEILING_COLUMNS = ("RA-nWG", "PROC", "%PROC", "Lost in the ordering", "Lost in the pool")
 
 
-def ceilings(score: Score) -> tuple[Ceiling, ...]:
+def _pool_or_ordering(score: Score) -> Iterator[Block]:
     """Every reading of the scoring, cutoff by cutoff."""
-    ordered = sorted(score.readings, key=lambda one: one.cutoff)
-    return tuple(_ceiling(one) for one in ordered)
+    if not (ordered := sorted(score.readings, key=lambda one: one.cutoff)):
+        return
+    yield Heading("Is it the pool or the ordering?", "score-ceilings")
+    yield Text(
+        "From 0 to 1, left to right: what the run reaches; what a perfect order of its own pool would add; what no "
+        "order of that pool can reach. Lines: 95% intervals of the two borders. PROC: the best that reordering could "
+        "do. %PROC: how much of it is reached."
+    )
+    yield Legend((("q4", "reached"), ("q2", "lost in the ordering"), ("q0", "lost in the pool")))
+    columns = (
+        Column("", Scale(0.0, 1.0, 1.0), "bar"), *(Column(head, style="num") for head in CEILING_COLUMNS),
+        Column("Loses more", style=""),
+    )  # fmt: skip
+    yield Table(
+        "ceilings", "Reached, lost in the ordering and lost in the pool, by run and K", "Run", columns,
+        tuple(map(_ceiling, ordered)), digits=3, is_titled=False,
+    )  # fmt: skip
+    yield Bullets(
+        tuple(
+            (Words(f"{one.run}@{one.cutoff}", "b"), f": {one.text.partition(': ')[2] or one.text}")
+            for one in ordered
+        )
+    )
 
 
-def _ceiling(one: Reading) -> Ceiling:
-    found = {evidence.what.partition("@")[0]: evidence for evidence in one.evidence}
-    names = ("RA-nWG", "PROC", "%PROC", "lost in the ordering", "lost in the pool")
-    entries = tuple(_entry(found.get(name), PERCENT if name == "%PROC" else numbers.SCORE) for name in names)
-    text = one.text.partition(": ")[2] or one.text
-    mark = _mark(found.get("RA-nWG"), found.get("PROC"))
-    return Ceiling(one.run, one.cutoff, mark, entries, FINDINGS.get(one.finding, one.finding), text)
+def _ceiling(one: Reading) -> Line:
+    """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
+    found = {evidence.what.partition("@")[0].lower(): evidence for evidence in one.evidence}
+    entries = (
+        _entry(found.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
+        for name in CEILING_COLUMNS
+    )
+    mark = _mark(found.get("ra-nwg"), found.get("proc"))
+    larger = Entry(FINDINGS.get(one.finding, one.finding))
+    return Line(f"{one.run}@{one.cutoff}", (Entry((mark,)), *entries, larger))
 
 
 def _entry(one: Evidence | None, unit: Unit) -> Entry:

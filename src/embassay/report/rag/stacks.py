@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from embassay.document.blocks import Entry, Line, Table
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.marks import percent as across
-from embassay.document.tables import Entry, Line, Matrix
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.record import (
@@ -104,7 +104,7 @@ def _size(value: float) -> str:
     return f"{numbers.score(value / unit, 1)} {name}"
 
 
-def frontier_table(part: Part, asked: Asked, spots: Sequence[Spot], place: int) -> Matrix:
+def frontier_table(part: Part, asked: Asked, spots: Sequence[Spot], place: int) -> Table:
     """The stacks that no other one dominates, fastest first, numbered as in the plot."""
     lines = []
     for number, spot in enumerate(spots, start=1):
@@ -117,7 +117,7 @@ def frontier_table(part: Part, asked: Asked, spots: Sequence[Spot], place: int) 
         lines.append(Line(named(one.id, number), entries))
     columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "In words")
     title = "The frontier, fastest first"
-    return Matrix(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
+    return Table(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
 
 
 def _equal(spot: Spot) -> str:
@@ -147,7 +147,7 @@ def _said(one: StackFacts, part: Part, asked: Asked) -> str:
     )
 
 
-def scenario_table(part: Part, asked: Asked) -> Matrix:
+def scenario_table(part: Part, asked: Asked) -> Table:
     """The stacks that stand for ways to choose."""
     lines = []
     for one in part.scenarios:
@@ -160,7 +160,9 @@ def scenario_table(part: Part, asked: Asked) -> Matrix:
         )  # fmt: skip
         lines.append(Line(one.name, entries))
     columns = ("Stack", asked.measure, "p50", "$ per 1,000", "How it is found")
-    return Matrix("sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sorted=True)
+    return Table(
+        "sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sortable=False
+    )
 
 
 def families(part: Part, asked: Asked) -> frozenset[str]:
@@ -179,7 +181,7 @@ def _quality(one: StackFacts, asked: Asked) -> float:
     return -1.0 if value is None else value
 
 
-def step_table(part: Part, asked: Asked) -> Matrix | None:
+def step_table(part: Part, asked: Asked) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
     shown = families(part, asked)
     found = [one for one in part.steps if one.measure == asked.measure and one.family in shown]
@@ -188,7 +190,7 @@ def step_table(part: Part, asked: Asked) -> Matrix | None:
         return None
     lines = tuple(_step(one, deep.get((one.less, one.more))) for one in found)
     columns = (asked.measure, _at_30(asked), "ms more", "$ more", "In words")
-    return Matrix("sweep-steps", "From one K to the next", "Stack", columns, lines, digits=3)
+    return Table("sweep-steps", "From one K to the next", "Stack", columns, lines, digits=3)
 
 
 def _at_30(asked: Asked) -> str:
@@ -209,7 +211,7 @@ def _step(one: Step, other: Step | None) -> Line:
     )
 
 
-def route_table(part: Part, asked: Asked) -> Matrix | None:
+def route_table(part: Part, asked: Asked) -> Table | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
     shown = families(part, asked)
     routes = [one for one in part.routes if one.family in shown and _saves(one, asked)]
@@ -223,7 +225,7 @@ def route_table(part: Part, asked: Asked) -> Matrix | None:
         *(f"@{name.partition('@')[2]} − K {k}" for name, k in keys),
     )
     lines = tuple(_route(one, keys) for one in routes)
-    return Matrix(
+    return Table(
         "sweep-routes",
         f"Routing between K 50 and K 100, {asked.measure.partition('@')[0]}",
         "Family, signal",
@@ -253,7 +255,7 @@ def _route(one: Route, keys: Sequence[tuple[str, int]]) -> Line:
     )
 
 
-def index_table(part: Part) -> Matrix | None:
+def index_table(part: Part) -> Table | None:
     """Every index against flat search with the same vectors."""
     if not part.indexes:
         return None
@@ -264,7 +266,7 @@ def index_table(part: Part) -> Matrix | None:
         "≤ 2%",
     )  # fmt: skip
     lines = tuple(_index(one, cutoffs, measures) for one in part.indexes)
-    return Matrix("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
+    return Table("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
 
 
 def _index(one: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -> Line:
@@ -281,7 +283,7 @@ def _index(one: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -
     )
 
 
-def every_stack(part: Part, findings: Findings, most: int) -> Matrix:
+def every_stack(part: Part, findings: Findings, most: int) -> Table:
     """Every stack, the best by the measure that decides first; `most` rows of them."""
     asked = findings.asked
     ordered = sorted(part.stacks, key=lambda one: (-(one.value(asked.measure) or -1.0), one.latency, one.id))
@@ -290,7 +292,7 @@ def every_stack(part: Part, findings: Findings, most: int) -> Matrix:
     names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
     columns = (*names, "%PROC", "p50", "p95", "$ per 1,000", "Per second", "On the frontier")
     lines = tuple(_stack(one, asked, names, order.get(one.id)) for one in ordered[:most])
-    return Matrix("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
+    return Table("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
 
 
 def _stack(one: StackFacts, asked: Asked, names: Sequence[str], place: int | None) -> Line:

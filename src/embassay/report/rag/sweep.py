@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from embassay.document.tables import Matrix
+from embassay.document.blocks import Table, Verdict
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
@@ -35,7 +35,6 @@ from embassay.report.rag.stacks import (
     step_table,
 )
 from embassay.report.record import Record
-from embassay.report.verdict import Verdict
 
 STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
 ALL = "All datasets"
@@ -57,7 +56,7 @@ class Scope:
     title: str
     part: Part
     plot: FrontierPlot
-    table: Matrix
+    table: Table
     data: str
     certainty: tuple[tuple[str, tuple[Share, ...]], ...]
 
@@ -71,15 +70,15 @@ class SweepPage:
     asked: Asked
     scopes: tuple[Scope, ...]
     alternatives: tuple[Alternative, ...]
-    scenarios: Matrix
+    scenarios: Table
     bars: Bars
-    steps: Matrix | None
-    routes: Matrix | None
+    steps: Table | None
+    routes: Table | None
     effects: tuple[Forest, ...]
-    indexes: Matrix | None
+    indexes: Table | None
     guidance: tuple[tuple[str, Advice], ...]
     untested: tuple[str, ...]
-    stacks: Matrix
+    stacks: Table
     total: int
     left: tuple[Left, ...]
     failed: int

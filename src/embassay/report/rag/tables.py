@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from embassay.document.tables import Entry, Line, Matrix, entry, step_of
+from embassay.document.blocks import Block, Entry, Heading, Line, Table, Words
+from embassay.document.blocks import Text as Paragraph
+from embassay.document.tables import entry, step_of
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.scoring.conclusions import NEXT
@@ -62,16 +64,16 @@ def unit_of(measure: str) -> numbers.Unit:
     return PERCENT if measure.startswith("%") else numbers.SCORE
 
 
-Table = tuple[list[Column], list[list["str | Text"]]]
+Shown = tuple[list[Column], list[list["str | Text"]]]
 
 
-def _main(score: Score) -> Table:
+def _main(score: Score) -> Shown:
     if len(score.runs) == 1:
         return _by_cutoff(score)
     return _side_by_side(score) if len(score.runs) <= SIDE_BY_SIDE else _board(score)
 
 
-def _by_cutoff(score: Score) -> Table:
+def _by_cutoff(score: Score) -> Shown:
     """One run: a row per measure, a column per cutoff."""
     [run] = score.runs
     cutoffs = list(dict.fromkeys(one.cutoff for one in score.measures))
@@ -88,7 +90,7 @@ def _by_cutoff(score: Score) -> Table:
     return columns, rows
 
 
-def _side_by_side(score: Score) -> Table:
+def _side_by_side(score: Score) -> Shown:
     """A few runs: a row per measure, a column per run; who may be first is bold."""
     from rich.text import Text
 
@@ -107,7 +109,7 @@ def _side_by_side(score: Score) -> Table:
     return columns, rows
 
 
-def _board(score: Score) -> Table:
+def _board(score: Score) -> Shown:
     """Many runs: a row per run, best first by the headline, its interval, and the other measures without theirs."""
     comparison = score.comparison(score.headline)
     ranked = list(comparison.runs) if comparison else []
@@ -149,7 +151,7 @@ def _first(score: Score, measure: str) -> set[str]:
     return found if len(found) < len(score.runs) else set()
 
 
-def _sensitivity(score: Score) -> Iterable[Table]:
+def _sensitivity(score: Score) -> Iterable[Shown]:
     if not score.sensitivity:
         return
     names = [run.name for run in score.runs]
@@ -228,10 +230,10 @@ STEADY = 0.01
 """A change of a run's value under this is drawn lightest."""
 
 
-def every_measure(record: Record, score: Score) -> Matrix:
+def every_measure(record: Record, score: Score) -> Table:
     """A row per measure, a column per run; bold: who may be first, where not all may."""
     runs = [one.name for one in score.runs]
-    return Matrix(
+    return Table(
         "measures", "Every measure", "Measure", tuple(runs),
         tuple(_measure(record, score, one, runs) for one in score.measures), digits=3,
     )  # fmt: skip
@@ -258,7 +260,7 @@ def first_of(score: Score, measure: str) -> frozenset[str]:
     return found if len(found) < len(score.runs) else frozenset()
 
 
-def likeness(score: Score) -> Matrix | None:
+def likeness(score: Score) -> Table | None:
     """A row per pair of runs: overlap and tau of their first K; None for one run."""
     cutoffs = list(dict.fromkeys(one.cutoff for one in score.likeness))
     found = {(one.a, one.b, one.cutoff): one for one in score.likeness}
@@ -277,7 +279,9 @@ def likeness(score: Score) -> Matrix | None:
             ]
         lines.append(Line(f"{a}, {b}", tuple(cells)))
     return (
-        Matrix("alike", "How alike two runs are", "Runs", tuple(columns), tuple(lines), is_heat=True)
+        Table(
+            "alike", "How alike two runs are", "Runs", tuple(columns), tuple(lines), style="heat grid lines"
+        )
         if lines
         else None
     )
@@ -296,14 +300,14 @@ def _figure(value: float | None, low: float | None, high: float | None, why: str
     )
 
 
-def grids(score: Score) -> tuple[Matrix, ...]:
+def grids(score: Score) -> tuple[Table, ...]:
     """The 24 settings of RA-nWG's constants, a table per cutoff: tau-b of the runs' order against that of the default,
     and the largest change of a run's value."""
     cutoffs = list(dict.fromkeys(one.cutoff for one in score.sensitivity))
     return tuple(_grid(k, [one for one in score.sensitivity if one.cutoff == k]) for k in cutoffs)
 
 
-def _grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Matrix:
+def _grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
     caps = list(dict.fromkeys((one.cap4, one.cap3) for one in cells))
     found = {(one.alpha, one.cap4, one.cap3): one for one in cells}
     lines = (
@@ -311,8 +315,14 @@ def _grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Matrix:
         for alpha in dict.fromkeys(one.alpha for one in cells)
     )
     titles = tuple(f"caps {cap4:g}, {cap3:g}" for cap4, cap3 in caps)
-    return Matrix(
-        f"grid-{cutoff}", f"RA-nWG@{cutoff}", "Rarity", titles, tuple(lines), is_heat=True, is_sorted=True
+    return Table(
+        f"grid-{cutoff}",
+        f"RA-nWG@{cutoff}",
+        "Rarity",
+        titles,
+        tuple(lines),
+        style="heat grid lines",
+        is_sortable=False,
     )
 
 
@@ -324,3 +334,25 @@ def _cell(one: SensitivityCell | None) -> Entry:
     step = 1 if one.largest_change < STEADY else min(5, 1 + step_of(one.largest_change / (10 * STEADY)))
     exact = f"{one.largest_change if one.tau is None else one.tau:.6g}"
     return Entry(tau or moved, moved if tau else "", exact, step, bold=one.default)
+
+
+STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
+
+
+def advice(score: Score) -> Iterator[Block]:
+    """What the scoring advises, how far this data bears it out, and what it did not test."""
+    if not score.guidance:
+        return
+    yield Heading("What to try next", "score-guidance")
+    lines = (
+        Line(one.knob, (Entry(one.finding), Entry((Words(one.status, style),)), Entry(one.text)))
+        for one in score.guidance
+        if one.status != "not tested"
+        for style in [f"state {STATES.get(one.status, '')}".strip()]
+    )
+    heads = ("For", "On this data", "Why")
+    yield Table(
+        "", "Advice", "Advice", heads, tuple(lines), "plain", 3, is_titled=False, is_sortable=False, export=""
+    )
+    if untested := [one.knob for one in score.guidance if one.status == "not tested"]:
+        yield Paragraph(f"Not tested on this data, a run of each would: {', '.join(untested)}.")

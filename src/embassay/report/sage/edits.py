@@ -24,7 +24,7 @@ from embassay.report.items.groups import (
     Source,
 )
 from embassay.report.record import Record, System
-from embassay.report.sage.similarity import expected, is_linear
+from embassay.report.sage.tables import expected, is_linear
 from embassay.runs.folder import RunFolder
 
 MOST = 200

@@ -3,48 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 
-from markupsafe import Markup
-
-from embassay.document.marks import Scale, scale_of
-from embassay.document.plots import (
-    HEIGHT,
-    LEFT,
-    MOST_LINES,
-    SIGNS,
-    WIDE,
-    drawn,
-    grid,
-    height_of,
-    names,
-    track,
+from embassay.document.blocks import (
+    Block,
+    Box,
+    Command,
+    Details,
+    Facts,
+    Heading,
+    Link,
+    Panes,
+    Text,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
-from embassay.report.board import Board, Gap, Panel, Row, Value, ends, gaps, panels
+from embassay.report.board import Board, Row, Wanted, missing_here, value_table
 from embassay.report.cards.findings import Finding, figure, finding, known, share
 from embassay.report.items.groups import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, edit_words
 from embassay.report.items.groups import SIZES as SIZE_NAMES
 from embassay.report.record import Record
 from embassay.report.runs import Run
-from embassay.report.sage.conclusions import copies, sage_verdict
+from embassay.report.sage.conclusions import BY_NAME, copies, sage_verdict
 from embassay.report.sage.tables import (
-    Heat,
-    HeatColumn,
-    PaperTable,
-    ValueTable,
-    Wanted,
+    Pane,
+    curves,
+    expected,
     heats,
+    is_linear,
+    panels,
     paper_tables,
     two_decimals,
-    value_table,
 )
-from embassay.report.verdict import Verdict
 
 KINDS = {"insertion": "inserted", "removal": "removed"}
 SHARES = tuple(
-    HeatColumn(heading, "share", variant)
+    Wanted(heading, "share", variant)
     for heading, variant in (
         ("Summary over meaning change", "summary_over_semantic"),
         ("Noise over summary", "superficial_over_summary"),
@@ -53,31 +48,31 @@ SHARES = tuple(
     )
 )
 SIMILARITIES = (
-    *(HeatColumn(EDIT_WORDS[edit], "similarity", edit, "noise") for edit in SUPERFICIAL),
-    HeatColumn("summary", "similarity", "summary", "shorter"),
-    *(HeatColumn(EDIT_WORDS[edit], "similarity", edit, "meaning changed") for edit in SEMANTIC),
+    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "noise") for edit in SUPERFICIAL),
+    Wanted("summary", "similarity", "summary", "shorter"),
+    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "meaning changed") for edit in SEMANTIC),
 )
 SIDES = (
-    *(HeatColumn(EDIT_WORDS[edit], "above_summary", edit, "above the summary") for edit in SUPERFICIAL),
-    *(HeatColumn(EDIT_WORDS[edit], "below_summary", edit, "below the summary") for edit in SEMANTIC),
+    *(Wanted(EDIT_WORDS[edit], "above_summary", edit, "above the summary") for edit in SUPERFICIAL),
+    *(Wanted(EDIT_WORDS[edit], "below_summary", edit, "below the summary") for edit in SEMANTIC),
 )
 
 
-def spans(measure: str, prefix: str, sizes: int) -> tuple[HeatColumn, ...]:
+def spans(measure: str, prefix: str, sizes: int) -> tuple[Wanted, ...]:
     """Columns for insertions and removals at the first `sizes` sizes, the positions one below the other."""
     return tuple(
-        HeatColumn(numbers.percent(float(p)), measure, variants[0], KINDS[kind], variants[1:])
+        Wanted(numbers.percent(float(p)), measure, variants[0], KINDS[kind], variants[1:])
         for kind in SIZE_NAMES
         for p in SIZE_NAMES[kind][:sizes]
         for variants in [tuple(f"{prefix}{kind}:p={p},q={q}" for q in POSITIONS)]
     )
 
 
-def by_size(record: Record) -> tuple[HeatColumn, ...]:
+def by_size(record: Record) -> tuple[Wanted, ...]:
     """Columns for the mean over positions at each size, with the similarity expected there."""
     linear = is_linear(record)
     return tuple(
-        HeatColumn(
+        Wanted(
             f"{numbers.percent(float(p))}, expected {two_decimals(expected(float(p), linear=linear))}",
             "similarity",
             f"{kind}:p={p}",
@@ -90,253 +85,208 @@ def by_size(record: Record) -> tuple[HeatColumn, ...]:
 
 BY_POSITION = spans("similarity", "", 3)
 RETAINED = (
-    HeatColumn("with all copies", "retention", "augmented", "kept"),
-    HeatColumn("harmonic mean", "retention", "replaced", "kept"),
-    *(HeatColumn(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "noise") for edit in SUPERFICIAL),
-    *(HeatColumn(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "meaning changed") for edit in SEMANTIC),
+    Wanted("with all copies", "retention", "augmented", "kept"),
+    Wanted("harmonic mean", "retention", "replaced", "kept"),
+    *(Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "noise") for edit in SUPERFICIAL),
+    *(Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "meaning changed") for edit in SEMANTIC),
     *spans("retention", "replaced:", 2),
 )
 
 
-@dataclass(frozen=True)
-class SagePage:
-    """The content of the page; every tuple is empty when its task is not part of the run."""
-
-    facts: tuple[str, ...]
-    verdict: Verdict
-    panels: tuple[Panel, ...]
-    gaps: tuple[Gap, ...]
-    command: str
-    shares: tuple[Heat, ...]
-    similarities: tuple[Heat, ...]
-    sides: tuple[Heat, ...]
-    curves: tuple[Curves, ...]
-    sizes: tuple[Heat, ...]
-    positions: tuple[Heat, ...]
-    sensitivity: tuple[ValueTable, ...]
-    retained: tuple[Heat, ...]
-    copies: str
-    ndcg: tuple[ValueTable, ...]
-    preference: tuple[ValueTable, ...]
-    by_dataset: tuple[ValueTable, ...]
-    paper: tuple[PaperTable, ...]
-
-
-def sage_page(record: Record, board: Board) -> SagePage | None:
-    """The page of a record; None when no task has finished a cell."""
+def sage_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run; nothing when no task has finished a cell."""
+    record, board = run.record, run.board
     if not any(cell.status == "done" for cell in record.cells):
-        return None
-    return SagePage(
-        facts=_facts(record, board),
-        verdict=sage_verdict(record, board),
-        panels=panels(record, board),
-        gaps=gaps(board),
-        command=record.manifest.get("command", ""),
-        shares=heats(record, board, "robustness", SHARES),
-        similarities=heats(record, board, "robustness", SIMILARITIES, two_decimals),
-        sides=heats(record, board, "robustness", SIDES),
-        curves=curves(record, board),
-        sizes=heats(record, board, "sensitivity", by_size(record), two_decimals),
-        positions=heats(record, board, "sensitivity", BY_POSITION, two_decimals),
-        sensitivity=_per_dataset(record, board, "sensitivity", _sensitivity_columns),
-        retained=heats(record, board, "retrieval", RETAINED, two_decimals),
-        copies=copies(record),
-        ndcg=_per_dataset(record, board, "retrieval", _ndcg_columns),
-        preference=_per_dataset(record, board, "preference", _preference_columns),
-        by_dataset=_by_dataset(record, board),
-        paper=paper_tables(record, board),
+        return
+    yield _facts(record, board)
+    yield sage_verdict(record, board)
+    tasks = "tasks" if len(board.tasks) > 1 else "task"
+    yield Heading(f"{numbers.in_words(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
+    yield Text(
+        "Each panel has its own scale, printed on top. Best first. Tick: estimate, bar: 95% interval. Dashed: what a "
+        "trivial answer gets. Higher is better."
+    )
+    yield Box("panels", (*panels(record, board), *missing_here(record, board)))
+    yield from _robustness(record, board, alone)
+    yield from _sensitivity(record, board, alone)
+    yield from _retrieval(record, board)
+    yield from _part(
+        _per_dataset(record, board, "preference", _preference_columns, "Human preference"),
+        Heading("What people prefer", "sage-preference"),
+        "Comparisons: the more similar of two summaries is predicted to be the chosen one. Ratings: Pearson r with the "
+        "human rating, as (r + 1) / 2; 0.5 is no correlation.",
+    )
+    yield from _part(
+        _by_dataset(record, board),
+        Heading("By dataset", "sage-datasets"),
+        "The headline score of each task on each dataset; the task’s score is their mean.",
+        "Task",
+    )
+    yield from _in_the_papers_layout(record, board, alone)
+
+
+def _part(panes: Iterator[Pane], heading: Heading, how: str, label: str = "Dataset") -> Iterator[Block]:
+    """A heading, how to read what follows, and a table per dataset; nothing where no dataset has one."""
+    if found := tuple(panes):
+        yield heading
+        yield Text(how)
+        yield Panes(label, found)
+
+
+def _robustness(record: Record, board: Board, alone: bool) -> Iterator[Block]:
+    heat = partial(heats, record, board, "robustness")
+    yield from _part(
+        heat(SHARES, name="shares", title="Robustness shares"),
+        Heading("Why robustness is low", "sage-robustness"),
+        "Share of documents for which each order of similarity holds, all comparisons strict. Robustness is the mean "
+        "of the first three columns.",
+    )
+    yield from _part(
+        heat(SIMILARITIES, two_decimals, name="edits", title="Similarity by edit"),
+        Heading("Which edit moves similarity"),
+        "Mean similarity of each version to the original, which has 1. Noise should stay above the summary, changed "
+        "meaning below it.",
+    )
+    if alone:
+        yield from _part(
+            heat(SIDES, name="sides", title="Share of documents on the right side of the summary"),
+            Heading("On the right side of the summary", level=3),
+            "Share of documents on which the edit alone stands where it should.",
+        )
+
+
+def _sensitivity(record: Record, board: Board, alone: bool) -> Iterator[Block]:
+    drawn = tuple(curves(record, board))
+    if not drawn:
+        return
+    heat = partial(heats, record, board, "sensitivity")
+    yield Heading("Does similarity fall as text is added or lost?", "sage-sensitivity")
+    yield Text(
+        "Mean similarity to the original, with its 95% band; at most four systems, the two with the best score and the "
+        "two with the lowest. Dashed: the curve the protocol expects. All systems are in the table "
+        f"{'under it' if alone else 'by size and position'}."
+    )
+    yield Panes("Dataset", drawn)
+    if alone:
+        sizes = heat(by_size(record), two_decimals, name="sizes", title="Similarity by size")
+        yield Details("All systems by size", (Panes("Dataset", tuple(sizes)),))
+    yield from _part(
+        heat(BY_POSITION, two_decimals, name="positions", title="Similarity by size and position"),
+        Heading("By size and position", level=3),
+        "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in the middle, at "
+        "the end; the ground is that of their mean.",
+    )
+    yield from _part(
+        _per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
+        Heading("Score, calibrated score, and falling at every step", level=3),
+        "Calibrated: after the monotone map that fits the expected curve best, fitted on the other half of the "
+        "documents. It shows what of the score is only the scale of a cosine. Falls at every step: share of documents "
+        "whose similarity falls strictly from size to size.",
     )
 
 
-def _facts(record: Record, board: Board) -> tuple[str, ...]:
+def _retrieval(record: Record, board: Board) -> Iterator[Block]:
+    yield from _part(
+        heats(
+            record, board, "retrieval", RETAINED, two_decimals, name="retained", title="Share of nDCG@10 kept"
+        ),
+        Heading("Retrieval kept, by perturbation", "sage-retrieval"),
+        f"nDCG@10 as a share of the clean one. With all copies: the corpus also holds {copies(record)} of every "
+        "document, none of them relevant (the headline). All other columns: the corpus is replaced by one perturbed "
+        "version; their harmonic mean stands beside the headline. Where a cell has three values: changed at the start, "
+        "in the middle, at the end.",
+    )
+    yield from _part(
+        _per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
+        Heading("nDCG@10 itself", level=3),
+        "Ties: share of queries whose first ten hold equal scores; the original then stands before its copies.",
+    )
+
+
+def _in_the_papers_layout(record: Record, board: Board, alone: bool) -> Iterator[Block]:
+    if not (made := paper_tables(record, board)):
+        return
+    yield Heading("In the paper’s layout", "sage-paper")
+    if not alone:
+        folder = Command("tables/")
+        yield Text(("Tables 1 to 6 are in the report of this run alone, and in its folder ", folder, "."))
+        return
+    those = ", tasks of this run" if len(board.tasks) < 5 else ""
+    yield Text(
+        "Three decimals. Bold: the best and all that cannot be told apart from it, where the run has tests (table 1"
+        f"{those}); elsewhere nothing is bold. Means over datasets where a table has none by name."
+    )
+    yield from made
+
+
+def _facts(record: Record, board: Board) -> Facts:
     datasets = {name for task in board.tasks for name in record.datasets(task.name)}
-    return (
-        "SAGE",
-        numbers.counted(len(board.tasks), "task"),
-        numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
-        numbers.counted(len(record.ranked_systems), "system"),
+    return Facts(
+        (
+            "SAGE",
+            numbers.counted(len(board.tasks), "task"),
+            numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
+            numbers.counted(len(record.ranked_systems), "system"),
+        ),
+        (Link("the paper’s tables", "sage-paper"), Link("how to read this", "reading-sage")),
     )
 
 
 def _per_dataset(
-    record: Record, board: Board, task: str, columns: Callable[[Record, str], list[Wanted]]
-) -> tuple[ValueTable, ...]:
-    """One value table per dataset of a task."""
-    made = (
-        value_table(record, board, task, columns(record, dataset), title=dataset, name=f"{task}-{i}")
-        for i, dataset in enumerate(record.datasets(task))
-    )
-    return tuple(table for table in made if table is not None)
+    record: Record, board: Board, name: str, columns: Callable[[Record], Sequence[Wanted]], title: str
+) -> Iterator[Pane]:
+    """One table per dataset of a task."""
+    task = BY_NAME[name]
+    for i, dataset in enumerate(record.datasets(name)):
+        wanted = [replace(one, dataset=dataset) for one in columns(record)]
+        table = value_table(
+            record, board, task, wanted, name=f"{name}-{i}", title=f"{title}, {dataset}", is_shaded=True
+        )
+        if table is not None:
+            yield dataset, (table,)
 
 
-def _sensitivity_columns(_: Record, dataset: str) -> list[Wanted]:
+def _sensitivity_columns(_: Record) -> list[Wanted]:
     measures = {
         "sensitivity": "{}: score",
         "sensitivity_calibrated": "{}: score after calibration",
         "falls_at_every_step": "{}: falls at every step",
     }
     return [
-        Wanted(words.format(kind.capitalize()), measure, dataset, kind)
+        Wanted(words.format(kind.capitalize()), measure, kind)
         for kind in SIZE_NAMES
         for measure, words in measures.items()
     ]
 
 
-def _ndcg_columns(_: Record, dataset: str) -> list[Wanted]:
+def _ndcg_columns(_: Record) -> list[Wanted]:
     return [
-        Wanted("nDCG@10, clean corpus", "ndcg@10", dataset, "original"),
-        Wanted("nDCG@10, with all copies", "ndcg@10", dataset, "augmented"),
-        Wanted("share of rankings with ties", "tie_share", dataset, "augmented"),
+        Wanted("nDCG@10, clean corpus", "ndcg@10", "original"),
+        Wanted("nDCG@10, with all copies", "ndcg@10", "augmented"),
+        Wanted("share of rankings with ties", "tie_share", "augmented"),
     ]
 
 
-def _preference_columns(record: Record, dataset: str) -> list[Wanted]:
+def _preference_columns(record: Record) -> list[Wanted]:
     axes = dict.fromkeys(
         row.variant for row in record.rows.values() if (row.task, row.measure) == ("preference", "score")
     )
     figures = {"accuracy": "Accuracy", "precision": "Precision", "recall": "Recall", "f1": "F1"}
     return [
-        *(Wanted(heading, measure, dataset) for measure, heading in figures.items()),
-        Wanted("Share of ties", "tie_share", dataset),
-        *(Wanted(f"Rating: {axis}", "score", dataset, axis) for axis in axes),
+        *(Wanted(heading, measure) for measure, heading in figures.items()),
+        Wanted("Share of ties", "tie_share"),
+        *(Wanted(f"Rating: {axis}", "score", axis) for axis in axes),
     ]
 
 
-def _by_dataset(record: Record, board: Board) -> tuple[ValueTable, ...]:
+def _by_dataset(record: Record, board: Board) -> Iterator[Pane]:
     """Headline scores by dataset, for each task that has more than one."""
-    made = (
-        value_table(
-            record, board, task.name,
-            [Wanted(dataset, task.headline, dataset) for dataset in record.datasets(task.name)],
-            title=task.title, name=f"by-dataset-{task.name}",
-        )
-        for task in board.tasks
-        if len(record.datasets(task.name)) > 1
-    )  # fmt: skip
-    return tuple(table for table in made if table is not None)
-
-
-ROOM = 16
-"""Characters of a name that fit beside the plot, on a phone too."""
-SIZES = {"insertion": (0.15, 0.5, 1.0), "removal": (0.15, 0.5, 0.9)}
-TITLES = {"insertion": "text is inserted", "removal": "text is removed"}
-
-
-@dataclass(frozen=True)
-class Line:
-    """A system's mean similarity at each size that has a value."""
-
-    row: Row
-    points: tuple[tuple[float, Result], ...]
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The chart of one kind of change: at most four lines, the SVG, and one sentence that says the same."""
-
-    kind: str
-    title: str
-    lines: tuple[Line, ...]
-    svg: Markup
-    summary: str
-
-    @property
-    def legend(self) -> tuple[tuple[Markup, Row], ...]:
-        """Markers with names, when a name is too long to stand whole at the end of its line."""
-        if all(len(line.row.label) <= ROOM for line in self.lines):
-            return ()
-        drawn = (Markup(f"<svg>{sign.format(x=7, y=7)}</svg>") for sign in SIGNS)
-        return tuple((marker, line.row) for marker, line in zip(drawn, self.lines, strict=False))
-
-
-@dataclass(frozen=True)
-class Curves:
-    """The charts of one dataset, its title."""
-
-    title: str
-    curves: tuple[Curve, ...]
-
-
-def curves(record: Record, board: Board) -> tuple[Curves, ...]:
-    """The charts of each dataset that has values."""
-    linear = is_linear(record)
-    made = []
-    for dataset in record.datasets("sensitivity"):
-        found = [(kind, _lines(record, board, dataset, kind)) for kind in SIZES]
-        charts = tuple(_curve(kind, lines, linear=linear) for kind, lines in found if lines)
-        if charts:
-            made.append(Curves(dataset, charts))
-    return tuple(made)
-
-
-def is_linear(record: Record) -> bool:
-    """Whether the run was told to expect 1 - p instead of 1 / (1 + p) [A15]."""
-    return (record.arguments.get("options") or {}).get("curve") == "linear"
-
-
-def expected(size: float, *, linear: bool = False) -> float:
-    """The similarity the protocol expects when a share `size` is inserted or removed."""
-    return 1 - size if linear else 1 / (1 + size)
-
-
-def chosen(rows: Sequence[Line]) -> tuple[Line, ...]:
-    """At most four of the systems, ordered by score: the two best and the two worst."""
-    return tuple(rows) if len(rows) <= MOST_LINES else (*rows[:2], *rows[-2:])
-
-
-def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Line, ...]:
-    found = []
-    for row in board.by_task("sensitivity"):
-        if not row.system.ranked:
-            continue
-        results = [
-            (size, record.find("sensitivity", row.system.name, "similarity", dataset=dataset,
-                               variant=f"{kind}:p={size:g}"))
-            for size in SIZES[kind]
-        ]  # fmt: skip
-        points = tuple((size, one) for size, one in results if one is not None and one.value is not None)
-        if points:
-            found.append(Line(row, points))
-    return chosen(found)
-
-
-def _curve(kind: str, lines: tuple[Line, ...], *, linear: bool) -> Curve:
-    values = ends(Value("value", one) for line in lines for _, one in line.points)
-    y = scale_of([*values, 1.0, 0.0])
-    tracks = [track(line.points, y) for line in lines]
-    ends_at = [(line.row.label, of.points[-1][1]) for line, of in zip(lines, tracks, strict=True)]
-    after = ("expected", height_of(y, expected(1.0, linear=linear)))
-    parts = [
-        grid(y),
-        drawn(tracks, y, _expected(y, linear=linear)),
-        _axis(SIZES[kind]),
-        names(ends_at, plain=[after]),
-    ]
-    svg = Markup(f'<svg class="curve" height="{HEIGHT + 40}">{"".join(parts)}</svg>')
-    return Curve(kind, TITLES[kind], lines, svg, _summary(kind, lines))
-
-
-def _summary(kind: str, lines: Sequence[Line]) -> str:
-    ends = "; ".join(f"{line.row.label} {_two(line.points[-1][1].value)}" for line in lines)
-    return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
-
-
-def _two(value: float | None) -> str:
-    return numbers.score(value or 0.0, 2)
-
-
-def _expected(y: Scale, *, linear: bool) -> str:
-    steps = [i / 20 for i in range(21)]
-    points = " ".join(f"{100 * p:.0f},{height_of(y, expected(p, linear=linear))}" for p in steps)
-    return f'<polyline class="expected" points="{points}"/>'
-
-
-def _axis(sizes: Sequence[float]) -> str:
-    ticks = "".join(
-        f'<text x="{LEFT + WIDE * size:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{numbers.percent(size)}</text>'
-        for size in (0.0, *sizes)
-    )
-    return f'{ticks}<text x="{LEFT + WIDE / 2}%" y="{HEIGHT + 39}" text-anchor="middle">share of the tokens</text>'
+    for task in board.tasks:
+        wanted = [Wanted(one, task.headline, dataset=one) for one in record.datasets(task.name)]
+        name, title = f"by-dataset-{task.name}", f"By dataset, {task.title}"
+        table = value_table(record, board, task, wanted, name=name, title=title) if len(wanted) > 1 else None
+        if table is not None:
+            yield task.title, (table,)
 
 
 RELATION = "superficial_over_semantic"

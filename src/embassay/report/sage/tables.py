@@ -1,157 +1,62 @@
-"""The tables of SAGE's page: values over small marks, values on a heat, and the paper's tables beside ours."""
+"""Tables and drawings of SAGE's page: a panel per task, values on a heat, curves, the paper's tables beside ours."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from embassay.document.marks import Scale, scale_of
-from embassay.document.tables import STEPS, step_of
+from markupsafe import Markup
+
+from embassay.document.blocks import (
+    Block,
+    Box,
+    Column,
+    Entry,
+    Figure,
+    Heading,
+    Line,
+    Sentence,
+    Table,
+    Text,
+    Words,
+)
+from embassay.document.marks import Scale, axis, grey_ticks, interval_mark, reference_label, scale_of
+from embassay.document.plots import (
+    HEIGHT,
+    LEFT,
+    MOST_LINES,
+    SIGNS,
+    WIDE,
+    drawn,
+    grid,
+    height_of,
+    names,
+    track,
+)
+from embassay.document.tables import step_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.sage.tables import GROUPS, Table, tables
+from embassay.protocols.sage.tables import GROUPS, tables
+from embassay.protocols.sage.tables import Table as Written
 from embassay.records import Result
-from embassay.report.board import TOP, Board, Row, Value, ends, missing_value, task_value
+from embassay.report.board import (
+    TOP,
+    Board,
+    Row,
+    Task,
+    Value,
+    Wanted,
+    ends,
+    item_count,
+    line_of,
+    missing_value,
+    task_value,
+)
+from embassay.report.cards.findings import trivial_value
 from embassay.report.record import OVERALL, Record
 from embassay.report.sage.conclusions import BY_NAME, TASKS
 
-
-@dataclass(frozen=True)
-class Wanted:
-    """A column to look up: a measure and variant on one dataset."""
-
-    heading: str
-    measure: str
-    dataset: str
-    variant: str = ""
-
-
-@dataclass(frozen=True)
-class ValueRow:
-    """The values of a system; `is_more` beyond the first twelve."""
-
-    row: Row
-    values: tuple[Value, ...]
-    is_more: bool
-
-
-@dataclass(frozen=True)
-class ValueTable:
-    """A table; `title` names what its columns share (a dataset, a task), `id` the table in the page."""
-
-    id: str
-    title: str
-    columns: tuple[tuple[str, Scale], ...]
-    rows: tuple[ValueRow, ...]
-
-    def step(self, column: int, value: Value) -> int:
-        """Which fifth of the column's scale a value lies in, 1 to 5; 0 where it is missing."""
-        return 0 if value.value is None else step_of(self.columns[column][1].at(value.value) / 100)
-
-
-def value_table(
-    record: Record, board: Board, task: str, wanted: Sequence[Wanted], *, title: str, name: str
-) -> ValueTable | None:
-    """The columns that at least one system has a row for; None if there is none."""
-    rows = board.by_task(task)
-    columns = [one for one in wanted if any(_find(record, task, row, one) is not None for row in rows)]
-    if not columns:
-        return None
-    contenders = sum(row.system.ranked for row in rows)
-    made = tuple(
-        ValueRow(
-            row,
-            tuple(_value(record, task, row, one) for one in columns),
-            contenders > TOP and TOP <= i < contenders,
-        )
-        for i, row in enumerate(rows)
-    )
-    scales = [scale_of(ends(one.values[i] for one in made)) for i in range(len(columns))]
-    headings = tuple((one.heading, scale) for one, scale in zip(columns, scales, strict=True))
-    return ValueTable(name, title, headings, made)
-
-
-def _find(record: Record, task: str, row: Row, one: Wanted) -> Result | None:
-    return record.find(task, row.system.name, one.measure, dataset=one.dataset, variant=one.variant)
-
-
-def _value(record: Record, task: str, row: Row, one: Wanted) -> Value:
-    result = _find(record, task, row, one)
-    if result is not None and result.value is not None:
-        return Value("value", result)
-    cells = [cell for cell in record.cells_of(task, row.system.name) if cell.dataset == one.dataset]
-    return missing_value(record, cells, result)
-
-
-@dataclass(frozen=True)
-class HeatColumn:
-    """A column: a row of results by its measure and variant, under a group heading if it has one; `below` are variants
-    whose values stand under it in the same cell."""
-
-    heading: str
-    measure: str
-    variant: str
-    group: str = ""
-    below: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class HeatCell:
-    """A value, its text and its step from 1 to 5; step 0 where it is missing."""
-
-    value: Value
-    text: str
-    step: int
-
-
-@dataclass(frozen=True)
-class HeatRow:
-    """The cells of a system; `is_more` beyond the first twelve."""
-
-    row: Row
-    cells: tuple[HeatCell, ...]
-    is_more: bool
-
-    @property
-    def missing(self) -> Value | None:
-        """Why the whole row is missing, if it is."""
-        return self.cells[0].value if all(cell.step == 0 for cell in self.cells) else None
-
-
-@dataclass(frozen=True)
-class Heat:
-    """A heat table of one dataset, its title. `groups` are headings with how many columns they span."""
-
-    title: str
-    columns: tuple[HeatColumn, ...]
-    groups: tuple[tuple[str, int], ...]
-    rows: tuple[HeatRow, ...]
-    n: str
-    half_width: float | None
-    in_percent: bool
-
-    @property
-    def is_stacked(self) -> bool:
-        """Whether a cell has several values, one below the other."""
-        return any(column.below for column in self.columns)
-
-    @property
-    def caption(self) -> str:
-        """How many items, and the widest interval of a ranked system."""
-        if self.half_width is None:
-            return f"{self.n}; no intervals."
-        width = f"{100 * self.half_width:.1f} points" if self.in_percent else numbers.score(self.half_width)
-        return f"{self.n}; widest 95% half-width {width}."
-
-
 Printed = Callable[[float], str]
-
-
-def heats(
-    record: Record, board: Board, task: str, columns: Sequence[HeatColumn], printed: Printed = numbers.percent
-) -> tuple[Heat, ...]:
-    """A heat table per dataset of the task; columns without any row are left out."""
-    made = (_heat(record, board, task, dataset, columns, printed) for dataset in record.datasets(task))
-    return tuple(heat for heat in made if heat.columns)
+Pane = tuple[str, tuple[Block, ...]]
 
 
 def two_decimals(value: float) -> str:
@@ -159,75 +64,61 @@ def two_decimals(value: float) -> str:
     return numbers.score(value, 2)
 
 
-def _heat(
-    record: Record, board: Board, task: str, dataset: str, columns: Sequence[HeatColumn], printed: Printed
-) -> Heat:
-    rows = board.by_task(task)
-    found = {
-        (row.system.name, column): [
-            record.find(task, row.system.name, column.measure, dataset=dataset, variant=variant)
-            for variant in (column.variant, *column.below)
+def heats(
+    record: Record, board: Board, task: str, columns: Sequence[Wanted], printed: Printed = numbers.percent, *,
+    name: str, title: str,
+) -> Iterator[Pane]:  # fmt: skip
+    """A heat table per dataset of the task, under how many items it rests on; columns without any row are left out."""
+    for i, dataset in enumerate(record.datasets(task)):
+        rows = board.by_task(task)
+        found = {
+            (row.system.name, column): [
+                record.find(task, row.system.name, column.measure, dataset=dataset, variant=variant)
+                for variant in (column.variant, *column.below)
+            ]
+            for row in rows
+            for column in columns
+        }
+        shown = [one for one in columns if any(found[row.system.name, one][0] is not None for row in rows)]
+        if not shown:
+            continue
+        lines = []
+        for place, row in enumerate(rows):
+            entries = [
+                _heat_entry(record, task, dataset, row, found[row.system.name, one], printed) for one in shown
+            ]
+            if not any(one.step for one in entries):
+                entries = [replace(entries[0], span=len(shown))]
+            lines.append(line_of(row, tuple(entries), place, rows))
+        contending = {row.system.name for row in rows if row.system.ranked}
+        results = [
+            one
+            for (system, _), stack in found.items()
+            for one in stack
+            if system in contending and one is not None and one.value is not None
         ]
-        for row in rows
-        for column in columns
-    }
-    shown = [c for c in columns if any(found[row.system.name, c][0] is not None for row in rows)]
-    contenders = sum(row.system.ranked for row in rows)
-    made = [
-        HeatRow(
-            row,
-            tuple(
-                _heat_cell(record, task, dataset, row, found[row.system.name, column], printed)
-                for column in shown
-            ),
-            contenders > TOP and TOP <= i < contenders,
-        )
-        for i, row in enumerate(rows)
-    ]
-    contending = {row.system.name for row in rows if row.system.ranked}
-    results = [
-        result
-        for (system, _), stack in found.items()
-        for result in stack
-        if system in contending and result is not None and result.value is not None
-    ]
-    return Heat(
-        dataset,
-        tuple(shown),
-        _groups(shown),
-        tuple(made),
-        _n(results),
-        _widest(results),
-        printed is numbers.percent,
-    )
+        is_stacked = any(one.below for one in shown)
+        table = Table(
+            f"{name}-{i}", title, "System", tuple(Column(one.heading, None, "", one.group) for one in shown),
+            tuple(lines), "heat stacked" if is_stacked else "heat", 3, is_titled=False,
+            export="copy" if is_stacked else "yes", caption=f"{title}, {dataset}",
+        )  # fmt: skip
+        yield dataset, (Text(f"{_n(results)}{_widest(results, printed is numbers.percent)}"), table)
 
 
-def _heat_cell(
+def _heat_entry(
     record: Record, task: str, dataset: str, row: Row, stack: Sequence[Result | None], printed: Printed
-) -> HeatCell:
+) -> Entry:
     """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
     result = stack[0]
     known = [one.value for one in stack if one is not None and one.value is not None]
     if result is not None and len(known) == len(stack):
         mean = sum(known) / len(known)
         shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)
-        step = min(STEPS, max(1, 1 + int(mean * STEPS)))
-        return HeatCell(Value("value", shown), "\n".join(map(printed, known)), step)
+        return Entry("\n".join(map(printed, known)), "", Value("value", shown).exact, step_of(mean))
     cells = [cell for cell in record.cells_of(task, row.system.name) if cell.dataset == dataset]
     value = missing_value(record, cells, result)
-    return HeatCell(value, value.text, 0)
-
-
-def _groups(columns: Sequence[HeatColumn]) -> tuple[tuple[str, int], ...]:
-    if not any(column.group for column in columns):
-        return ()
-    groups: list[tuple[str, int]] = []
-    for column in columns:
-        if groups and groups[-1][0] == column.group:
-            groups[-1] = (column.group, groups[-1][1] + 1)
-        else:
-            groups.append((column.group, 1))
-    return tuple(groups)
+    return Entry(value.said, why=value.reason or value.text)
 
 
 def _n(results: Sequence[Result]) -> str:
@@ -239,13 +130,16 @@ def _n(results: Sequence[Result]) -> str:
     return f"n from {numbers.count(counts[0])} to {numbers.count(counts[-1])} per row"
 
 
-def _widest(results: Sequence[Result]) -> float | None:
+def _widest(results: Sequence[Result], in_percent: bool) -> str:
     halves = [
         (result.ci_high - result.ci_low) / 2
         for result in results
         if result.ci_low is not None and result.ci_high is not None
     ]
-    return max(halves, default=None)
+    if not halves:
+        return "; no intervals."
+    width = f"{100 * max(halves):.1f} points" if in_percent else numbers.score(max(halves))
+    return f"; widest 95% half-width {width}."
 
 
 PAPER = ("sage_table1", "sage_table2", "sage_table3", "sage_table4", "sage_table5", "sage_table6")
@@ -257,26 +151,7 @@ MEASURES = {task.headline for task in TASKS} | {OVERALL, "accuracy", "precision"
 """All that tables 1 to 6 are made of; a run has ten times as many rows."""
 
 
-@dataclass(frozen=True)
-class PaperCell:
-    """A value to three decimals or `n/a`; bold when it is the best or cannot be told apart from it."""
-
-    exact: float | None
-    bold: bool
-    value: Value | None = None
-
-
-@dataclass(frozen=True)
-class PaperTable:
-    """A table in the paper's layout: groups of systems, each with its rows."""
-
-    id: str
-    title: str
-    columns: tuple[str, ...]
-    groups: tuple[tuple[str, tuple[tuple[Row, tuple[PaperCell, ...]], ...]], ...]
-
-
-def paper_tables(record: Record, board: Board) -> tuple[PaperTable, ...]:
+def paper_tables(record: Record, board: Board) -> tuple[Table, ...]:
     """Tables 1 to 6, as far as the run has their tasks."""
     kinds = {system.name: system.kind for system in record.systems}
     rows = [row for row in record.rows.values() if row.measure in MEASURES and row.variant.count("=") == 0]
@@ -284,36 +159,45 @@ def paper_tables(record: Record, board: Board) -> tuple[PaperTable, ...]:
     return tuple(_paper(record, board, made[name]) for name in PAPER if name in made and made[name].columns)
 
 
-def _paper(record: Record, board: Board, table: Table) -> PaperTable:
-    groups = []
-    for kind, heading in GROUPS:
-        rows = tuple(
-            (
-                board.row(system),
-                tuple(_paper_cell(record, board, table, system, i) for i in range(len(values))),
-            )
-            for row_kind, system, values in _in_order(board, table)
-            if row_kind == kind
+def _paper(record: Record, board: Board, table: Written) -> Table:
+    lines = tuple(
+        Line(
+            board.row(system).label,
+            tuple(_paper_entry(record, board, table, system, i) for i in range(len(values))),
+            group=heading,
         )
-        if rows:
-            groups.append((heading, rows))
-    return PaperTable(table.name, table.title, table.columns, tuple(groups))
+        for kind, heading in GROUPS
+        for row_kind, system, values in _in_order(board, table)
+        if row_kind == kind
+    )
+    columns = tuple(Column(name, style="num") for name in table.columns)
+    return Table(
+        table.name, table.title, "Model/Metric", columns, lines, "paper", 3, is_sortable=False, has_latex=True
+    )
 
 
-def _in_order(board: Board, table: Table) -> list[tuple[str, str, tuple[float | None, ...]]]:
+def _in_order(board: Board, table: Written) -> list[tuple[str, str, tuple[float | None, ...]]]:
     place = {row.system.name: i for i, row in enumerate(board.rows)}
     return sorted(table.rows, key=lambda row: place[row[1]])
 
 
-def _paper_cell(record: Record, board: Board, table: Table, system: str, place: int) -> PaperCell:
-    values = next(values for _, name, values in table.rows if name == system)
+def _paper_entry(record: Record, board: Board, table: Written, system: str, place: int) -> Entry:
+    """A value to three decimals or `n/a`; bold when it is the best or cannot be told apart from it."""
+    exact = next(values for _, name, values in table.rows if name == system)[place]
     scope = _scope(record, table, place)
     bold = scope in record.scopes and system in record.scope(scope).best
     value = _with_interval(record, board, system, scope) if scope else None
-    return PaperCell(values[place], bold, value)
+    full = value.exact if value is not None else "" if exact is None else numbers.exact(exact)
+    text = "n/a" if exact is None else numbers.score(exact)
+    return Entry(
+        text,
+        exact=full,
+        why="" if full else value.reason if value is not None and value.reason else "no value",
+        bold=bold,
+    )
 
 
-def _scope(record: Record, table: Table, place: int) -> str:
+def _scope(record: Record, table: Written, place: int) -> str:
     """The scope whose tests cover a column: table 1's tasks, and table 4 when robustness has one dataset."""
     if table.name == "sage_table1":
         return SCOPES[table.columns[place]]
@@ -327,3 +211,152 @@ def _with_interval(record: Record, board: Board, system: str, scope: str) -> Val
     if scope not in {task.name for task in board.tasks}:
         return None
     return task_value(record, record.by_name[system], BY_NAME[scope])
+
+
+def panels(record: Record, board: Board) -> Iterator[Block]:
+    """A panel for each task of the run."""
+    for place, task in enumerate(board.tasks):
+        rows = [
+            (row, row.tasks[place])
+            for row in board.by_task(task.name)
+            if row.system.ranked and row.tasks[place].value is not None
+        ]
+        caution = (Text(task.caution),) if task.caution else ()
+        heading = Heading(task.title, f"panel-{task.name}", 3)
+        table = _panel(record, task, rows)
+        yield Box("panel", (heading, Text(_subtitle(record, task, rows)), table, *caution))
+
+
+def _panel(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -> Table:
+    """The systems of a task, those beyond the first twelve as ticks until asked for; a line at its trivial value."""
+    trivial = trivial_value(record, task)
+    scale = scale_of([*ends(value for _, value in rows), *([] if trivial is None else [trivial])])
+    lines, foot = [], []
+    for i, (row, value) in enumerate(rows):
+        mark = interval_mark(
+            value.row, row.system.kind, scale, width=120, reference=trivial, few=value.few
+        )  # fmt: skip
+        entry = Entry(
+            (mark, value.text), style="grey" if value.few else "", bold=value.best and not value.few,
+            title=value.interval or "no interval",
+        )  # fmt: skip
+        lines.append(Line(row.label, (entry,), row.system.kind, "more" if i >= TOP else "", row.system.name))
+    if rest := [value.value or 0.0 for _, value in rows[TOP:]]:
+        foot.append(Line(f"{len(rest)} more", (Entry((grey_ticks(rest, scale),)),), style="rest"))
+    if trivial is not None:
+        label = reference_label(trivial, f"{task.trivial_label} {numbers.score(trivial)}", scale)
+        foot.append(Line("", (Entry((label,)),)))
+    return Table(
+        "", task.title, "System", (Column((axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
+        is_titled=False, is_sortable=False, export="", foot=tuple(foot),
+    )  # fmt: skip
+
+
+def _subtitle(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -> str:
+    """What the value is, on which data, and how many items stand behind it."""
+    datasets = record.datasets(task.name)
+    where = numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
+    counts = {item_count(record, task, row.system.name) for row, _ in rows}
+    n = f", {numbers.count(counts.pop())} {task.items}" if len(counts) == 1 else ""
+    return f"{task.unit}; {where}{n}"
+
+
+ROOM = 16
+"""Characters of a name that fit beside the plot, on a phone too."""
+SIZES = {"insertion": (0.15, 0.5, 1.0), "removal": (0.15, 0.5, 0.9)}
+TITLES = {"insertion": "text is inserted", "removal": "text is removed"}
+
+
+@dataclass(frozen=True)
+class Course:
+    """A system's mean similarity at each size that has a value."""
+
+    row: Row
+    points: tuple[tuple[float, Result], ...]
+
+
+def curves(record: Record, board: Board) -> Iterator[Pane]:
+    """The charts of each dataset that has values, one for each kind of change."""
+    for dataset in record.datasets("sensitivity"):
+        found = [(kind, _lines(record, board, dataset, kind)) for kind in SIZES]
+        if charts := tuple(_curve(kind, lines, linear=is_linear(record)) for kind, lines in found if lines):
+            yield dataset, (Box("two", charts),)
+
+
+def is_linear(record: Record) -> bool:
+    """Whether the run was told to expect 1 - p instead of 1 / (1 + p) [A15]."""
+    return (record.arguments.get("options") or {}).get("curve") == "linear"
+
+
+def expected(size: float, *, linear: bool = False) -> float:
+    """The similarity the protocol expects when a share `size` is inserted or removed."""
+    return 1 - size if linear else 1 / (1 + size)
+
+
+def chosen(rows: Sequence[Course]) -> tuple[Course, ...]:
+    """At most four of the systems, ordered by score: the two best and the two worst."""
+    return tuple(rows) if len(rows) <= MOST_LINES else (*rows[:2], *rows[-2:])
+
+
+def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Course, ...]:
+    found = []
+    for row in board.by_task("sensitivity"):
+        if not row.system.ranked:
+            continue
+        results = [
+            (size, record.find("sensitivity", row.system.name, "similarity", dataset=dataset,
+                               variant=f"{kind}:p={size:g}"))
+            for size in SIZES[kind]
+        ]  # fmt: skip
+        points = tuple((size, one) for size, one in results if one is not None and one.value is not None)
+        if points:
+            found.append(Course(row, points))
+    return chosen(found)
+
+
+def _curve(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Figure:
+    values = ends(Value("value", one) for line in lines for _, one in line.points)
+    y = scale_of([*values, 1.0, 0.0])
+    tracks = [track(line.points, y) for line in lines]
+    ends_at = [(line.row.label, of.points[-1][1]) for line, of in zip(lines, tracks, strict=True)]
+    after = ("expected", height_of(y, expected(1.0, linear=linear)))
+    parts = [
+        grid(y),
+        drawn(tracks, y, _expected(y, linear=linear)),
+        _axis(SIZES[kind]),
+        names(ends_at, plain=[after]),
+    ]
+    svg = Markup(f'<svg class="curve" height="{HEIGHT + 40}">{"".join(parts)}</svg>')
+    small = f"n = {numbers.count(lines[0].points[0][1].n)}"
+    return Figure(f"As {TITLES[kind]}", svg, _summary(kind, lines), small, legend=_legend(lines))
+
+
+def _legend(lines: Sequence[Course]) -> tuple[Sentence, ...]:
+    """Markers with names, when a name is too long to stand whole at the end of its line."""
+    if all(len(line.row.label) <= ROOM for line in lines):
+        return ()
+    signs = (Markup(f"<svg>{sign.format(x=7, y=7)}</svg>") for sign in SIGNS)
+    return tuple((sign, " ", Words(line.row.label, "bdi")) for sign, line in zip(signs, lines, strict=False))
+
+
+def _summary(kind: str, lines: Sequence[Course]) -> str:
+    ends = "; ".join(f"{line.row.label} {_two(line.points[-1][1].value)}" for line in lines)
+    return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
+
+
+def _two(value: float | None) -> str:
+    return numbers.score(value or 0.0, 2)
+
+
+def _expected(y: Scale, *, linear: bool) -> str:
+    steps = [i / 20 for i in range(21)]
+    points = " ".join(f"{100 * p:.0f},{height_of(y, expected(p, linear=linear))}" for p in steps)
+    return f'<polyline class="expected" points="{points}"/>'
+
+
+def _axis(sizes: Sequence[float]) -> str:
+    ticks = "".join(
+        f'<text x="{LEFT + WIDE * size:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{numbers.percent(size)}</text>'
+        for size in (0.0, *sizes)
+    )
+    return f'{ticks}<text x="{LEFT + WIDE / 2}%" y="{HEIGHT + 39}" text-anchor="middle">share of the tokens</text>'

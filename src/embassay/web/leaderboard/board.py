@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import OVERALL, REFERENCE
-from embassay.report.board import labels
+from embassay.report.record import labels
 from embassay.web.leaderboard.contract import (
     Board,
     BoardLine,

@@ -1,0 +1,303 @@
+"""What a page is made of: a verdict, notes, words, figures, tables, and what holds several of them.
+
+Blocks say what is there, not how it looks: `html.drawn` makes a page of them. Text from data is never markup; what is
+drawn already (marks, plots) is `Markup` and may stand wherever a text may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from markupsafe import Markup
+
+from embassay.contracts import Kind
+from embassay.document.marks import Scale
+
+
+@dataclass(frozen=True)
+class Name:
+    """A system's name inside a sentence."""
+
+    label: str
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line or a file inside a sentence."""
+
+    label: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """Words that lead to another `place` of the page."""
+
+    label: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words set apart: `style` is `b`, `bdi`, `em`, `small`, or a class: `command` of one to copy, `state failed`."""
+
+    label: str
+    style: str
+
+
+Part = str | Name | Command | Link | Words
+Sentence = tuple[Part, ...]
+Said = str | Sentence
+
+
+def plain(sentence: Iterable[Part]) -> str:
+    """A sentence as text."""
+    return "".join(part if isinstance(part, str) else part.label for part in sentence)
+
+
+def listed(parts: Sequence[Part], joint: str = "and") -> Sentence:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(parts) < 2:
+        return tuple(parts)
+    head: list[Part] = []
+    for part in parts[:-1]:
+        head += [part, ", "]
+    return (*head[:-1], f" {joint} ", parts[-1])
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The line over a page's heading: what it is of, and `links` to what else there is of it."""
+
+    facts: tuple[str, ...]
+    links: tuple[Link, ...] = ()
+
+    @classmethod
+    def of(cls, kind: str, *facts: str) -> Facts:
+        """Those of a run of a kind, with the way to what its scale means, or of no kind of ours to the marks."""
+        return cls(facts, (Link("how to read this", f"reading-{kind}" if kind else "reading"),))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A heading of at most 80 characters and up to four sentences."""
+
+    heading: Sentence
+    lede: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The heading of what follows, down to the next one of its `level`."""
+
+    said: Said
+    id: str = ""
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; `style` is `how` where it explains what stands beside it."""
+
+    said: Said
+    style: str = "how"
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Care:
+    """What to know before trusting a number: a `title`, its notes, and `more` below them."""
+
+    notes: tuple[Said, ...]
+    title: str = "Read with care."
+    more: tuple[Said, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list."""
+
+    items: tuple[Said, ...]
+    style: str = "how"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word with what it `means`; `id` is its address."""
+
+    title: Said
+    means: Said
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Words with what each means."""
+
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Legend:
+    """What the grounds of a drawing stand for: a class and words of each."""
+
+    signs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with its title; `summary` says what is seen to those who do not see it, `legend` what its lines are."""
+
+    title: str
+    drawing: Markup
+    summary: str
+    small: str = ""
+    id: str = ""
+    legend: tuple[Said, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell: its text, what stands `small` under it, its value (and interval) for sorting and CSV, its step of a heat
+    from 1 to 5, why a value is missing; `style` is a class, `span` how many columns it takes, `title` what is told of
+    it besides."""
+
+    text: Said
+    small: str = ""
+    exact: str = ""
+    step: int = 0
+    why: str = ""
+    bold: bool = False
+    style: str = ""
+    span: int = 1
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row by its label; `kind` gives it a sign, `title` is what the label stands for. Lines of one `group` stand
+    under its name."""
+
+    label: Said
+    entries: tuple[Entry, ...]
+    kind: Kind | None = None
+    style: str = ""
+    title: str = ""
+    group: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column by its title; under it the ends of its `scale`. Without a `style` it is that of numbers where its cells
+    have values."""
+
+    title: Said
+    scale: Scale | None = None
+    style: str | None = None
+    group: str = ""
+    labels: int = 2
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table. `heading` is what its rows are, and stands at the place `at` of a row. Its `style` is `heat` where
+    cells have a ground by their step, `marks` where it is a small one in a panel. `export` is `yes`, `copy` for all but
+    CSV, or nothing; `digits` are the decimals of its LaTeX."""
+
+    id: str
+    title: str
+    heading: Said
+    columns: tuple[str | Column, ...]
+    lines: tuple[Line, ...]
+    style: str = "values grid lines"
+    digits: int = 2
+    is_titled: bool = True
+    is_sortable: bool = True
+    has_filter: bool = False
+    has_latex: bool = False
+    export: str = "yes"
+    caption: str = ""
+    at: int = 0
+    note: Said = ""
+    foot: tuple[Line, ...] = ()
+
+    @property
+    def is_heat(self) -> bool:
+        """Whether cells have a ground."""
+        return self.style.startswith("heat")
+
+    @property
+    def heads(self) -> tuple[Column, ...]:
+        """The columns, each with its style."""
+        every = (one if isinstance(one, Column) else Column(one) for one in self.columns)
+        return tuple(
+            one
+            if one.style is not None
+            else Column(one.title, one.scale, self._style(i), one.group, one.labels)
+            for i, one in enumerate(every)
+        )
+
+    def _style(self, place: int) -> str:
+        """What stands in a column of values, or of reasons for missing ones, is on the right."""
+        if self.is_heat:
+            return ""
+        entries = (line.entries[place] for line in self.lines if place < len(line.entries))
+        return "num" if any(entry.exact or entry.why for entry in entries) else ""
+
+    @property
+    def groups(self) -> Iterator[tuple[str, list[Line]]]:
+        """The lines by their group."""
+        return ((name, list(lines)) for name, lines in groupby(self.lines, key=lambda line: line.group))
+
+    @property
+    def column_groups(self) -> Iterator[tuple[str, int]]:
+        """The names over columns, with how many each spans; nothing where no column has one."""
+        if any(one.group for one in self.heads):
+            yield from ((name, len(list(own))) for name, own in groupby(one.group for one in self.heads))
+
+
+@dataclass(frozen=True)
+class Panes:
+    """Blocks that stand one after the other under their titles; a script shows one at a time, and a field called
+    `label` to choose it."""
+
+    label: str
+    panes: tuple[tuple[str, tuple[Block, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that stand one click away."""
+
+    summary: Said
+    blocks: tuple[Block, ...]
+    id: str = ""
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class Box:
+    """Blocks side by side (`two`, `panels`), or apart from what surrounds them (`panel`)."""
+
+    style: str
+    blocks: tuple[Block, ...]
+
+
+Block = (
+    Facts
+    | Verdict
+    | Heading
+    | Text
+    | Care
+    | Bullets
+    | Terms
+    | Legend
+    | Figure
+    | Table
+    | Panes
+    | Details
+    | Box
+)

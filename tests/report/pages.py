@@ -1,0 +1,29 @@
+"""Every block of a page, those within others included; and the tables by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from embassay.document.blocks import Block, Box, Details, Panes, Table
+
+T = TypeVar("T", bound=Block)
+
+
+def every(blocks: Iterable[Block], kind: type[T]) -> list[T]:
+    """The blocks of a kind, in the order of the page."""
+    return [one for one in _flat(blocks) if isinstance(one, kind)]
+
+
+def tables(blocks: Iterable[Block]) -> dict[str, Table]:
+    """The tables of a page."""
+    return {table.id: table for table in every(blocks, Table)}
+
+
+def _flat(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Box | Details):
+            yield from _flat(block.blocks)
+        if isinstance(block, Panes):
+            yield from _flat(one for _, own in block.panes for one in own)
