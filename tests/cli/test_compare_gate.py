@@ -33,8 +33,8 @@ def test_compare(embassay, run):
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(("-a", "god", "-b", "poor"), "Did you mean 'good'?"), (("-a", "good"), "-b is missing"),
-     (("-b", "good"), "-a is missing"), (("-t", "sts"), "no task 'sts'")],
+    [(("-a", "god", "-b", "poor"), "Did you mean 'good'?"), (("-a", "good"), "b, is missing"),
+     (("-b", "good"), "a, is missing"), (("-t", "sts"), "no task 'sts'")],
 )  # fmt: skip
 def test_wrong_names(embassay, run, arguments, said):
     assert said in embassay("compare", run, *arguments, check_code=2).stderr

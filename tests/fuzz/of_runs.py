@@ -101,7 +101,7 @@ def compared(name: str) -> Read:
         from embassay.errors import EmbassayError
         from embassay.protocols.compare.pairs import compare_systems
         from embassay.protocols.compare.values import read_values
-        from embassay.protocols.gate.rows import read_rows
+        from embassay.protocols.gate.bars import read_rows
 
         _run(folder, name, content)
         with contextlib.suppress(EmbassayError):

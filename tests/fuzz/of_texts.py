@@ -92,8 +92,8 @@ def shown(content: bytes, folder: Path) -> object:
     from xml.etree import ElementTree
 
     from embassay.interchange.latex import escape
+    from embassay.protocols.gate.bars import Verdict
     from embassay.protocols.gate.files import as_junit, as_markdown
-    from embassay.protocols.gate.verdict import Verdict
     from embassay.runs.files import slug
 
     text = text_of(content)

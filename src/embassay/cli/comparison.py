@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from embassay.cli.options import Json, Wide
-
-if TYPE_CHECKING:
-    from embassay.protocols.compare import PairOfSystems, RunValues
-    from embassay.protocols.gate import Verdict
 
 
 def compare(
@@ -41,60 +37,24 @@ def compare(
     Paired differences with intervals, p corrected by Holm, effect sizes and the difference that is detectable with 80%
     power; of all systems the ranks they may hold, the probability of being best and who cannot be told apart.
     """
-    from embassay.errors import UsageError
-    from embassay.protocols.compare import compare_systems, read_values
+    from embassay.cli.terminal import screen, show
+    from embassay.protocols import compare as comparing
+    from embassay.report.comparisons import render_fields, render_pair
 
-    if len(folders) > 2:
-        raise UsageError(f"{len(folders)} folders are given.", mend="Give one run, or two.")
-    runs = [read_values(folder) for folder in folders]
-    if a is None and b is None and len(runs) == 1:
-        _all(runs[0], task or [], dataset or [], measure or [], json=json, wide=wide)
-        return
-    if dataset:
-        raise UsageError(
-            "--dataset is for all systems of a run.", mend="Leave it out, or leave out -a and -b."
-        )
-    if a is None:
-        raise UsageError("-a is missing.", mend="Name the system to compare, or leave out -b as well.")
-    if b is None and len(runs) == 1:
-        raise UsageError("-b is missing.", mend="Name the system to compare with, or give a second run.")
-    found = compare_systems(
-        runs[0], a, b or a, *runs[1:], tasks=task or [], measures=measure or [], seed=seed
+    found = comparing.compare(
+        *folders, a=a, b=b, tasks=task or [], measures=measure or [], datasets=dataset or [], seed=seed
     )
-    _show_pair(found, runs[0].protocol, json=json, wide=wide)
-
-
-def _show_pair(found: PairOfSystems, protocol: str, *, json: bool, wide: bool) -> None:
-    from embassay.cli.terminal import screen, show
-    from embassay.report.comparisons import render_pair
-
-    if json:
-        _print(
-            {
-                "contrasts": found.contrasts,
-                "across": found.across,
-                "pairing": found.pairing,
-                "among": found.among,
-            }
-        )
-        return
     here = screen()
-    show(render_pair(found, protocol, width=here.width, wide=wide, unicode=here.unicode))
-
-
-def _all(
-    run: RunValues, tasks: list[str], datasets: list[str], measures: list[str], *, json: bool, wide: bool
-) -> None:
-    from embassay.cli.terminal import screen, show
-    from embassay.protocols.compare import fields
-    from embassay.report.comparisons import render_fields
-
-    found = list(fields(run, tasks, datasets, measures))
-    if json:
-        _print({"fields": found})
+    if found.pair is None:
+        if json:
+            _print({"fields": found.fields})
+            return
+        show(render_fields(found.fields, found.protocol, width=here.width, wide=wide, unicode=here.unicode))
         return
-    here = screen()
-    show(render_fields(found, run.protocol, width=here.width, wide=wide, unicode=here.unicode))
+    if json:
+        _print({name: getattr(found.pair, name) for name in ("contrasts", "across", "pairing", "among")})
+        return
+    show(render_pair(found.pair, found.protocol, width=here.width, wide=wide, unicode=here.unicode))
 
 
 def _print(records: dict[str, Any]) -> None:
@@ -167,55 +127,26 @@ def gate(
     A bar is on a score, or with @lower or @upper on an end of its 95% interval. --no-worse-than compares with an
     earlier run by paired tests, corrected by Holm over all of them.
     """
-    from embassay.errors import UsageError
-    from embassay.protocols.gate import as_junit, as_markdown, judged_bars, read_bar, read_rows
-    from embassay.runs.files import write_atomic
-
-    if not bars and base is None:
-        raise UsageError(
-            "There is no bar.", mend="Give --min 'sage.overall[SYSTEM]>=0.45', or --no-worse-than RUN."
-        )
-    if not 0 < alpha < 1:
-        raise UsageError(f"--alpha is {alpha:g}.", mend="Give a number between 0 and 1.")
-    read = [read_bar(text) for text in bars or ()]
-    verdicts = list(judged_bars(read, read_rows(folder))) if read else []
-    if base is not None:
-        verdicts += _against(folder, base, alpha, margin, (system or [], task or [], measure or []))
-    for path, made in ((junit, as_junit), (markdown, as_markdown)):
-        if path is not None:
-            write_atomic(path, made(verdicts))
-    _show(verdicts, json=json, wide=wide)
-    if any(one.stops for one in verdicts):
-        raise typer.Exit(1)
-
-
-def _against(
-    folder: Path, base: Path, alpha: float, margin: float, names: tuple[list[str], list[str], list[str]]
-) -> list[Verdict]:
-    from embassay.protocols.compare import read_values
-    from embassay.protocols.gate import judged_against
-
-    systems, tasks, measures = names
-    found = judged_against(
-        read_values(folder), read_values(base), alpha=alpha, margin=margin, systems=systems, tasks=tasks,
-        measures=measures,
-    )  # fmt: skip
-    return list(found)
-
-
-def _show(verdicts: list[Verdict], *, json: bool, wide: bool) -> None:
     from dataclasses import asdict
 
     from embassay.cli.terminal import screen, show
+    from embassay.protocols import gate as gating
     from embassay.report.comparisons import render_gate
-    from embassay.runs.files import to_json
+    from embassay.runs.files import to_json, write_atomic
 
+    made = gating.gate(
+        folder, *(bars or ()), no_worse_than=base, alpha=alpha, margin=margin, systems=system or (),
+        tasks=task or (), measures=measure or (),
+    )  # fmt: skip
+    if junit is not None:
+        write_atomic(junit, made.junit())
+    if markdown is not None:
+        write_atomic(markdown, made.markdown())
     if json:
-        met = all(one.met for one in verdicts)
-        passed = not any(one.stops for one in verdicts)
-        typer.echo(
-            to_json({"passed": passed, "met": met, "bars": [asdict(one) for one in verdicts]}, indent=1)
-        )
-        return
-    here = screen()
-    show(render_gate(verdicts, width=here.width, wide=wide, unicode=here.unicode))
+        record = {"passed": made.passed, "met": made.met, "bars": [asdict(one) for one in made.verdicts]}
+        typer.echo(to_json(record, indent=1))
+    else:
+        here = screen()
+        show(render_gate(made.verdicts, width=here.width, wide=wide, unicode=here.unicode))
+    if not made.passed:
+        raise typer.Exit(1)

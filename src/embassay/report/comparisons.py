@@ -17,8 +17,8 @@ from embassay.protocols.compare import (
     higher_is_better,
     leading,
 )
+from embassay.protocols.gate.bars import Verdict, summary
 from embassay.protocols.gate.files import UNPAIRED, value_text, word
-from embassay.protocols.gate.verdict import Verdict, summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 

@@ -12,7 +12,7 @@ from embassay.errors import UsageError
 from embassay.registry import Registry
 from embassay.spec import Spec
 from embassay.systems.transforms import PARAMETERS, Transform, Transformed
-from embassay.text import TOKENIZERS
+from embassay.text import TOKENIZERS, open_tokenizer
 
 if TYPE_CHECKING:
     from embassay.systems.remote.ledger import Ledger
@@ -167,7 +167,7 @@ def forget(text: str) -> None:
 def open_system(
     text: str,
     *,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizer | None = None,
     wrap: Callable[[Encoder], Encoder] = lambda encoder: encoder,
     seed: int = 1337,
     ledger: Ledger | None = None,
@@ -176,14 +176,15 @@ def open_system(
 ) -> Similarity:
     """The similarity that a spec string names, called by its canonical spec string.
 
-    Lexical systems count the tokens of `tokenizer`. An encoder goes through `wrap` (a cache, say), then
-    through the transform that its parameters ask for, and is compared by cosine; so one cache of full vectors
+    Lexical systems count the tokens of `tokenizer`, by default cl100k. An encoder goes through `wrap` (a cache, say),
+    then through the transform that its parameters ask for, and is compared by cosine; so one cache of full vectors
     serves all of `dims=` and `quantize=`. `seed` is for what is random, `ledger` for what costs money: by
     default one without a limit. `elsewhere` gives an encoder that another machine has opened, in place of one that is
     loaded here; it is told whether the model can use a GPU. `pair_corpus` is whose statistics of words two texts are
     compared with: those of all candidates of a call ("batch") or of the reference alone ("reference"). UsageError for
     unknown names and parameters, ModelError when a model cannot be loaded.
     """
+    tokenizer = tokenizer or open_tokenizer("cl100k", later=True)
     spec = SYSTEMS.parse(text)
     model, transform = SYSTEMS.split(spec, Transform)
     own = SYSTEMS.parse(sized(SYSTEMS.format(model), transform.dims))

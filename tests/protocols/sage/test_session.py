@@ -82,10 +82,10 @@ def test_overall_is_the_mean_of_the_five(finished):
 def test_compare_is_antisymmetric(finished):
     """a - b and b - a are one comparison; an unknown system is a UsageError."""
     one, other = finished.compare("bm25", "wordllama"), finished.compare("wordllama", "bm25")
-    assert one["difference"] == -other["difference"]
-    assert (one["ci_low"], one["ci_high"]) == (-other["ci_high"], -other["ci_low"])
-    with pytest.raises(UsageError, match="does not compare"):
-        finished.compare("bm25", "constant")
+    assert one.leading.difference == -other.leading.difference
+    assert (one.leading.low, one.leading.high) == (-other.leading.high, -other.leading.low)
+    with pytest.raises(UsageError, match="nobody"):
+        finished.compare("bm25", "nobody")
     with pytest.raises(UsageError, match="no table"):
         finished.table("nope")
 

@@ -1,5 +1,6 @@
 """How sure a difference is: two systems of a run, one system in two runs, or all that a run ranks."""
 
+from embassay.protocols.compare.comparison import Comparison, InFolder, compare, folder_of
 from embassay.protocols.compare.contrast import ByItem, Contrast, contrast, higher_is_better, one_sided
 from embassay.protocols.compare.many import Entrant, Field, fields
 from embassay.protocols.compare.pairs import (
@@ -18,18 +19,22 @@ __all__ = [
     "Across",
     "Among",
     "ByItem",
+    "Comparison",
     "Contrast",
     "Entrant",
     "Field",
+    "InFolder",
     "PairOfSystems",
     "Pairing",
     "Place",
     "RunValues",
     "Side",
     "adjusted",
+    "compare",
     "compare_systems",
     "contrast",
     "fields",
+    "folder_of",
     "higher_is_better",
     "leading",
     "one_sided",

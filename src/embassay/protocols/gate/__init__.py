@@ -1,17 +1,18 @@
 """Bars that a run must clear: on scores, on ends of intervals, and against an earlier run."""
 
-from embassay.protocols.gate.bars import Bar, read_bar
+from embassay.protocols.gate.bars import Bar, Rows, Verdict, read_bar, read_rows
 from embassay.protocols.gate.files import as_junit, as_markdown
 from embassay.protocols.gate.regression import judged_against
-from embassay.protocols.gate.rows import Rows, read_rows
-from embassay.protocols.gate.verdict import Verdict, judged_bars
+from embassay.protocols.gate.verdict import Gate, gate, judged_bars
 
 __all__ = [
     "Bar",
+    "Gate",
     "Rows",
     "Verdict",
     "as_junit",
     "as_markdown",
+    "gate",
     "judged_against",
     "judged_bars",
     "read_bar",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from embassay.protocols.gate.verdict import Verdict, summary
+from embassay.protocols.gate.bars import Verdict, summary
 from embassay.protocols.kernel import tables as numbers
 
 

@@ -18,7 +18,7 @@ from embassay.protocols.compare import (
     pairing,
 )
 from embassay.protocols.compare.values import wanted
-from embassay.protocols.gate.verdict import Verdict
+from embassay.protocols.gate.bars import Verdict
 from embassay.stats import holm
 
 

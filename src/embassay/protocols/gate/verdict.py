@@ -1,61 +1,18 @@
-"""What became of the bars: each held against the rows of a run, and the verdict over all."""
+"""A run held against bars and an earlier run: a verdict on each, and the gate over all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from embassay.protocols.gate.bars import Bar
-from embassay.protocols.gate.rows import Rows
-from embassay.protocols.kernel.tables import counted
+from embassay.errors import UsageError
+from embassay.protocols.compare import InFolder, folder_of, read_values
+from embassay.protocols.gate.bars import Bar, Rows, Verdict, read_bar, read_rows
+from embassay.protocols.gate.files import as_junit, as_markdown
+from embassay.protocols.gate.regression import judged_against
 from embassay.records import Result
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A bar, the value that was held against it with its interval, and whether it was met: None where there was no
-    value, or no interval, to hold against it.
-
-    `near` says that the bar lies inside the interval: another sample could have said otherwise. `reason` is filled
-    where it was missed or not tested.
-    """
-
-    bar: str
-    met: bool | None
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    near: bool = False
-    reason: str = ""
-    scale: str = ""
-    """The protocol, by which numbers are printed."""
-    is_change: bool = False
-    """Whether the value is a difference to another run."""
-    unpaired: str = ""
-    """Why its test could not pair the items of the two runs, and sees less; empty where it did."""
-    stops: bool = False
-    """Whether the gate stops for it: missed; or not tested where it had to be, for a bar of its own, for a score that
-    is gone, and for a fall that no interval can be held against."""
-
-
-def summary(verdicts: Sequence[Verdict]) -> str:
-    """How it went; what was not tested counts for neither side.
-
-    >>> one = [Verdict("a", met, None) for met in (True, True, None)]
-    >>> summary(one), summary(one[:2]), summary(one[2:])
-    ('2 of 3 bars are met; 1 is not tested', 'All 2 bars are met', 'No bar is tested')
-    """
-    every, met = len(verdicts), sum(one.met is True for one in verdicts)
-    missed, untested = (sum(one.met is state for one in verdicts) for state in (False, None))
-    if untested == every:
-        return "No bar is tested"
-    rest = f"; {untested} {'is' if untested == 1 else 'are'} not tested" if untested else ""
-    if missed:
-        return f"{missed} of {counted(every, 'bar')} missed{rest}"
-    if rest:
-        return f"{met} of {counted(every, 'bar')} {'is' if met == 1 else 'are'} met{rest}"
-    return "The bar is met" if every == 1 else f"All {counted(every, 'bar')} are met"
+from embassay.registry import attribute
 
 
 def judged_bars(bars: Sequence[Bar], rows: Rows) -> Iterator[Verdict]:
@@ -80,3 +37,69 @@ def _judged(bar: Bar, row: Result) -> Verdict:
     return replace(
         verdict, met=False, near=near, reason=f"{bar.end} {held:.4g} is not {bar.sign} {bar.number:g}"
     )
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What became of every bar. Printed, it is what the command says."""
+
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing stops: no bar is missed, and none that had to be tested is untested."""
+        return not any(one.stops for one in self.verdicts)
+
+    @property
+    def met(self) -> bool:
+        """Whether every bar was tested and met."""
+        return all(one.met for one in self.verdicts)
+
+    def junit(self) -> str:
+        """The verdicts as JUnit XML."""
+        return as_junit(self.verdicts)
+
+    def markdown(self) -> str:
+        """The verdicts as a Markdown table."""
+        return as_markdown(self.verdicts)
+
+    def __str__(self) -> str:
+        """Verdict and table in 80 columns."""
+        return str(attribute("embassay.report.comparisons:render_gate")(self.verdicts).plain)
+
+
+def gate(
+    run: str | Path | InFolder,
+    *bars: str,
+    no_worse_than: str | Path | InFolder | None = None,
+    alpha: float = 0.05,
+    margin: float = 0.0,
+    systems: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+) -> Gate:
+    """Hold a run against bars such as `"sage.overall[minilm]>=0.45@lower"`, and against an earlier run.
+
+    A bar is on a score, or with @lower or @upper on an end of its 95% interval. `no_worse_than` asks by paired tests
+    whether any system became worse by more than `margin`, in the measure's unit; `alpha` is the chance of a false alarm
+    over all of them; `systems`, `tasks` and `measures` keep these alone. A score without a value, or without the
+    interval that a test needs, is not tested: neither met nor missed.
+
+    Raises UsageError without a bar, or for one that cannot be read or means no score; DataError for a folder without a
+    run.
+    """
+    if not bars and no_worse_than is None:
+        raise UsageError(
+            "There is no bar.", mend="Give one, 'sage.overall[SYSTEM]>=0.45', or an earlier run."
+        )
+    if not 0 < alpha < 1:
+        raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")
+    folder = folder_of(run)
+    read = [read_bar(text) for text in bars]
+    verdicts = list(judged_bars(read, read_rows(folder))) if read else []
+    if no_worse_than is not None:
+        verdicts += judged_against(
+            read_values(folder), read_values(folder_of(no_worse_than)), alpha=alpha, margin=margin,
+            systems=systems, tasks=tasks, measures=measures,
+        )  # fmt: skip
+    return Gate(tuple(verdicts))

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from embassay.protocols.hume.llms.protocol import annotate
     from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
     from embassay.protocols.hume.results.protocol import score
+    from embassay.protocols.hume.sampling.protocol import sample_study as sample
     from embassay.protocols.hume.summary.record import Summary, read_summary
 
 __all__ = [
     "AnnotateRequest", "PublishedRequest", "StudyRequest", "Summary", "annotate", "export", "import_files",
-    "read_study", "read_summary", "score",
+    "read_study", "read_summary", "sample", "score",
 ]  # fmt: skip
 
 _HOMES = {
@@ -35,6 +36,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sample":
+        return import_module(f"{__name__}.sampling.protocol").sample_study
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from embassay import __version__
-from embassay.errors import UsageError
+from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, facts_of
 from embassay.registry import attribute
@@ -215,24 +215,18 @@ class Run:
         except UsageError:  # one task alone has no mean over tasks
             return f"<p>{said}</p>"
 
-    def compare(self, a: str, b: str, task: str = "overall") -> dict[str, Any]:
-        """The paired difference a - b with its 95% interval and p, adjusted over all pairs (Holm)."""
-        scope = json.loads(read_bounded(self.path / "comparisons.json").decode("utf-8"))["scopes"].get(task)
-        for pair in (scope or {}).get("pairs", ()):
-            if (pair["a"], pair["b"]) == (a, b):
-                return dict(pair)
-            if (pair["a"], pair["b"]) == (b, a):
-                low, high = pair["ci_high"], pair["ci_low"]
-                return {
-                    **pair,
-                    "a": a,
-                    "b": b,
-                    "difference": -pair["difference"],
-                    "ci_low": -low,
-                    "ci_high": -high,
-                }
-        reason = f" ({scope['reason']})" if scope and scope["reason"] else ""
-        raise UsageError(
-            f"The run does not compare {a!r} with {b!r} on {task!r}{reason}.",
-            mend="Name two ranked systems of the run and one of its tasks.",
+    def compare(self, a: str, b: str, task: str = "") -> Any:
+        """System a minus system b, overall and in its parts or on one `task`: a `Comparison` of
+        `embassay.protocols.compare`, which prints itself. UsageError for a name that is not in the run."""
+        return attribute("embassay.protocols.compare:compare")(
+            self.path, a=a, b=b, tasks=[task] if task else ()
         )
+
+
+def open_run(folder: str | Path) -> Run:
+    """The run of a folder, of any protocol, finished or not. DataError for a folder without one."""
+    if RunFolder(Path(folder)).read_manifest() is None:
+        raise DataError(
+            "There is no run here", path=Path(folder), mend="Give the folder of a run (its out=)."
+        )
+    return Run(Path(folder))

@@ -195,7 +195,7 @@ def test_systems_can_be_compared_later(run: Run, study: Path, tmp_path: Path) ->
         row["system"]: row["value"]
         for row in both.results.filter(task="sts", variant="").iter_rows(named=True)
     }
-    assert found_pair["difference"] == pytest.approx(values["wordllama"] - values["jaccard"])
+    assert found_pair.leading.difference == pytest.approx(values["wordllama"] - values["jaccard"])
 
 
 def test_items_are_kept_for_later(run: Run) -> None:

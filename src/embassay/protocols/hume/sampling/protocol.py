@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder.files import GoldRow, ItemRow, Source, StudyFile, Task, content_hash
+from embassay.protocols.hume.folder.files import (
+    GoldRow,
+    ItemRow,
+    Source,
+    StudyFile,
+    Task,
+    content_hash,
+    write_study,
+)
 from embassay.protocols.hume.sampling.defects import in_words, with_defects, without_leaked
 from embassay.protocols.hume.sampling.draws import (
     draw_classification,
@@ -26,7 +35,7 @@ from embassay.protocols.hume.sampling.instructions import (
     told_hash,
     version_of,
 )
-from embassay.protocols.hume.sampling.options import SampleRequest
+from embassay.protocols.hume.sampling.options import SEED, SampleRequest, checked
 from embassay.protocols.hume.sampling.pools import Chosen, Drawn, counted, seeded
 from embassay.protocols.hume.sampling.sources import Opened, empty_texts, opened
 from embassay.search.bm25 import Hear
@@ -49,6 +58,35 @@ class Sampled:
     about_gold: Mapping[str, tuple[str, ...]]
     left_out: tuple[str, ...] = ()
     """Tasks that nobody asked for by family, and that the data are too few for."""
+
+
+def sample_study(
+    datasets: Sequence[str | Path],
+    *,
+    out: str | Path | None = None,
+    families: Sequence[str] = (),
+    name: str = "",
+    seed: int = SEED,
+    limit: int | None = None,
+    **settings: Any,
+) -> Sampled:
+    """Draw a study of `datasets` (names of the catalogue, or paths) for people to answer, and write it to `out`, a new
+    folder, if one is given.
+
+    `families` are `classification`, `clustering`, `reranking`, `sts`; by default all that the data have columns for.
+    `settings` are the other keys of a task in a study's file (docs/hume_sampling.md): `n` (items per task, by default
+    HUME's), `lang`, `map`, `labels`, `scale`, `candidates` ... With `limit` a task has at most so many items, to try it
+    out.
+
+    The same arguments and data give the same study. UsageError for data that cannot serve, a setting that is none, or a
+    folder that holds another study; DataError for too few items.
+    """
+    called = name or (Path(out).resolve().name if out is not None else "study")
+    tasks = [{"data": str(data), "family": list(families), **settings} for data in datasets]
+    drawn = sample(checked({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
+    if out is not None:
+        write_study(Path(out), drawn.study, drawn.items, drawn.gold)
+    return drawn
 
 
 def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _unheard) -> Sampled:
