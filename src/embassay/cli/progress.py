@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
-from embassay.cli.terminal import progress_bars
+from embassay.cli.terminal import progress_bars, visible
 from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.tables import counted
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.plan import Plan
@@ -169,6 +170,9 @@ class Lines(_Tally):
             self._last = time.monotonic()
             _say(f"{self.title}: {self.amount()}  {self.until_answered()}".rstrip())
 
+    def growing(self, added: Mapping[str, Sequence[str]]) -> None:
+        _say(_grown(added))
+
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
         super().planned(plan, waiting, seconds)
         _say(f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already")
@@ -195,7 +199,7 @@ class Lines(_Tally):
 
     def over(self) -> None:
         self.say_late()
-        cells = f"{self._all} cells" if self._all else "done"
+        cells = counted(self._all, "cell") if self._all else "done"
         failed = f", {self._failed} failed" if self._failed else ""
         _say(f"{cells} in {in_words(time.monotonic() - self._first)}{failed}")
 
@@ -210,6 +214,9 @@ class Bars(_Tally):
         self._asked: Any = None
         self._all: Any = None
         self._lock = threading.Lock()
+
+    def growing(self, added: Mapping[str, Sequence[str]]) -> None:
+        self._progress.console.print(_grown(added), markup=False, highlight=False)
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         super().stage(title, total, unit)
@@ -280,6 +287,11 @@ class Bars(_Tally):
 
 def _name(cell: Cell) -> str:
     return f"{cell.task} {cell.dataset} {cell.system}"
+
+
+def _grown(added: Mapping[str, Sequence[str]]) -> str:
+    what = "; ".join(f"{name} {', '.join(map(visible, more))}" for name, more in added.items())
+    return f"Added to the run that is there: {what}"
 
 
 def _say(line: str) -> None:

@@ -119,6 +119,17 @@ def test_the_same_arguments_resume_and_change_nothing(recorded):
     assert again.manifest["sessions"][-1]["cells_done"] == 0
 
 
+def test_a_run_grows_by_systems(tmp_path):
+    """Paraphrases and cells are kept; the bytes are those of one run of all."""
+    small = {**RECORDED, "tasks": ["sts"]}
+    eb.pteb.run(["bm25"], out=tmp_path / "grown", **small)
+    grown = eb.pteb.run(["jaccard", "bm25"], out=tmp_path / "grown", **small)
+    whole = eb.pteb.run(["jaccard", "bm25"], out=tmp_path / "whole", **small)
+    assert content(grown.path) == content(whole.path)
+    first, second = grown.manifest["sessions"]
+    assert second["cells_done"] == len(grown.manifest["cells"]) - first["cells_done"]
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [({"runs": 2}, "runs"), ({"paraphraser": "copied"}, "paraphrasers"), ({"seed": 1}, "seed")],

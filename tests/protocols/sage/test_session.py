@@ -113,6 +113,28 @@ def test_other_arguments_are_refused(finished, change, named):
         eb.sage.run(SYSTEMS, out=finished.path, **{**SMALL, **change})
 
 
+def test_a_run_grows_by_systems_tasks_and_datasets(tmp_path, monkeypatch):
+    """More of each are added to the folder, what is done stays, and the bytes are those of one run of all."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"text": f"note {n} on {'tides' if n % 3 else 'bees'} {n * n}", "label": n % 2} for n in range(30)
+    ]
+    (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    small = {**SMALL, "limit": 6}
+    eb.sage.run(["jaccard"], out="grown", datasets=["sample"], tasks=["clustering"], **small)
+    more = {"datasets": ["sample", "notes.jsonl"], "tasks": ["robustness", "clustering"], **small}
+    grown = eb.sage.run(["levenshtein", "jaccard"], out="grown", **more)
+    assert content(grown.path) == content(eb.sage.run(["levenshtein", "jaccard"], out="whole", **more).path)
+    first, second = grown.manifest["sessions"]
+    cells = len(grown.manifest["cells"])
+    assert (first["cells_done"], second["cells_done"]) == (3, cells - 3)
+    assert grown.manifest["arguments"]["systems"] == ["levenshtein", "jaccard"]
+    assert len(grown.manifest["forecast"]["cells"]) == cells
+    assert grown.manifest["status"] == "finished"
+    with pytest.raises(UsageError, match="other arguments: systems was"):
+        eb.sage.run(["jaccard", "rouge"], out="grown", **more)
+
+
 @pytest.mark.parametrize(
     "lost",
     ["half the cells", "a torn results line", "a damaged cell", "an edited cell", "the manifest's end"],

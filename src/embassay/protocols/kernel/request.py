@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
 
 T = TypeVar("T")
+
+
+GROWING = ("systems", "tasks", "datasets")
+"""The arguments of a run over tasks that a later session may add to: each cell is one of each, so those that are done
+stay what they are."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class DatasetRequest:
 class Request:
     """The arguments that runs of all protocols have; two runs with equal requests on equal data give equal bytes."""
 
+    GROWS: ClassVar[tuple[str, ...]] = ()
+    """The arguments that a later session of the same folder may add to."""
     systems: tuple[str, ...]
     tasks: tuple[str, ...] = ()
     """Empty: every task that the datasets have columns for."""
@@ -59,6 +66,7 @@ class Request:
 class TaskRequest(Request):
     """The arguments of a run that evaluates systems on tasks: `options` are the protocol's, and have `as_dict`."""
 
+    GROWS: ClassVar[tuple[str, ...]] = GROWING
     options: Any = None
 
     def as_dict(self) -> dict[str, Any]:

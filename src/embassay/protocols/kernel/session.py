@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 class Silent:
     """A listener that says nothing."""
 
+    def growing(self, added: Mapping[str, Sequence[str]]) -> None:
+        """The folder holds a run of fewer systems, tasks or datasets: these are added to it."""
+
     def planning(self, plan: Plan) -> None:
         """What the cells will take is about to be counted."""
 
@@ -135,21 +138,42 @@ def unknown_price(name: str) -> UsageError:
 
 
 def check_same_arguments(folder: RunFolder, request: Any) -> None:
-    """UsageError, naming what differs, if the folder holds a run of other arguments."""
+    """UsageError, naming what differs, if the folder holds a run of other arguments. More systems, tasks or datasets
+    than it has are none, where the request may grow by them."""
     manifest = folder.read_manifest()
     if manifest is None:
         if folder.path.exists() and not folder.path.is_dir():
             raise UsageError(f"{folder.path} is a file.", mend="Choose a folder with --out.")
         return
     before, now = manifest["arguments"], json.loads(to_json(request.as_dict()))
-    differing = [name for name in now if before.get(name) != now[name]]
+    grown = additions(before, request)
+    differing = [name for name in now if before.get(name) != now[name] and name not in grown]
     if differing:
         name = differing[0]
         raise UsageError(
             f"{folder.path} holds a run with other arguments: {name} was {to_json(before.get(name))}, "
             f"now {to_json(now[name])}" + (f" (and {', '.join(differing[1:])})." if differing[1:] else "."),
-            mend="Choose another --out, or repeat the old arguments to resume.",
+            mend="Choose another --out (no text is encoded twice, and `embassay report` shows several runs together), "
+            "or repeat the old arguments to resume"
+            + (f"; to add {' or '.join(request.GROWS)}, name the old ones too." if _grows(request) else "."),
         )
+
+
+def _grows(request: Any) -> tuple[str, ...]:
+    return getattr(request, "GROWS", ())
+
+
+def additions(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
+    """What `request` adds to the arguments of an earlier session, where it may: names in the order of the request. An
+    argument that also lost a name is not among them. No tasks mean every task."""
+    added = {}
+    for name in _grows(request):
+        was, now = before.get(name) or [], list(getattr(request, name))
+        if name == "tasks" and was and not now:
+            added[name] = ["all others"]
+        elif (was or name != "tasks") and set(was) < set(now):
+            added[name] = [one for one in now if one not in was]
+    return added
 
 
 def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[str, Any]:
@@ -193,9 +217,10 @@ class Session:
         )
         self.command = command
         self.previous = read_previous(folder, plan.systems)
+        self.added = additions(self.previous["arguments"], plan.request) if self.previous else {}
         self.extra: dict[str, Any] = {}
         """Fields of the manifest that only this protocol has."""
-        self.forecast: dict[str, Any] = self.previous.get("forecast") or {}
+        self.forecast: dict[str, Any] = (not self.added and self.previous.get("forecast")) or {}
         self.records: dict[str, CellRecord] = {}
         self.whole = True
         """Whether the plan has all cells: a run that plans as it goes is not finished before."""
@@ -205,6 +230,8 @@ class Session:
     def begin(self, listener: Silent) -> None:
         """Read what is done, forecast the rest, and write the manifest of a run that goes on."""
         self._read()
+        if self.added:
+            listener.growing(self.added)
         if not self.forecast:
             listener.planning(self.plan)
             # Workers load their models themselves; this process then has none to measure.

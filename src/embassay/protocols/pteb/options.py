@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel import request
@@ -18,6 +18,7 @@ VERSION = 4
 class Request(request.Request):
     """The arguments of a PTEB run. `seed` is that of the first run's paraphrases, and of everything else."""
 
+    GROWS: ClassVar[tuple[str, ...]] = request.GROWING
     paraphrasers: tuple[str, ...] = ("recorded",)
     prompts: tuple[str, ...] = ("default",)
     runs: int = 6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.scoring.agreement import MIN_SHARED
@@ -55,6 +55,7 @@ class StudyRequest(_Request):
     the share `min_answered` of what the one with most answers gave, and two are compared from `min_shared` items on.
     """
 
+    GROWS: ClassVar[tuple[str, ...]] = ("systems", "tasks")
     study: str
     systems: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
