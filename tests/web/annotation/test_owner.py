@@ -13,6 +13,7 @@ from embassay.protocols.hume.answers import Browsers, Exposure, check_independen
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.folder import AnnotationRow, read_study
 from embassay.protocols.hume.folder.collection import annotation_of, collected
+from embassay.protocols.hume.inference.coefficients import agreement_intervals
 from embassay.protocols.hume.scoring.agreement import people_agreement
 from embassay.web.annotation.overview import overview
 from hume_small import small_study
@@ -30,7 +31,7 @@ def _text(html):
 def test_before_the_first_answer(owner, service) -> None:
     """What is wanted, and both links, which are the personal ones."""
     page = owner.get("").text
-    assert "Nobody has answered yet: 24 answers are wanted" in page
+    assert "No answers yet: 0 of 24" in page
     assert "fewer than two annotators" in page
     for name in ("ann", "bob"):
         assert f"http://localhost:8000{service.annotator_link(name)}" in page
@@ -62,6 +63,7 @@ def test_agreement_is_put_into_words_from_ten_items_on(served, browse, tmp_path)
             assert "once two people have answered the same 10 items" in own.get("").text
         bob.answer(f"mood-{at:02}", at % 3, at + 1)
     band = agreement_band(1.0, "kappa")
+    assert "1.000" in _text(own.get("").text)
     assert f"Agreement so far: The mood task – {band}." in own.get("").text
 
 
@@ -93,7 +95,7 @@ def test_drafts_and_what_was_taken_back_are_not_done(ann, owner) -> None:
     ann.answer("search-00", {"draft": [1, *[None] * 6]}, 1)
     ann.answer("mood-00", 1, 2)
     ann.answer("mood-00", None, 3)
-    assert "Nobody has answered yet" in owner.get("").text
+    assert "No answers yet" in owner.get("").text
 
 
 def test_everybody_has_finished(ann, bob, owner) -> None:
@@ -208,3 +210,37 @@ def test_an_overview_of_nobody() -> None:
     """A study whose annotators are still to come."""
     found = overview([], {}, [], {}, {})
     assert (found.wanted, found.decided, found.last_saved_at) == (0, 0, None)
+
+
+def test_agreement_has_its_interval(served, browse, tmp_path) -> None:
+    """Over items, as the results of the study have it; the number of items and people beside it."""
+    service = served(small_study(tmp_path / "larger", 12))
+    ann, bob = (page_of(browse(service), service.annotator_link(name)) for name in ("ann", "bob"))
+    own = Page(browse(service), service.owner_link(), "")
+    answers = {"ann": {}, "bob": {}}
+    for at in range(12):
+        for page, name, value in ((ann, "ann", at % 3), (bob, "bob", at % 3 if at % 4 else 0)):
+            page.answer(f"mood-{at:02}", value, at + 1)
+            answers[name][f"mood-{at:02}"] = value
+    expected = agreement_intervals("classification", answers)["fleiss_kappa"]
+    said = f"{expected.estimate:.3f} {expected.low:.2f}–{expected.high:.2f}"
+    assert said in _text(own.get("").text)
+
+
+def test_tasks_of_one_title_are_told_apart(served, browse, tmp_path) -> None:
+    """By the name that the study gives them, wherever a title stands; a title of its own is left alone."""
+    folder = small_study(tmp_path / "twins", 4)
+    study = json.loads((folder / "study.json").read_text("utf-8"))
+    names = [task["name"] for task in study["tasks"]]
+    for task in study["tasks"][:2]:
+        task["title"] = "Letters"
+    (folder / "study.json").write_text(json.dumps(study), "utf-8")
+    service = served(folder)
+    titles = [
+        task["title"]
+        for task in page_of(browse(service), service.annotator_link("ann")).get("study").json()["tasks"]
+    ]
+    assert titles[:2] == [f"Letters ({name})" for name in names[:2]]
+    assert "(" not in "".join(titles[2:])
+    page = Page(browse(service), service.owner_link(), "").get("").text
+    assert all(f"Letters ({name})" in page for name in names[:2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +19,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from embassay.protocols.hume.answers import Annotator, Exposure, Saved, in_words, stored_annotations
 from embassay.protocols.hume.exchange.tables import as_csv, as_jsonl
 from embassay.protocols.hume.folder import AnnotationRow, Task
-from embassay.protocols.hume.study import Annotation, Item, read_value
+from embassay.protocols.hume.study import Annotation, Family, Item, read_value
 from embassay.protocols.kernel import tables as numbers
+from embassay.runs.files import to_json
 from embassay.web.annotation.access import Door, Refusal, browser_of, new_browser, remember
+from embassay.web.annotation.payload import titles_of
 from embassay.web.annotation.service import Service
 
 if TYPE_CHECKING:
@@ -140,7 +144,7 @@ def owner_page(
 def verdict(found: Overview) -> str:
     """How far the study is, in a sentence."""
     if not found.decided:
-        return f"Nobody has answered yet: {found.wanted:,} answers are wanted"
+        return f"No answers yet: 0 of {found.wanted:,}"
     if len(found.done) == len(found.annotators):
         return "Everybody has finished" if len(found.done) > 1 else f"{found.done[0].id} has finished"
     share = numbers.percent(found.decided / found.wanted)
@@ -152,7 +156,7 @@ def agreed(found: Overview) -> str:
     known = [one for one in found.tasks if not one.agreement.reason and one.agreement.items >= FEWEST]
     if not known:
         return f"Agreement is put into words once two people have answered the same {FEWEST} items of a task."
-    words = ", ".join(f"{one.task.title} – {one.agreement.band}" for one in known)
+    words = ", ".join(f"{one.title} – {one.agreement.band}" for one in known)
     return f"Agreement so far: {words}."
 
 
@@ -194,13 +198,16 @@ class Progress:
 
 @dataclass(frozen=True)
 class TaskOverview:
-    """A task, everybody's progress, and the agreement on the items that two or more have answered; `left_out` of it are
-    those who have answered too few (`who_counts`)."""
+    """A task under a title that tells it from the others, everybody's progress, and the agreement on the items that two
+    or more have answered, with its 95% interval over items where it has one; `left_out` of it are those who have
+    answered too few (`who_counts`)."""
 
     task: Task
+    title: str
     items: int
     progress: tuple[Progress, ...]
     agreement: PeopleAgreement
+    interval: tuple[float, float] | None
     left_out: tuple[str, ...]
 
 
@@ -253,10 +260,13 @@ def overview(
     finished: Mapping[str, Mapping[str, str]],
 ) -> Overview:
     """The overview of a study: its tasks, their items by task, and what the store holds. No gold is needed."""
+    titles = titles_of(tasks)
     saved = [one.saved_at for own in answers.values() for one in own.values()]
     return Overview(
         tuple(annotators),
-        tuple(_task(task, items[task.name], annotators, answers, finished) for task in tasks),
+        tuple(
+            _task(task, titles[task.name], items[task.name], annotators, answers, finished) for task in tasks
+        ),
         tuple(_remarks(items, annotators, answers)),
         max(saved, default=None),
     )
@@ -264,6 +274,7 @@ def overview(
 
 def _task(
     task: Task,
+    title: str,
     items: Sequence[Item],
     annotators: Sequence[Annotator],
     answers: AnswersBy,
@@ -282,12 +293,12 @@ def _task(
                 finished.get(annotator.id, {}).get(task.name),
             )
         )  # fmt: skip
-    return TaskOverview(task, len(items), tuple(progress), *_agreement(task, items, answers))
+    return TaskOverview(task, title, len(items), tuple(progress), *_agreement(task, items, answers))
 
 
 def _agreement(
     task: Task, items: Sequence[Item], answers: AnswersBy
-) -> tuple[PeopleAgreement, tuple[str, ...]]:
+) -> tuple[PeopleAgreement, tuple[float, float] | None, tuple[str, ...]]:
     # The numeric libraries wait for the first look: a server that was killed is up again sooner.
     from embassay.protocols.hume.scoring.agreement import people_agreement
     from embassay.protocols.hume.scoring.people import who_counts
@@ -302,7 +313,18 @@ def _agreement(
         }
     counted = who_counts(read)
     few = tuple(name for name, own in read.items() if own and name not in counted)
-    return people_agreement(task.family, counted), few
+    found = people_agreement(task.family, counted)
+    interval = None if found.reason else _interval(task.family, to_json(counted), found.coefficient)
+    return found, interval, few
+
+
+@lru_cache(maxsize=256)
+def _interval(family: Family, answers: str, coefficient: str) -> tuple[float, float] | None:
+    """The page is asked for every few seconds, and an interval of hundreds of answers takes half a second."""
+    from embassay.protocols.hume.inference.coefficients import agreement_intervals
+
+    found = agreement_intervals(family, json.loads(answers))[coefficient]
+    return None if math.isnan(found.low) else (found.low, found.high)
 
 
 def _value(task: Task, item: Item, value: Any) -> Any:

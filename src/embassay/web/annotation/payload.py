@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -26,12 +28,15 @@ def study_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
     answers = service.store.answers(annotator.id)
     finished = service.store.finished().get(annotator.id, {})
     study = service.folder.study
+    titles = titles_of(study.tasks)
     return {
         "study": study.name,
         "annotator": {"name": annotator.name, "settings": {**SETTINGS, **annotator.settings}},
         "guidelines_version": study.guidelines_version,
         "tasks": [
-            task_shown(task, list(service.order(annotator.id, task.name)), task.name in finished)
+            task_shown(
+                task, titles[task.name], list(service.order(annotator.id, task.name)), task.name in finished
+            )
             for task in study.tasks
         ],
         "answers": {item: answer_shown(one) for item, one in answers.items() if not one.is_empty},
@@ -39,14 +44,25 @@ def study_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
     }
 
 
-def task_shown(task: Task, items: list[str], finished: bool) -> dict[str, Any]:
-    """A task with its instructions and practice; of its source, nothing."""
+def titles_of(tasks: Sequence[Task]) -> dict[str, str]:
+    """The title of each task by its name. Where several have one title, such as that of their dataset, it has their
+    names."""
+    often = Counter(task.title for task in tasks)
+
+    def own(task: Task) -> str:
+        return task.name if task.title in task.name else f"{task.title} ({task.name})"
+
+    return {task.name: task.title if often[task.title] == 1 else own(task) for task in tasks}
+
+
+def task_shown(task: Task, title: str, items: list[str], finished: bool) -> dict[str, Any]:
+    """A task with its instructions and practice; of its source, nothing. `title` tells it from the others."""
     return {
         "name": task.name,
         "family": task.family,
         "lang": task.lang,
         "dir": "rtl" if task.lang in RIGHT_TO_LEFT else "ltr",
-        "title": task.title,
+        "title": title,
         "question": task.question,
         "labels": [label.model_dump() for label in task.labels],
         "scale": task.scale.model_dump() if task.scale else None,

@@ -39,6 +39,7 @@ def test_sentence_pairs(serve: Serve, visit: Visit) -> None:
     assert "does not count" in person.page.locator(".practice").inner_text()
     person.press("3", "Enter")
     assert "5, same meaning" in person.page.locator(".explained").inner_text()
+    assert "You answered: 3" in person.page.locator(".explained").inner_text()
     person.press("Enter")
     assert serving.answers() == {}
     person.press("2", "Enter", "4", "Enter", "0")

@@ -29,6 +29,7 @@ def test_no_connection_then_back(serve: Serve, visit: Visit) -> None:
     person.press("2", "Enter", "4", "Enter", "1", "Enter", "3", "Enter")
     person.until("document.querySelector('#saved').textContent.startsWith('4 answers wait')")
     assert person.saved == "4 answers wait in this browser, not yet sent"
+    assert person.page.get_by_role("button", name="Send now").is_visible()
     finish = person.page.get_by_role("button", name="Finish this task")
     assert finish.get_attribute("aria-disabled") == "true"
     asked = []
@@ -367,8 +368,12 @@ def test_an_answer_that_must_wait(serve: Serve, visit: Visit, status: int, says:
         "document.querySelector('#saved').textContent === '1 answer waits in this browser, not yet sent'"
     )
     assert says in "".join(person.page.locator(".warning").all_inner_texts())
+    send = person.page.get_by_role("button", name="Send now")
+    assert send.is_visible()
     person.page.unroute("**/answers/**")
+    send.click()
     person.is_saved()
+    assert send.is_hidden()
     assert serving.values() == {serving.order("pairs")[0]: 2}
 
 

@@ -14,7 +14,7 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.answers import own_order
 from embassay.protocols.hume.folder import StudyFolder, read_study
 from embassay.runs.files import write_atomic
-from embassay.web.annotation.payload import SETTINGS, task_shown
+from embassay.web.annotation.payload import SETTINGS, task_shown, titles_of
 
 __all__ = ["STATIC", "bundle", "in_order", "render_page", "render_single", "write_single"]
 
@@ -108,9 +108,15 @@ def render_single(folder: StudyFolder, annotator: str) -> str:
 
 def _given(folder: StudyFolder, annotator: str) -> dict[str, Any]:
     study = folder.study
+    titles = titles_of(study.tasks)
     items = {task.name: [item.id for item in folder.items_of(task.name)] for task in study.tasks}
     tasks = [
-        task_shown(task, list(own_order(study.seed, annotator, task.name, items[task.name])), finished=False)
+        task_shown(
+            task,
+            titles[task.name],
+            list(own_order(study.seed, annotator, task.name, items[task.name])),
+            finished=False,
+        )
         for task in study.tasks
     ]
     return {

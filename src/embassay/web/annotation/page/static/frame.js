@@ -7,13 +7,15 @@ export class Frame {
   constructor(app) {
     this.app = app;
     this.saved = el("span#saved", { role: "status" });
+    this.send = action("Send now", () => app.session.outbox.now());
+    this.send.hidden = true;
     this.place = el("span.place");
     this.bar = el("progress", { "aria-label": "Answered", max: 1, value: 0 });
     this.title = el("span.title");
     this.links = el("nav.links", { "aria-label": "Pages" });
     const menu = action("☰", () => app.menu(), { name: "Menu" });
     menu.className = "menu";
-    $("#top").append(this.title, this.place, this.bar, this.saved, this.links, menu);
+    $("#top").append(this.title, this.place, this.bar, this.saved, this.send, this.links, menu);
     this.follow();
     document.addEventListener("click", (event) => {
       if (!event.target.matches(".skip")) return;
@@ -81,6 +83,7 @@ export class Frame {
       if (this.saved.textContent !== text) this.saved.textContent = text;
       this.saved.className = kind;
     };
+    this.send.hidden = reading || !(waiting && failing);
     if (reading) put("reading only", "quiet");
     else if (waiting && failing) put(`${count(waiting, "answer")} ${waiting === 1 ? "waits" : "wait"} in this browser, not yet sent`, "care");
     else if (waiting) this.slow = setTimeout(() => put("saving …", "quiet"), SLOW);

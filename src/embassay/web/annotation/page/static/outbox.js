@@ -25,6 +25,12 @@ export class Outbox {
     this.flush();
   }
 
+  /** Somebody asks for it: the wait begins anew. */
+  now() {
+    this.wait = FIRST_WAIT;
+    this.flush();
+  }
+
   /** Nothing is sent while another tab writes. */
   hold(held) {
     this.held = held;

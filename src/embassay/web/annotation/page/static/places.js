@@ -8,6 +8,22 @@ const FAMILIES = {
   reranking: "Say which documents answer a query", clustering: "Sort texts into groups",
 };
 
+const LANGUAGES = new Intl.DisplayNames(["en"], { type: "language" });
+
+/** What tells a task from others: its name in the study, its language, how many items it has. */
+function about(task) {
+  return [!task.title.includes(task.name) && named(task.name), languageOf(task.lang), count(task.items.length, "item")]
+    .filter(Boolean).flatMap((part, at) => (at ? [" · ", part] : [part]));
+}
+
+function languageOf(code) {
+  try {
+    return LANGUAGES.of(code);
+  } catch {  // not a code of the standard, such as "mixed"
+    return code;
+  }
+}
+
 const buttons = (...list) => [el("div.bar", el("span.note.hint"), ...list)];
 const FROZEN = "This task is finished and its answers are frozen.";
 const TO_DO = "Answer these, or flag them as impossible to judge; then finish.";
@@ -33,7 +49,7 @@ export function welcomeView(app) {
       "div.column", heading("Welcome"),
       el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), several ? `, in ${count(session.tasks.length, "task")}:` : "."),
       el("ul.plain", session.tasks.map((task) => el(
-        "li", named(task.title), ": ", FAMILIES[task.family].toLowerCase(), `, ${count(task.items.length, "item")}`,
+        "li", el("b", named(task.title)), ": ", FAMILIES[task.family].toLowerCase(), el("div.note", about(task)),
       ))),
       el("p", `There is no clock to beat. Every choice is kept at once: close the page whenever you like and ${back}.`),
       el("p", "Work alone and go by the instructions. What is kept: your answers, flags and comments, and for how long an item was on the screen."),
@@ -61,7 +77,7 @@ function taskRow(app, task) {
   });
   const done = task.items.length - session.open(task).length;
   return el(
-    "li", el("div", el("h2", named(task.title)), el("p.note", `${FAMILIES[task.family]}. ${done} of ${task.items.length} answered.`)),
+    "li", el("div", el("h2", named(task.title)), el("p.note", about(task)), el("p.note", `${FAMILIES[task.family]}. ${done} of ${task.items.length} answered.`)),
     el(`span.state.${kind}`, word), go,
   );
 }
@@ -78,7 +94,7 @@ export function toldView(app, { task: name }) {
     title: `Instructions, ${task.title}`, task, focus: "#question", keys: GO_ON, dock,
     act: () => (many && !begun ? practice() : start()),
     stage: [el(
-      "div.column", heading(task.title), el("p.lede", task.question),
+      "div.column", heading(task.title), el("p.note", about(task)), el("p.lede", task.question),
       el("section", el("h2", "Instructions"), instructions(task), el("p.note", `Version ${session.version} of the instructions. They stay one key away: `, el("kbd", "?"))),
       el("section", el("h2", "Keys"), keyTable(task, session.annotator.settings.single_keys)),
     )],

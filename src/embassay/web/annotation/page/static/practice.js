@@ -97,7 +97,8 @@ function explain(view) {
   view.told = true;
   const right = agrees(task, one, view.value);
   explained.replaceChildren(
-    el(`p.${right ? "good" : "care"}`, el("b", right ? "✓ As in the instructions" : `The instructions give: `), !right && named(expected(task, one))),
+    el(`p.${right ? "good" : "care"}`, el("b", right ? "✓ As in the instructions" : "The instructions give: "), !right && named(inWords(task, one, one.answer))),
+    !right && el("p.note", "You answered: ", named(inWords(task, one, given(task, one, view.value)))),
     dataText(one.explanation, "en", "div"),
   );
   onward.firstChild.textContent = view.at + 1 < task.practice.length ? "Next practice item" : "Start";
@@ -114,7 +115,13 @@ export function agrees(task, { answer, payload }, value) {
   return own.every((one, i) => own.every((other, j) => (one === other) === (String(answer[i]) === String(answer[j]))));
 }
 
-function expected(task, { answer, payload }) {
+/** An own answer in the form of the practice's. */
+function given(task, { answer, payload }, value) {
+  if (task.family === "reranking") return marksOf(value, answer.length);
+  return task.family === "clustering" ? payload.texts.map((_, i) => value[`p${i}`]) : value;
+}
+
+function inWords(task, { payload }, answer) {
   if (task.family === "classification") return task.labels.find(({ value }) => value === answer)?.name ?? String(answer);
   if (task.family === "sts") return [String(answer), task.scale?.anchors?.[String(answer)]].filter(Boolean).join(", ");
   if (task.family === "reranking") return answer.map((mark, i) => `${i + 1} ${mark ? "relevant" : "not"}`).join(", ");
