@@ -91,9 +91,9 @@ def shown(content: bytes, folder: Path) -> object:
     """A text on its way to LaTeX, a terminal, a file's name and a gate's report."""
     from xml.etree import ElementTree
 
-    from embassay.interchange.latex import escape
     from embassay.protocols.gate.bars import Verdict
     from embassay.protocols.gate.files import as_junit, as_markdown
+    from embassay.protocols.kernel.tables import escape
     from embassay.runs.files import slug
 
     text = text_of(content)

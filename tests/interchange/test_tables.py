@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.interchange import export, long_frame
-from embassay.interchange.latex import escape, latex_table
+from embassay.interchange.latex import latex_table
 from embassay.interchange.runs import find_runs, read_run
 from embassay.interchange.tables import wide_of
+from embassay.protocols.kernel.tables import escape
 from embassay.records import Result
 from embassay.runs.files import to_json
 from embassay.runs.folder import RunFolder
@@ -113,9 +114,15 @@ def test_no_text_is_a_command(text: str) -> None:
 def test_it_compiles(run: Path, real_runs: Path, tmp_path: Path) -> None:
     """Tables of all protocols and of hostile names, without an error and without a line that leaves the page."""
     export([run, real_runs], "latex", tmp_path / "all.tex")
-    (tmp_path / "page.tex").write_text(
-        r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\input{all.tex}\end{document}"
+    export([real_runs], "latex", tmp_path / "one", table="sage_table1")
+    export([real_runs], "latex", tmp_path / "one", table="pteb_table9")
+    papers = "".join(
+        rf"\input{{{path.relative_to(tmp_path)}}}" for path in sorted((tmp_path / "one").glob("*.tex"))
     )
+    (tmp_path / "page.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\input{all.tex}"
+        + papers + r"\end{document}"
+    )  # fmt: skip
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"], cwd=tmp_path, capture_output=True,
         text=True, errors="replace",
@@ -135,11 +142,38 @@ def test_groups_and_columns_of_real_runs(real_runs: Path) -> None:
     assert latex_table(wide["score"]).count(r"\begin{table}") > 3
 
 
+def test_one_table_of_each_run_with_what_to_cite(real_runs: Path, tmp_path: Path) -> None:
+    """As the run wrote it; a run that has none is counted, a name that nobody has is refused with those there are."""
+    done = export([real_runs], "latex", tmp_path / "out", table="sage_table1")
+    [path] = tmp_path.glob("out/*.tex")
+    assert r"\label{tab:sage-table1}" in path.read_text("utf-8")
+    assert done.files == 1
+    assert done.rows == len(
+        {row.system for one in find_runs([real_runs]) if one.kind == "sage" for row in one.rows}
+    )
+    assert {one.reason for one in done.left_out} == {"has no table sage_table1"}
+    cited = (tmp_path / "out" / "references.bib").read_text("utf-8")
+    assert cited.count("@") == 5
+    assert "goel2025sage" in cited
+    with pytest.raises(UsageError, match="sage_table2"):
+        export([real_runs], "latex", tmp_path / "out", table="sage_table9")
+    with pytest.raises(UsageError, match="latex"):
+        export([real_runs], "csv", tmp_path / "out", table="sage_table1")
+
+
+def test_a_run_of_an_earlier_version_is_told_how_to_get_its_table(run: Path, tmp_path: Path) -> None:
+    """It has the CSV alone."""
+    (run / "tables").mkdir(exist_ok=True)
+    (run / "tables" / "sage_table1.csv").write_text("a,b\n")
+    with pytest.raises(UsageError, match="same --out"):
+        export([run], "latex", tmp_path / "t.tex", table="sage_table1")
+
+
 def test_names_of_files_and_wrong_places(run: Path, tmp_path: Path) -> None:
     """Runs of one name get a number; a file where a folder should be, and no run, are said."""
     shutil.copytree(run, tmp_path / "more" / "one")
     done = export([run, tmp_path / "more"], "latex", tmp_path / "out")
-    assert sorted(path.name for path in done.out.iterdir()) == ["one-2.tex", "one.tex"]
+    assert sorted(path.name for path in done.out.iterdir()) == ["one-2.tex", "one.tex", "references.bib"]
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is a file"):
         export([run], "csv", tmp_path / "file")

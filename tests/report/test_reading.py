@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from embassay.document.blocks import Heading, Terms
+from embassay.protocols.kernel.papers import PAPERS, PROTOCOLS, citations
 from embassay.report import write_report
-from embassay.report.kinds import PAPERS, PROTOCOLS, SCALES, WORDINGS, citations
+from embassay.report.kinds import SCALES, WORDINGS
 from embassay.report.method import OWN, SAMPLE, licence_of, methods_of
 from embassay.report.overview import QUESTIONS
 from embassay.report.reading import reading_of

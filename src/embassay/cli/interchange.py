@@ -37,6 +37,10 @@ Out = Annotated[
         "sqlite:///FILE or http://...). wandb: the folder of its files.",
     ),
 ]  # fmt: skip
+OneTable = Annotated[
+    str,
+    typer.Option("--table", metavar="NAME", help="latex: this table of each run, such as sage_table4."),
+]
 Project = Annotated[
     str,
     typer.Option("--project", help="mlflow: the experiment; wandb: the project. Made if it is not there."),
@@ -50,6 +54,7 @@ def export(
     folders: Folders,
     to: Form,
     out: Out,
+    table: OneTable = "",
     project: Project = "embassay",
     online: Online = False,
     json: Json = False,
@@ -65,7 +70,7 @@ def export(
     from embassay.interchange import export as write
 
     form = next(one for one in FORMS if one == to.value)
-    done = write(folders, form, Path(out))
+    done = write(folders, form, Path(out), table=table)
     if json:
         _print_json(done)
         return

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from embassay import __version__
 from embassay.errors import UsageError
 from embassay.interchange.latex import latex_table
 from embassay.interchange.mteb import LeftOut, dataset_language, documents_of_run, model_name, revision_of
 from embassay.interchange.runs import Run, find_runs
 from embassay.interchange.tables import long_csv, long_parquet, wide_csv, wide_of
+from embassay.protocols.kernel.papers import bibtex
 from embassay.protocols.mteb import Document, bundle_of, read_originals, write_documents
 from embassay.protocols.mteb.document import json_text
 from embassay.protocols.mteb.protocol import originals_of
@@ -37,20 +39,28 @@ class Exported:
     left_out: tuple[LeftOut, ...] = field(default=())
 
 
-def export(folders: Sequence[Path], form: Form, out: Path) -> Exported:
+def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -> Exported:
     """Write the runs in `folders` (runs, or folders above runs) to `out`.
 
     `mteb`: the public layout below the folder `out`, or one bundle where `out` ends in .json or .json.gz. `csv`:
     `results.csv` and a table per run, or all results alone where `out` ends in .csv. `latex`: a table per run, or one
-    file with all where `out` ends in .tex. `parquet`: `results.parquet`, or `out` where it ends so. Raises DataError
-    where there is no run, UsageError for another format or where nothing fits.
+    file with all where `out` ends in .tex; with `table` that table of each run (`sage_table4`) in place of its
+    headlines. `parquet`: `results.parquet`, or `out` where it ends so. In a folder, and in a file of LaTeX as comments,
+    BibTeX of the papers whose methods the runs use. Raises DataError where there is no run, UsageError for another
+    format, a table that no run has, or where nothing fits.
     """
     if form not in FORMS:
         raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
     single = out.name.endswith(_ENDS[form])
     if out.is_dir() if single else out.is_file():
         raise UsageError(f"{out} is a {'folder' if single else 'file'}.", mend="Choose another --out.")
+    if table and form != "latex":
+        raise UsageError(f"A table is chosen, and {form} has all results.", mend="Export it as latex.")
     runs = find_runs(folders)
+    if not single:
+        write_atomic(out / "references.bib", references(runs))
+    if table:
+        return _one_table(runs, table, out, single)
     writers: Mapping[Form, Callable[[Sequence[Run], Path, bool], Exported]] = {
         "mteb": _mteb, "csv": _csv, "latex": _latex, "parquet": _parquet,
     }  # fmt: skip
@@ -121,7 +131,7 @@ def _latex(runs: Sequence[Run], out: Path, single: bool) -> Exported:
     tables = {name: wide_of(run) for name, run in _named(runs).items()}
     shown = sum(row is not None for table in tables.values() for cells in table.cells for row in cells)
     if single:
-        write_atomic(out, "\n".join(map(latex_table, tables.values())))
+        write_atomic(out, "\n".join(map(latex_table, tables.values())) + commented(references(runs)))
     else:
         for name, table in tables.items():
             write_atomic(out / f"{name}.tex", latex_table(table))
@@ -131,6 +141,47 @@ def _latex(runs: Sequence[Run], out: Path, single: bool) -> Exported:
         for table in tables.values()
     ]  # fmt: skip
     return Exported(out, 1 if single else len(tables), shown, tuple(one for one in left if one.rows))
+
+
+def _one_table(runs: Sequence[Run], table: str, out: Path, single: bool) -> Exported:
+    """The table of that name, as each run wrote it."""
+    found = {name: run.path / "tables" / f"{table}.tex" for name, run in _named(runs).items()}
+    texts = {name: path.read_text("utf-8") for name, path in found.items() if path.exists()}
+    if not texts:
+        folders = [run.path / "tables" for run in runs]
+        known = sorted({path.stem for folder in folders for path in folder.glob("*.tex")})
+        if any((folder / f"{table}.csv").exists() for folder in folders):
+            mend = (
+                "The run is of an earlier version: repeat its command with the same --out, and it is written."
+            )
+        else:
+            mend = f"There is {', '.join(known) or 'none'}."
+        raise UsageError(f"No run has a table {table!r}.", mend=mend)
+    if single:
+        write_atomic(out, "\n".join(texts.values()) + commented(references(runs)))
+    else:
+        for name, text in texts.items():
+            write_atomic(out / f"{name}-{table}.tex", text)
+    left = [
+        LeftOut(run.name, len(run.rows), f"has no table {table}")
+        for name, run in _named(runs).items() if name not in texts
+    ]  # fmt: skip
+    rows = sum(line.endswith(r"\\") and "&" in line for text in texts.values() for line in text.splitlines())
+    return Exported(out, 1 if single else len(texts), rows - len(texts), tuple(left))
+
+
+def references(runs: Sequence[Run]) -> str:
+    """BibTeX of the papers whose methods the runs use, and where the numbers come from."""
+    own = [
+        "@software{embassay,", "title = {Embassay: what embeddings, metrics and retrieval stacks understand},",
+        f"year = {{2026}},\nversion = {{{__version__}}}\n}}\n",
+    ]  # fmt: skip
+    return "\n".join(part for part in (bibtex(run.protocol for run in runs), "\n".join(own)) if part)
+
+
+def commented(text: str) -> str:
+    """Lines as comments of LaTeX."""
+    return "".join(f"% {line}\n" if line else "%\n" for line in text.splitlines())
 
 
 def _parquet(runs: Sequence[Run], out: Path, single: bool) -> Exported:

@@ -6,30 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from embassay.interchange.tables import Column, Wide
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import Unit, unit_of
+from embassay.protocols.kernel.tables import Unit, escape, unit_of
 from embassay.records import Result
 
 WIDEST = 4
 """Columns of values that fit a page; a table with more comes in parts."""
-_MARKS = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "−": "$-$", "–": "--", "—": "---", "…": r"\ldots{}",
-    "×": r"$\times$", "[": "{[}", "]": "{]}",  # a row that begins with a bracket would be read as an option of the last
-    **{mark: "\\" + mark for mark in "&%$#_{}"},
-}  # fmt: skip
-_PLAIN_LATIN = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
-
-
-def escape(text: str) -> str:
-    r"""A text that LaTeX prints as it is, and never obeys; a letter that its standard fonts lack as its number.
-
-    >>> escape("st:a_b & 100%"), escape(r"\input{x}"), escape("é中")
-    ('st:a\\_b \\& 100\\%', '\\textbackslash{}input\\{x\\}', 'é{[}U+4E2D{]}')
-    """
-    plain = " ".join(text.split())
-    # Two hyphens side by side would print as one dash.
-    apart = ["{}" if pair == "--" else "" for pair in map("".join, zip(" " + plain, plain, strict=False))]
-    return "".join(gap + _letter(letter) for gap, letter in zip(apart, plain, strict=True))
 
 
 def value_with_interval(
@@ -127,16 +108,6 @@ def _reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
                 found.setdefault(f"{table.columns[j].title}: {row.reason or 'no value'}", []).append(system)
     for reason, systems in found.items():
         yield f"{escape(', '.join(systems))}, {escape(reason)}."
-
-
-def _letter(letter: str) -> str:
-    if letter in _MARKS:
-        return _MARKS[letter]
-    return (
-        letter
-        if " " <= letter <= "~" or letter in _PLAIN_LATIN
-        else _MARKS["["] + f"U+{ord(letter):04X}" + _MARKS["]"]
-    )
 
 
 def _label(text: str) -> str:

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.kernel.tables import Column, ColumnTable, csv_text, inert, meant
+from embassay.protocols.kernel.tables import (
+    Column,
+    ColumnTable,
+    Printed,
+    csv_text,
+    inert,
+    meant,
+    write_tables,
+)
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 
@@ -40,6 +48,29 @@ def test_csv_has_every_digit_and_markdown_two():
     assert table.as_markdown() == (
         "**Title**\n\n| system | orig |\n|---|---:|\n| a\\|b | 0.33 |\n| c | n/a |\n\nA note.\n"
     )
+
+
+def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
+    """Caption, label, headings of rows, bold for who may be first, broken cells; names are printed as they are."""
+    body = ["Models & more", ["a_b", "0.50<br>0.02"], [r"\input{x}", "0.40"]]
+    made = Printed("100% of it", ["system", "overall"], "lr", body, "A note_.", frozenset({(1, 1)}))
+    text = made.latex("sage_table1")
+    assert r"\caption{100\% of it. Bold: may be first by the tests of the run.}" in text
+    assert r"\label{tab:sage-table1}" in text
+    assert r"\multicolumn{2}{l}{\emph{Models \& more}} \\" in text
+    assert r"a\_b & \textbf{\shortstack[r]{0.50 \\ 0.02}} \\" in text
+    assert r"\textbackslash{}input\{x\} & 0.40 \\" in text
+    assert r"\footnotesize A note\_." in text
+    assert "Bold" not in Printed("t", ["a"], "l", [["x"]]).latex("t")
+
+
+def test_a_table_is_kept_in_three_forms(tmp_path):
+    """Beside each other, of the same rows."""
+    table = ColumnTable("t", "Title", (Column("system", "text"), Column("n", decimals=0)), (("a", 3),))
+    write_tables(tmp_path, [table])
+    assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["t.csv", "t.md", "t.tex"]
+    assert (tmp_path / "tables" / "t.csv").read_text() == table.as_csv()
+    assert "a & 3" in (tmp_path / "tables" / "t.tex").read_text()
 
 
 @given(st.lists(st.lists(text, min_size=2, max_size=2), min_size=1))

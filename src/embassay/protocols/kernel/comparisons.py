@@ -214,6 +214,15 @@ def write_standings(folder: Path, standings: Iterable[Standing]) -> None:
         write_columns(folder / FILE, {name: [row[name] for row in rows] for name in rows[0]})
 
 
+def may_be_first(comparisons: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Who may hold rank 1 on each task, of every group of systems, by the tests of a run's `comparisons`."""
+    first: dict[str, frozenset[str]] = {}
+    for name, scope in (comparisons.get("scopes") or {}).items():
+        task = name.partition(":")[0]
+        first[task] = first.get(task, frozenset()) | frozenset(scope["best"])
+    return first
+
+
 def read_standings(folder: Path) -> tuple[Standing, ...]:
     """The standings of a run in the order of the file; empty where it has none. DataError for a broken file."""
     path = folder / FILE

@@ -44,7 +44,8 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.kernel.protocol import Evaluate, Protocol
 from embassay.protocols.kernel.request import DatasetRequest, Options, TaskRequest, data_beside, new_folder
-from embassay.protocols.kernel.session import Conclusion, Silent, Table
+from embassay.protocols.kernel.session import Conclusion, Silent
+from embassay.protocols.kernel.tables import RunTable
 from embassay.records import Loaded, Result, TaskOutcome
 from embassay.registry import Registry, attribute
 from embassay.runs.cells import Cell, CellRecord
@@ -245,7 +246,7 @@ class TaskProtocol(Protocol):
         del task, options
         return False
 
-    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[Table]:
+    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
         """The tables of a run, from all its rows: by default one, of every system on every task."""
         yield headline_table(self, plan, rows)
 

@@ -9,15 +9,16 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Kind
 from embassay.data.catalogue import DATASETS
 from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import Standing, write_standings
+from embassay.protocols.kernel.comparisons import Standing, may_be_first, write_standings
 from embassay.protocols.kernel.outcome import manifest, moment, sessions, spent
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
+from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
 from embassay.runs.cells import Cell, CellRecord
 from embassay.runs.engines.contract import Processes, Workers
@@ -66,22 +67,13 @@ class Silent:
         """The run has come to its end."""
 
 
-class Table(Protocol):
-    """A table of a run, as files."""
-
-    @property
-    def name(self) -> str: ...
-    def as_csv(self) -> str: ...
-    def as_markdown(self) -> str: ...
-
-
 @dataclass(frozen=True)
 class Conclusion:
     """What a protocol makes of the cells of a run: the rows beyond those of the cells, comparisons and tables."""
 
     rows: Sequence[Result] = ()
     comparisons: Mapping[str, Any] = field(default_factory=dict)
-    tables: Sequence[Table] = ()
+    tables: Sequence[RunTable] = ()
     standings: Sequence[Standing] = ()
     """The headlines with their replicates, for comparisons and gates."""
 
@@ -264,9 +256,7 @@ class Session:
         self.folder.write_results(rows)
         write_atomic(self.folder.path / "comparisons.json", to_json(conclusion.comparisons, indent=1) + "\n")
         write_standings(self.folder.path, conclusion.standings)
-        for table in conclusion.tables:
-            write_atomic(self.folder.path / "tables" / f"{table.name}.csv", table.as_csv())
-            write_atomic(self.folder.path / "tables" / f"{table.name}.md", table.as_markdown())
+        write_tables(self.folder.path, conclusion.tables, may_be_first(conclusion.comparisons))
         done = len(records) == len(self.plan.cells) and all(record.done for record in records)
         complete = self.whole and done
         self.write_manifest("finished" if complete else "partial")

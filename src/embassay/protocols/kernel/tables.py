@@ -1,13 +1,17 @@
-"""Tables of values: exact in CSV, rounded for people in Markdown, and safe in a spreadsheet."""
+"""Tables of values: exact in CSV, rounded for people in Markdown and LaTeX, and safe in a spreadsheet."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
+
+from embassay.runs.files import write_atomic
 
 MINUS = "−"
 NONE = "–"
@@ -229,6 +233,94 @@ def unit_of(protocol: str) -> Unit:
     return POINTS if protocol in ("pteb", "hume") else SCORE
 
 
+@dataclass(frozen=True)
+class Printed:
+    """A table as people read it: headings, `aligns` with `l` for a column of words and `r` for one of numbers, and rows
+    of written values. A row that is a text is the heading of those that follow; `first` are the places, by row and
+    column, of who may be first by the tests of the run."""
+
+    title: str
+    heads: Sequence[str]
+    aligns: str
+    body: Sequence[Sequence[str] | str]
+    note: str = ""
+    first: frozenset[tuple[int, int]] = frozenset()
+
+    def markdown(self) -> str:
+        """As Markdown; `first` is not in it."""
+        marks = ["---" if align == "l" else "---:" for align in self.aligns]
+        lines = [f"**{self.title}**", "", _line(self.heads), f"|{'|'.join(marks)}|"]
+        for row in self.body:
+            lines.append(
+                f"| *{row}* |" + " |" * (len(self.heads) - 1) if isinstance(row, str) else _line(row)
+            )
+        return "\n".join([*lines, *(["", self.note] if self.note else [])]) + "\n"
+
+    def latex(self, name: str) -> str:
+        r"""For `\input` into a paper with booktabs and graphicx: caption, label `tab:NAME`, `first` in bold, note."""
+        caption = escape(self.title) + ". Bold: may be first by the tests of the run." * bool(self.first)
+        lines = [
+            r"% Made by Embassay. Needs \usepackage{booktabs,graphicx}.", r"\begin{table}", r"\centering", r"\small",
+            rf"\caption{{{caption}}}", rf"\label{{tab:{name.replace('_', '-')}}}",
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+            rf"\begin{{tabular}}{{{self.aligns}}}",
+            r"\toprule", " & ".join(map(escape, self.heads)) + r" \\", r"\midrule",
+        ]  # fmt: skip
+        for place, row in enumerate(self.body):
+            if isinstance(row, str):
+                lines += [r"\addlinespace"] * (place > 0)
+                lines.append(rf"\multicolumn{{{len(self.heads)}}}{{l}}{{\emph{{{escape(row)}}}}} \\")
+                continue
+            cells = [_cell(text, (place, column) in self.first) for column, text in enumerate(row)]
+            lines.append(" & ".join(cells) + r" \\")
+        lines += [r"\bottomrule", r"\end{tabular}}"]
+        if self.note:
+            lines.append(r"\par\smallskip\footnotesize " + escape(self.note))
+        return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+First = Mapping[str, Collection[str]]
+"""Who may be first on each task, by the tests of a run."""
+
+
+class RunTable(ABC):
+    """A table that a run keeps in its `tables/`, exact and as people read it."""
+
+    name: str
+
+    @abstractmethod
+    def as_csv(self) -> str:
+        """Full precision, empty where there is no value."""
+
+    @abstractmethod
+    def printed(self, first: First | None = None) -> Printed:
+        """Rounded. Who is `first` on the task of a column is marked there."""
+
+    def as_markdown(self) -> str:
+        """Rounded, as Markdown."""
+        return self.printed().markdown()
+
+
+def write_tables(run: Path, tables: Iterable[RunTable], first: First | None = None) -> None:
+    """Write each table into the `tables/` of a run, as CSV, Markdown and LaTeX."""
+    for table in tables:
+        printed = table.printed(first)
+        files = {"csv": table.as_csv(), "md": printed.markdown(), "tex": printed.latex(table.name)}
+        for ending, text in files.items():
+            write_atomic(run / "tables" / f"{table.name}.{ending}", text)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _cell(text: str, bold: bool) -> str:
+    """A cell of LaTeX; what Markdown breaks is broken in it too."""
+    lines = [escape(line) for line in text.split("<br>")]
+    plain = lines[0] if len(lines) == 1 else r"\shortstack[r]{" + r" \\ ".join(lines) + "}"
+    return rf"\textbf{{{plain}}}" if bold else plain
+
+
 Value = float | int | str | None
 Style = Literal["text", "number", "signed", "p"]
 NOTHING = "n/a"
@@ -258,7 +350,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class ColumnTable:
+class ColumnTable(RunTable):
     """A table with a value, or None, for every row and column; `note` is a sentence under it."""
 
     name: str
@@ -271,14 +363,15 @@ class ColumnTable:
         """Full precision, empty where there is no value."""
         return csv_text([[column.name for column in self.columns], *self.rows])
 
-    def as_markdown(self) -> str:
+    def printed(self, first: First | None = None) -> Printed:
         """Rounded, `n/a` where there is no number."""
+        del first  # its columns are measures
         body = [
             [column.written(value) for column, value in zip(self.columns, row, strict=True)]
             for row in self.rows
         ]
-        marks = ["---" if column.style == "text" else "---:" for column in self.columns]
-        return markdown_text(self.title, [column.name for column in self.columns], marks, body, self.note)
+        aligns = "".join("l" if column.style == "text" else "r" for column in self.columns)
+        return Printed(self.title, [column.name for column in self.columns], aligns, body, self.note)
 
 
 def csv_text(rows: Iterable[Sequence[Value]]) -> str:
@@ -286,16 +379,35 @@ def csv_text(rows: Iterable[Sequence[Value]]) -> str:
     return "".join(",".join(_exact(value) for value in row) + "\n" for row in rows)
 
 
-def markdown_text(
-    title: str, headings: Sequence[str], marks: Sequence[str], body: Iterable[Sequence[str]], note: str = ""
-) -> str:
-    """A titled table of written values; `marks` align the columns."""
-    lines = [f"**{title}**", "", _line(headings), f"|{'|'.join(marks)}|", *map(_line, body)]
-    return "\n".join([*lines, *(["", note] if note else [])]) + "\n"
+_MARKS = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "−": "$-$", "–": "--", "—": "---", "…": r"\ldots{}",
+    "×": r"$\times$", "[": "{[}", "]": "{]}",  # a row that begins with a bracket would be read as an option of the last
+    **{mark: "\\" + mark for mark in "&%$#_{}"},
+}  # fmt: skip
+_PLAIN_LATIN = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+def escape(text: str) -> str:
+    r"""A text that LaTeX prints as it is, and never obeys; a letter that its standard fonts lack as its number.
+
+    >>> escape("st:a_b & 100%"), escape(r"\input{x}"), escape("é中")
+    ('st:a\\_b \\& 100\\%', '\\textbackslash{}input\\{x\\}', 'é{[}U+4E2D{]}')
+    """
+    plain = " ".join(text.split())
+    # Two hyphens side by side would print as one dash.
+    apart = ["{}" if pair == "--" else "" for pair in map("".join, zip(" " + plain, plain, strict=False))]
+    return "".join(gap + _letter(letter) for gap, letter in zip(apart, plain, strict=True))
+
+
+def _letter(letter: str) -> str:
+    if letter in _MARKS:
+        return _MARKS[letter]
+    return (
+        letter
+        if " " <= letter <= "~" or letter in _PLAIN_LATIN
+        else _MARKS["["] + f"U+{ord(letter):04X}" + _MARKS["]"]
+    )
 
 
 def _exact(value: Value) -> str:

@@ -17,7 +17,8 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.evaluation import Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import Session, Silent, Table, kinds
+from embassay.protocols.kernel.session import Session, Silent, kinds
+from embassay.protocols.kernel.tables import RunTable
 from embassay.protocols.sage.edits import Context, chosen_edits, corpora_length
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
 from embassay.protocols.sage.tables import tables
@@ -119,7 +120,7 @@ class Sage(TaskProtocol):
         """Of retrieval, where that is chosen [A20]."""
         return task == "retrieval" and options.dataset_mean == "harmonic"
 
-    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[Table]:
+    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
         """The paper's, and ours."""
         return tables(rows, kinds(plan))
 

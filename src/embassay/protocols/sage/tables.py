@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embassay.contracts import Kind
-from embassay.protocols.kernel.tables import csv_text
+from embassay.protocols.kernel.tables import First, Printed, RunTable, csv_text
 from embassay.protocols.sage.edits import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 from embassay.protocols.sage.preference import CHOICES
 from embassay.protocols.sage.robustness import JOINT, RELATIONS
@@ -28,13 +28,15 @@ TABLE_1 = (
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of values: one row per system, grouped by kind; None where there is no value."""
+class Table(RunTable):
+    """A table of values: one row per system, grouped by kind; None where there is no value. `tasks` are those that its
+    columns are the headlines of, where they are."""
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Kind, str, tuple[float | None, ...]], ...]
+    tasks: tuple[str, ...] = ()
 
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
@@ -42,18 +44,22 @@ class Table:
             [["kind", "system", *self.columns], *([kind, system, *v] for kind, system, v in self.rows)]
         )
 
-    def as_markdown(self) -> str:
+    def printed(self, first: First | None = None) -> Printed:
         """Three decimals, `n/a` where there is no value, systems under their group as in the paper."""
-        lines = [f"**{self.title}**", "", f"| Model/Metric | {' | '.join(self.columns)} |"]
-        lines.append("|---|" + "---:|" * len(self.columns))
+        body: list[Sequence[str] | str] = []
+        best = set()
         for kind, heading in GROUPS:
             of_kind = [(system, values) for row_kind, system, values in self.rows if row_kind == kind]
-            if of_kind:
-                lines.append(f"| *{heading}* |" + " |" * len(self.columns))
+            body += [heading] * bool(of_kind)
             for system, values in of_kind:
-                cells = ("n/a" if value is None else f"{value:.3f}" for value in values)
-                lines.append(f"| {system.replace('|', chr(92) + '|')} | {' | '.join(cells)} |")
-        return "\n".join(lines) + "\n"
+                best |= {
+                    (len(body), column)
+                    for column, task in enumerate(self.tasks, 1)
+                    if system in (first or {}).get(task, ())
+                }
+                body.append([system, *("n/a" if value is None else f"{value:.3f}" for value in values)])
+        heads = ["Model/Metric", *self.columns]
+        return Printed(self.title, heads, "l" + "r" * len(self.columns), body, first=frozenset(best))
 
 
 class _Rows:
@@ -110,11 +116,12 @@ def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Table]:
     headlines = {
         row.task: row.measure for row in rows if not row.dataset and row.measure != "mean_of_present"
     }
-    yield table(
+    overall = table(
         "sage_table1",
         "SAGE table 1: overall",
         [(title, _headline(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
     )
+    yield replace(overall, tasks=tuple(task for _, task in TABLE_1))
     if "preference" in tasks:
         yield from _preference(look, table)
     if "robustness" in tasks:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Ranked, Spread, Tokenizer
 from embassay.errors import UsageError
 from embassay.search import blocks as blockwise
-from embassay.search.blocks import blocks, cores, over_shards, ranked_blocks
-from embassay.search.ranking import merge
+from embassay.search.blocks import blocks, cores, merge, over_shards, ranked_blocks
 from embassay.systems.lexical.bags import (
     Bags,
     Numbers,

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from embassay.interchange.latex import escape, value_with_interval
+from embassay.interchange.latex import value_with_interval
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, inert
+from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, escape, inert
 from embassay.web.leaderboard.board import Made
 from embassay.web.leaderboard.contract import Cell, Column, as_plain
 from embassay.web.leaderboard.table import Member, cell_of

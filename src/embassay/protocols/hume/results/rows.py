@@ -11,7 +11,7 @@ from embassay.protocols.hume.published.standings import HUMAN
 from embassay.protocols.hume.study import Who
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.kernel.session import Table
+from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
 from embassay.runs.files import to_json, write_atomic
 from embassay.runs.folder import RunFolder, hardware, versions
@@ -116,26 +116,19 @@ def _bar(value: float | None, n: int) -> Bar:
     return Bar(value=value, n=n, reason="" if value is not None else _UNDEFINED)
 
 
-def write_tables(folder: RunFolder, tables: Iterable[Table]) -> None:
-    """Every table as CSV and Markdown."""
-    for table in tables:
-        write_atomic(folder.path / "tables" / f"{table.name}.csv", table.as_csv())
-        write_atomic(folder.path / "tables" / f"{table.name}.md", table.as_markdown())
-
-
 def write_finished(
     folder: RunFolder,
     *,
     request: Any,
     command: str,
     rows: Sequence[Result],
-    tables: Iterable[Table],
+    tables: Iterable[RunTable],
     systems: Sequence[dict[str, Any]],
     datasets: Sequence[dict[str, Any]],
     extra: dict[str, Any],
 ) -> None:
     """Write all but the record of a run that is done in one go; once more writes it anew."""
-    write_tables(folder, tables)
+    write_tables(folder.path, tables)
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}, indent=1) + "\n")
     before, now = folder.read_manifest() or {}, moment()

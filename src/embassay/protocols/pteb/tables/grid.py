@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from embassay.contracts import Kind
-from embassay.protocols.kernel.tables import Column, Value, csv_text, markdown_text
+from embassay.protocols.kernel.tables import Column, First, Printed, RunTable, Value, csv_text
 from embassay.protocols.pteb.analysis import DatasetUsed, LengthBin, WordCount, datasets_used
 from embassay.protocols.pteb.analysis.datasets import BOTH, ENGLISH, OTHER, group_of
 from embassay.protocols.pteb.analysis.drops import HEADLINES, is_run, source_of
@@ -147,7 +147,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(RunTable):
     """Entries row by row. As CSV a line per entry, and with system `Average` the mean difference of the embeddings (of
     all ranked systems where there are none); in Markdown a line per row and a column per system."""
 
@@ -166,8 +166,9 @@ class Grid:
             lines.append([*label, "", AVERAGE, None, None, average_delta(of_row), None, None, None])
         return csv_text(lines)
 
-    def as_markdown(self) -> str:
+    def printed(self, first: First | None = None) -> Printed:
         """`Orig. | PTEB` and below it the difference and the standard deviation over runs, two decimals."""
+        del first  # its cells are changes
         systems = list(dict.fromkeys(one.system for one in self.entries))
         body = []
         for label in self._rows:
@@ -175,8 +176,8 @@ class Grid:
             cells = [_written(of_row[system]) if system in of_row else "" for system in systems]
             body.append([*label, *cells, DELTA.written(average_delta(list(of_row.values())))])
         headings = [*(label.capitalize() for label in self.labels), *systems, "Average difference"]
-        marks = ["---"] * len(self.labels) + ["---:"] * (len(systems) + 1)
-        return markdown_text(self.title, headings, marks, body, self.note)
+        aligns = "l" * len(self.labels) + "r" * (len(systems) + 1)
+        return Printed(self.title, headings, aligns, body, self.note)
 
     @property
     def _rows(self) -> list[tuple[str, ...]]:

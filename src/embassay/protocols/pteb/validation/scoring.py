@@ -11,6 +11,7 @@ from typing import Any
 from embassay import __version__
 from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import moment, spent
+from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.pteb.validation.checks import NO_DECISIONS, Checked, Rating, check
 from embassay.protocols.pteb.validation.estimates import estimate_files
 from embassay.protocols.pteb.validation.inspection import FILE, keep_list, read_decisions
@@ -19,7 +20,6 @@ from embassay.protocols.pteb.validation.pairs import Item
 from embassay.protocols.pteb.validation.rating_file import check_decisions, collect, write_ratings
 from embassay.protocols.pteb.validation.study import Study
 from embassay.protocols.pteb.validation.tables import rows, tables
-from embassay.runs.files import write_atomic
 from embassay.runs.folder import RunFolder, hardware, versions
 from embassay.runs.spending import Spending
 from embassay.systems.remote import Ledger
@@ -85,9 +85,7 @@ def keep(scored: Scored, *, command: str = "") -> RunFolder:
     keep_list(study.path / FILE, scored.checked.flags, {item.pair_id: item for item in study.items})
     found = list(rows(scored.results, study.system, study.seed))
     folder.write_results(found)
-    for table in tables(scored.results, scored.checked.raters, study.rules.threshold):
-        write_atomic(study.path / "tables" / f"{table.name}.csv", table.as_csv())
-        write_atomic(study.path / "tables" / f"{table.name}.md", table.as_markdown())
+    write_tables(study.path, tables(scored.results, scored.checked.raters, study.rules.threshold))
     write_ratings(study.path / "ratings.csv", _with_key(scored))
     folder.write_manifest(_manifest(scored, command, folder))
     return folder

@@ -13,6 +13,7 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import Run, manifest, moment, sessions, spent
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.session import Accounts, Silent, check_prices, lock, opened, read_previous
+from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.conclusions import Gathered, gather, result_rows, tables
 from embassay.protocols.rag.golden.corpus import read_inputs
@@ -77,9 +78,7 @@ def conclude(
     )
     write_golden(folder.path / "golden.json", golden)
     folder.write_results(result_rows(golden, work.read.name, work.read.lang))
-    for table in tables(golden):
-        write_atomic(folder.path / "tables" / f"{table.name}.csv", table.as_csv())
-        write_atomic(folder.path / "tables" / f"{table.name}.md", table.as_markdown())
+    write_tables(folder.path, tables(golden))
     return golden
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embassay import __version__
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.session import check_same_arguments
-from embassay.protocols.kernel.tables import inert
+from embassay.protocols.kernel.tables import inert, write_tables
 from embassay.protocols.rag.scoring import notes
 from embassay.protocols.rag.scoring.comparisons import ALPHA, TESTS, compared, likeness, randomized
 from embassay.protocols.rag.scoring.conclusions import guidance, lede, readings, verdict
@@ -225,9 +225,7 @@ def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Sco
         _write_items(folder.items_path(TASK, score.judgements.name, run.name), own)
     folder.write_results(result_rows(score))
     write_atomic(folder.path / "comparisons.json", to_json(comparisons(score), indent=1) + "\n")
-    for table in tables(score):
-        write_atomic(folder.path / "tables" / f"{table.name}.csv", table.as_csv())
-        write_atomic(folder.path / "tables" / f"{table.name}.md", table.as_markdown())
+    write_tables(folder.path, tables(score))
     write_atomic(folder.path / "tables" / "rag_per_query.csv", _sheet(_wide(frame)))
     write_score(folder.path / "score.json", score)
     folder.write_manifest(_manifest(folder, request, inputs, score, command))

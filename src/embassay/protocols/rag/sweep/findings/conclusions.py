@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from embassay.errors import DataError
+from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.sweep.findings.advice import effects, guidance
 from embassay.protocols.rag.sweep.findings.depth import routes, steps
 from embassay.protocols.rag.sweep.findings.facts import indexes, stack_facts
@@ -30,7 +31,6 @@ from embassay.protocols.rag.sweep.findings.verdict import lede, notes, told_alte
 from embassay.protocols.rag.sweep.stacks import Rules, Sweep
 from embassay.protocols.rag.tradeoffs import JITTER_MS
 from embassay.records import Result
-from embassay.runs.files import write_atomic
 
 RESAMPLES = 2000
 PROTOCOL, TASK = "rag", "sweep"
@@ -42,9 +42,7 @@ def conclude(sweep: Sweep, folder: Path) -> Findings:
     The same sweep gives the same bytes. Errors as for `findings_of`.
     """
     findings = findings_of(sweep)
-    for table in tables(findings):
-        write_atomic(folder / "tables" / f"{table.name}.csv", table.as_csv())
-        write_atomic(folder / "tables" / f"{table.name}.md", table.as_markdown())
+    write_tables(folder, tables(findings))
     write_findings(folder / FILE, findings)
     return findings
 
