@@ -234,14 +234,17 @@ def test_paraphrases_are_marked_word_by_word(see: See) -> None:
     )
     page.evaluate("(g) => { location.hash = 'items?g=' + g; }", group)
     page.wait_for_selector(".reworded ins")
-    original = page.locator(".reworded tr").first.locator("td").first.inner_text().split()
-    cell = page.locator(".reworded tr").nth(1).locator("td p").first
-    added = cell.locator("ins").all_inner_texts()
-    plain = cell.evaluate(
-        "node => [...node.childNodes].filter(one => one.nodeType === 3).map(one => one.textContent).join(' ')"
+    # In one look: the item may still change while its page is being built.
+    original, added, plain = page.evaluate(
+        """() => {
+            const [first, second] = document.querySelectorAll(".reworded tr"), cell = second.querySelector("td p");
+            const bare = [...cell.childNodes].filter((one) => one.nodeType === 3).map((one) => one.textContent);
+            const inserted = [...cell.querySelectorAll("ins")].map((one) => one.textContent);
+            return [first.querySelector("td").innerText, inserted, bare.join(" ")];
+        }"""
     )
     assert added
-    assert set(plain.split()) <= set(original)
+    assert set(plain.split()) <= set(original.split())
 
 
 def test_items_of_scored_runs_and_probes_can_be_looked_at(see: See) -> None:

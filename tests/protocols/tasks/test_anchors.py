@@ -14,7 +14,7 @@ from embassay.protocols.tasks.task import Context
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("EMBASSAY_SHARED", ROOT / ".." / "shared")) / "data"
 
 pytestmark = [

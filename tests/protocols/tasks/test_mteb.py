@@ -28,7 +28,7 @@ from embassay.text import open_tokenizer
 # The libraries warn of their own future.
 pytestmark = [pytest.mark.mteb, pytest.mark.filterwarnings("ignore")]
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("EMBASSAY_SHARED", ROOT / ".." / "shared")) / "data"
 shared = [
     pytest.mark.shared,
