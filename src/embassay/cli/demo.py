@@ -161,7 +161,7 @@ def _run_pteb(systems: tuple[str, ...], out: Path, display: Display, workers: in
     from embassay.cli.pteb.run import run_pteb
     from embassay.protocols import pteb
 
-    _say(f"PTEB: what is left of the scores of seven tasks when all is said in other words, in {RUNS} ways?")
+    _say(f"PTEB: what is left of the scores of seven tasks when every text is paraphrased, {RUNS} times?")
     # Six French items of each task are too few for a score of their own.
     options = pteb.PtebOptions(languages="pooled")
     request = pteb.Request(systems, limit=TEXTS, tokenizer=TOKENIZER, runs=RUNS, options=options)
@@ -220,7 +220,7 @@ def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> lis
 
 
 def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
-    """The sweep that comes along, with both encoders and an approximate index where they can be had."""
+    """The sweep that is bundled, with both encoders and an approximate index where they can be had."""
     from dataclasses import replace
     from importlib.resources import as_file, files
     from importlib.util import find_spec
@@ -242,7 +242,7 @@ def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
     encoders = tuple(name for name in ENCODERS if name in systems)
-    _say("RAG: do names count? A probe on authors and topics that come along")
+    _say("RAG: do names count? A probe on bundled authors and topics")
     names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(names, out / "names", display, report=False)
     _say("RAG: does small talk count? The other probe")

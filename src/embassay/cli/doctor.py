@@ -18,7 +18,7 @@ _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 
 
 def doctor(engine: Engine = EngineName.local, address: Address = None, json: Json = False) -> None:
-    """Show the machine, the extras, and whether what comes along works; nothing is sent or downloaded. With --engine
+    """Show the machine, the extras, and whether what is bundled works; nothing is sent or downloaded. With --engine
     ray or an --address: the nodes of the cluster, and what a run would use of them.
 
     Exit code 3 where something is broken that should work; what is merely not installed is no fault.

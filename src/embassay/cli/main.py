@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {
 }
 COMMANDS = {
     "demo": "Run all four protocols on the sample data with the bundled systems, and minilm where it is installed.",
-    "doctor": "Show the machine, the extras, and whether what comes along works; nothing is sent or downloaded.",
+    "doctor": "Show the machine, the extras, and whether what is bundled works; nothing is sent or downloaded.",
     "list": "List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures ...",
     "report": "Write one report of all the runs: one self-contained file.",
     "run": "Evaluate systems by any protocol, also of another package: `embassay list protocols`.",

@@ -1,4 +1,4 @@
-"""What a run would find here: the machine, what is installed, and whether what comes along works."""
+"""What a run would find here: the machine, what is installed, and whether what is bundled works."""
 
 from __future__ import annotations
 

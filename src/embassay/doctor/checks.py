@@ -1,4 +1,4 @@
-"""What is installed, and whether what comes along works: milliseconds to seconds each, and none asks the network."""
+"""What is installed, and whether what is bundled works: milliseconds to seconds each, and none asks the network."""
 
 from __future__ import annotations
 

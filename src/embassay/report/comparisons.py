@@ -153,7 +153,7 @@ def _row(one: Contrast, unit: numbers.Unit) -> Iterator[str | Text]:
 def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
     how = next(filter(None, (one.method for one in pair.contrasts)), "")
     test = f"{how}{_degrees(pair)}" if how else "no test"
-    yield f"Differences are first less second; {test}. {_families(pair)}"
+    yield f"Differences are first minus second; {test}. {_families(pair)}"
     yield "Detectable: the least true difference that this test, so corrected, finds with 80% power at 5%."
     if pair.among is not None:
         apart = "tell" if pair.among.apart else "do not tell"

@@ -131,7 +131,7 @@ WORDINGS["hume"] = Wording(
     "number of clusters and labelled examples, which people do not. Percent of human is 100 times one over the "
     "other. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
     "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which is "
-    "no 95% interval; of one annotator there, Wilson’s as if the score were a share. Outside the interval is no test.",
+    "no 95% interval; of one annotator there, Wilson’s as if the score were a share. Outside it is not a test.",
     "docs/hume.md",
     "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
     "and n)",
@@ -289,7 +289,7 @@ SCALES = {
         (
             "Above people is not better than people: where annotators disagree, gold itself is in doubt, and a system "
             "above them may only have learnt how such labels are made. Read the agreement first.",
-            "The range of two annotators is no 95% interval, and lying outside of one is no test. The paired "
+            "The range of two annotators is no 95% interval, and lying outside of one is not a test. The paired "
             "difference is.",
             "Percent of human can pass 100. It is a ratio of two uncertain numbers.",
             "Models get the number of clusters and labelled examples, which people do not.",

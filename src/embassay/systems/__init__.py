@@ -98,7 +98,7 @@ SYSTEMS.add(
 SYSTEMS.add(
     "openai",
     "embassay.systems.encoders.openai:OpenAIEncoder",
-    "embedding models of OpenAI, or of any server that speaks like it (base_url=)",
+    "embedding models of OpenAI, or of any server with its API (base_url=)",
     kind="embedding",
     needs="embassay[llm], OPENAI_API_KEY",
 )

@@ -105,7 +105,7 @@ def test_lost_encodings(bag, context):
 
 
 def test_lost_wordings():
-    """The same rules for texts without another wording, on both sides alike."""
+    """The same rules for texts without a usable paraphrase, on both sides alike."""
     data = many()
     gone = {"candidate:q7:2", "candidate:q9:0", "query:q3:1", "query:q5:0", "query:q5:1"}
     result = reranking.reword(data, lambda place, text: None if place in gone else text.upper())
@@ -117,7 +117,7 @@ def test_lost_wordings():
     assert result.original.candidates[places["q7"]] == data.candidates[7][:2]
     assert result.paraphrased.queries[places["q3"]] == ("WORD3 APPLE",)
     assert [(left.reason, left.count, left.examples) for left in result.lost] == [
-        ("query texts without another wording", 3, ("q3:1", "q5:0", "q5:1")),
-        ("candidates without another wording", 2, ("q7:2", "q9:0")),
+        ("query texts without a usable paraphrase", 3, ("q3:1", "q5:0", "q5:1")),
+        ("candidates without a usable paraphrase", 2, ("q7:2", "q9:0")),
         (reranking.ONE_SIDED, 2, ("q5", "q9")),
     ]

@@ -3,7 +3,7 @@
     read_run(Path("bm25.trec")).frame       # query, doc, value
     read_qrels(Path("qrels/test.tsv"))
 
-TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what a file is is seen from its content.
+TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what a file is, its content shows.
 """
 
 from embassay.data.judged_runs.reader import Entries, entries_of, read_qrels, read_run

@@ -50,7 +50,7 @@ class Contrast:
     80% power at 5%, with the correction for its `tests`.
 
     `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. Where
-    every resample gives the same difference there is no test either: `error` is 0. `n` is the smaller number of items.
+    every resample gives the same difference nothing is tested either: `error` is 0. `n` is the smaller number of items.
     `p_adjusted`, `smallest` and `tests`, the size of its family, are filled over a table by `adjusted`.
     """
 

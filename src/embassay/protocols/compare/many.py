@@ -93,7 +93,7 @@ def _entrant(one: Standing) -> Entrant:
 
 
 def pair_tests(known: Sequence[Standing]) -> tuple[PairTest, ...]:
-    """The tests of every pair of systems with values at one place, first less second; none where they cannot be
+    """The tests of every pair of systems with values at one place, first minus second; none where they cannot be
     tested."""
     draws, reason = shared_draws(known)
     if reason:

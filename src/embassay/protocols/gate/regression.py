@@ -29,7 +29,7 @@ class _Test:
     found: Contrast | None
     p: float = math.nan
     reason: str = ""
-    """Why it is no test; empty where it is one."""
+    """Why it is not a test; empty where it is one."""
     stops: bool = False
 
 

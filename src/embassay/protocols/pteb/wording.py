@@ -1,4 +1,4 @@
-"""A dataset in other words: which of its texts have a usable wording, and whether enough of them do."""
+"""A dataset paraphrased: which of its texts have a usable wording, and whether enough of them do."""
 
 from __future__ import annotations
 

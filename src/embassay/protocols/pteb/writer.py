@@ -1,4 +1,4 @@
-"""Having the texts of a run put in other words, and keeping them beside its items."""
+"""Having the texts of a run paraphrased, and keeping them beside its items."""
 
 from __future__ import annotations
 

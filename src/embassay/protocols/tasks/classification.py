@@ -94,7 +94,7 @@ def texts(data: Classification) -> Iterator[Place]:
 
 
 def reword(data: Classification, wording: Wording) -> Reworded:
-    """Both sides in other words; a text that has none drops its row. The test texts are the items."""
+    """Both sides paraphrased; a text that has none drops its row. The test texts are the items."""
     train, test = (_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test)))
     whole = train.whole and test.whole
     return Reworded(

@@ -70,7 +70,7 @@ def texts(data: LabelledTexts) -> Iterator[Place]:
 
 
 def reword(data: LabelledTexts, wording: Wording) -> Reworded:
-    """Every text in other words; one that has none drops out of its set."""
+    """Every text paraphrased; one that has none drops out of its set."""
     said = reworded(texts(data), wording)
     rows = [row for row, text in enumerate(said) if text is not None]
     return rows_reworded(data, {"texts": said}, rows, "texts")

@@ -73,7 +73,7 @@ def texts(data: RerankingSet) -> Iterator[Place]:
 
 
 def reword(data: RerankingSet, wording: Wording) -> Reworded:
-    """Queries and candidates in other words. A text that has none drops itself, and a query that has none left, or no
+    """Queries and candidates, paraphrased. A text that has none drops itself, and a query that has none left, or no
     relevant or no irrelevant candidate, drops out."""
     asked = Groups.of("query", "query texts", data.ids, data.queries, wording)
     offered = Groups.of("candidate", "candidates", data.ids, data.candidates, wording)

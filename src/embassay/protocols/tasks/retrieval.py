@@ -83,7 +83,7 @@ def texts(data: RetrievalSet) -> Iterator[Place]:
 
 
 def reword(data: RetrievalSet, wording: Wording) -> Reworded:
-    """The queries in other words; one that has none drops out. The corpus is the same object."""
+    """The queries paraphrased; one that has none drops out. The corpus is the same object."""
     said = reworded(texts(data), wording)
     rows = [row for row, text in enumerate(said) if text is not None]
     queries = data.queries if len(rows) == len(data) else rows_of(data.queries, rows)

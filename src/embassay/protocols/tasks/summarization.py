@@ -76,7 +76,7 @@ def texts(data: JudgedSummaries) -> Iterator[Place]:
 
 
 def reword(data: JudgedSummaries, wording: Wording) -> Reworded:
-    """Both kinds of summaries in other words. One that has none drops itself, and a text without any of either kind
+    """Both kinds of summaries, paraphrased. One that has none drops itself, and a text without any of either kind
     drops out."""
     people = Groups.of("reference", "references", data.ids, data.references, wording)
     machines = Groups.of("summary", "summaries", data.ids, data.summaries, wording)

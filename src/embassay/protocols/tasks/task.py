@@ -77,7 +77,7 @@ class Task:
 
 
 T = TypeVar("T")
-WITHOUT_WORDING = "without another wording"
+WITHOUT_WORDING = "without a usable paraphrase"
 _EXAMPLES = 5
 
 Place = tuple[str, str]
@@ -138,7 +138,7 @@ class Groups:
 
 
 def reworded_pairs(data: Any, wording: Wording) -> Reworded:
-    """Pairs (`ids`, `first`, `second` and one array more) with both texts in other words; a pair needs both."""
+    """Pairs (`ids`, `first`, `second` and one array more) with both texts paraphrased; a pair needs both."""
     first = reworded(places("first", data.ids, data.first), wording)
     second = reworded(places("second", data.ids, data.second), wording)
     rows = [row for row, pair in enumerate(zip(first, second, strict=True)) if None not in pair]

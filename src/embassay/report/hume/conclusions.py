@@ -404,7 +404,7 @@ def _signs(summary: Summary) -> Iterator[str]:
     every: Sequence[Standing] = standings(summary)
     if any(one.best is not None and one.best.outside for one in every):
         yield (
-            f"* outside the interval of {answerers(summary)}. It is no test: the model’s own uncertainty plays no part."
+            f"* outside the interval of {answerers(summary)}. It is not a test: the model’s uncertainty plays no part."
         )
     if any(is_range(one.pair.human) for one in every):
         yield "r: from the lowest to the highest annotator, which is no 95% interval. All others are at 95%."

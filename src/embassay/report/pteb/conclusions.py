@@ -252,7 +252,7 @@ def drop_table(
     losses = Losses(record, board)
     tasks = [task for task in board.tasks if task.name != board.lead]
     columns = [Column("Rank"), Column("System"), Column("Orig.", right=True), Column("PTEB", right=True)]
-    columns += [Column("Change ± sd", right=True), Column("95% of it", right=True)]
+    columns += [Column("Change ± sd", right=True), Column("95% CI", right=True)]
     whole = any(losses.leading(row).before_all for row in board.rows)
     columns += [Column("Orig., all items", right=True)] if whole else []
     columns += [Column(f"Δ {task.short}", right=True) for task in tasks]

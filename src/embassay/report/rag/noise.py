@@ -117,7 +117,7 @@ def _lede(where: Where) -> Iterator[Sentence]:
                 else (f"{RECALL} falls for some systems.",)
             )
         else:
-            yield (f"{RECALL} falls nowhere.",)
+            yield (f"{RECALL} does not fall.",)
 
 
 def _spread(where: Where, variant: str, measure: str, *, embeddings: bool = False) -> list[float]:

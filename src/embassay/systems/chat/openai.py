@@ -1,4 +1,4 @@
-"""OpenAI's chat models, and those of any server that speaks like it."""
+"""OpenAI's chat models, and those of any server with its API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ every part of the sampling that a model does not take."""
 
 
 class OpenAIChat(ServedChat):
-    """`openai:MODEL`: chat completions of OpenAI, or with `base_url` of a server that speaks like it.
+    """`openai:MODEL`: chat completions of OpenAI, or with `base_url` of a server with its API.
 
     `effort` is how much a reasoning model may think (`minimal`, `low` ...); `server` says where, with which
     key, how fast and at what price (of tokens read; `price_output` is that of tokens written), see `Server`.

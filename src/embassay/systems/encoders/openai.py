@@ -1,4 +1,4 @@
-"""OpenAI's embedding models, and those of any server that speaks like it."""
+"""OpenAI's embedding models, and those of any server with its API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from embassay.systems.remote.vendors import Server
 class OpenAIEncoder(ServedEncoder):
     """`openai:MODEL`: vectors as the server sends them (OpenAI's are unit vectors).
 
-    `dimensions` asks for shorter vectors; `server` says where (`base_url` is another server that speaks like
+    `dimensions` asks for shorter vectors; `server` says where (`base_url` is another server with the API of
     OpenAI), with which key, how fast and at what price, see `Server`. Prompts that the model is known to need
     (e5, bge ... behind a compatible server) go before the texts.
     """

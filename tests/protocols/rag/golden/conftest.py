@@ -52,7 +52,7 @@ def make_pack(folder: Path, per_subject: int = 6) -> Pack:
 def artefacts(run: Path) -> dict[str, str]:
     """What a run has made, time stamps aside: the files of all stages, the export, the rows and the tables."""
     paths = [*run.glob("q*/*/**/*"), *run.glob("export/**/*"), run / "results.jsonl", *run.glob("tables/*")]
-    skipped = {"manifest.json", "stages.csv", "stages.md", "README.md"}
+    skipped = {"manifest.json", "stages.csv", "stages.md", "stages.tex", "README.md"}
     return {
         path.relative_to(run).as_posix(): _TIMES.sub('"ts"', path.read_text("utf-8"))
         for path in sorted(paths)

@@ -55,7 +55,7 @@ def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: f
     between annotators and left over in it (two-way analysis of variance), never what is between items. Where people are
     scored by their vote it is that of the mean of annotators, if both are on one side of the system. STS: Fisher's z
     of the two correlations, which share gold (Steiger 1980; Bonett and Wright 2000); more annotators raise people's
-    correlation as Spearman and Brown say. Clustering: nothing, as there is no test. An observed difference is itself
+    correlation as Spearman and Brown say. Clustering: nothing, as there is not a test. An observed difference is itself
     uncertain, and so are these numbers: take them as an order of size. Raises UsageError for a power or alpha out of
     range.
 

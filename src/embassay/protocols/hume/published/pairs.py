@@ -32,7 +32,7 @@ class PairSummary:
     """`annotators` are the scores of single people (one: the pair's own score), `agreement` None for one annotator.
 
     `outside` says whether the best model lies outside the interval, on unrounded values; None without an interval. The
-    paper prints it as p < .05; it is no test, as the model's own uncertainty plays no part (spec hume, ambiguity 13).
+    paper prints it as p < .05; it is not a test: the model's uncertainty plays no part (spec hume, ambiguity 13).
     """
 
     standing: Standing

@@ -131,7 +131,7 @@ def pair_table(summaries: Sequence[PairSummary]) -> ColumnTable:
     rows = tuple(_pair_row(one) for one in summaries)
     note = (
         "Percents were rounded to two decimals first. The range of the annotators is no 95% interval, and a model "
-        "outside an interval is no test: the model's own uncertainty plays no part."
+        "outside an interval is not a test: the model's own uncertainty plays no part."
     )
     return ColumnTable("hume_table8", "HUME table 8: people and the best model", columns, rows, note)
 

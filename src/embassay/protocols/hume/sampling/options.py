@@ -142,7 +142,7 @@ def read_guidelines(path: str | Path) -> str:
 
 
 def _resolved(task: Any, base: Path) -> Any:
-    """A task with the text of its guidelines, paths as seen from here, and levels as texts."""
+    """A task with the text of its guidelines, paths relative to here, and levels as texts."""
     if not isinstance(task, dict):
         return task
     task = dict(task)

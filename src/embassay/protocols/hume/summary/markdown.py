@@ -183,7 +183,7 @@ def _beyond(every: Sequence[Beside], who: str) -> Iterator[str]:
     below = [one.pair for one in known if _best(one) < (one.pair.human.low or 0.0)]
     yield (
         f"The best model is above the interval of {who} on {len(above)} of {numbers.counted(len(known), 'pair')}, "
-        f"below it on {len(below)}. Outside an interval is no test."
+        f"below it on {len(below)}. Outside an interval is not a test."
     )
     noise = [pair for pair in above if pair.superhuman_on_noise]
     if noise:

@@ -25,7 +25,7 @@ REJECTED: tuple[Outcome, ...] = ("empty", "too long", "wrong language", "thinkin
 
 @dataclass(frozen=True)
 class Asked:
-    """A text to be put in other words. `lang` is its language (`und`: not known). `place` is empty where equal texts
+    """A text to be paraphrased. `lang` is its language (`und`: not known). `place` is empty where equal texts
     share their wording; else it tells occurrences of one text apart, and gives each a seed of its own [A3].
 
     `multilingual` says that the dataset is not English only: then the prompt's addition is sent for English texts too.
@@ -64,7 +64,7 @@ class Paraphrase:
 
 
 class Paraphraser(Protocol):
-    """Puts texts in other words: a language model, or a set written beforehand."""
+    """Paraphrases texts: a language model, or a set written beforehand."""
 
     @property
     def name(self) -> str:
