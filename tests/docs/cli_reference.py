@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -49,9 +50,17 @@ def commands(app: Any = None, path: str = "embassay") -> Iterator[Command]:
         yield from commands(group.typer_instance, f"{path} {group.name}")
 
 
+MANY = 3
+"""So many commands with the same option, and it is described once."""
+
+
 def reference() -> str:
-    """The reference as Markdown."""
-    return "\n".join(_section(command) for command in commands())
+    """The reference as Markdown: what many commands take, once, then every command with what it alone takes."""
+    every = list(commands())
+    often = Counter(option for command in every for option in command.options)
+    shared = tuple(option for option, times in often.items() if times >= MANY)
+    head = "\n".join([f"### {SHARED}", "", *_table(shared), ""])
+    return "\n".join([head, *(_section(command, frozenset(shared)) for command in every)])
 
 
 def _command(path: str, callback: Callable[..., Any]) -> Command:
@@ -91,15 +100,29 @@ def _plain(value: Any) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
-def _section(command: Command) -> str:
+SHARED = "Options of many commands"
+
+
+def _section(command: Command, shared: frozenset[Option]) -> str:
     lines = [f"### `{command.path}`", "", " ".join(command.about.split()), ""]
-    rows = [
-        f"| {', '.join(f'`{text}`' for text in one.spellings)} | {one.default} | {one.meaning} |"
-        for one in command.options
-    ]
-    if rows:
-        lines += ["| Option | Default | Meaning |", "|---|---|---|", *rows, ""]
+    own = [one for one in command.options if one not in shared]
+    if own:
+        lines += [*_table(own), ""]
+    if also := [_written(one) for one in command.options if one in shared]:
+        lines += [
+            f"{'Also' if own else 'It takes'} {', '.join(also)} ([above](#{SHARED.lower().replace(' ', '-')})).",
+            "",
+        ]
     return "\n".join(lines)
+
+
+def _table(options: Iterable[Option]) -> list[str]:
+    rows = [f"| {_written(one)} | {one.default} | {one.meaning} |" for one in options]
+    return ["| Option | Default | Meaning |", "|---|---|---|", *rows]
+
+
+def _written(option: Option) -> str:
+    return ", ".join(f"`{text}`" for text in option.spellings)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -143,6 +144,20 @@ def test_two_that_cannot_be_told_apart(make_run: MakeRun) -> None:
     assert heading == "Two encoders may be first"
     assert re.match(r"aster-large 0\.\d{3} and birch-base 0\.\d{3} differ by 0\.\d{3} \(95% interval −", gap)
     assert classical == "Both beat every classical metric."
+
+
+def test_two_that_never_differ_have_no_interval(make_run: MakeRun) -> None:
+    """No resample tells them apart, so there is nothing to test; an interval from 0 to 0 would look like certainty."""
+    record = read_record(make_run(levels={"aster-large": 0.9, "birch-base": 0.88}))
+    scope = record.scopes["overall"]
+    pairs = tuple(
+        replace(one, difference=0.0, ci_low=0.0, ci_high=0.0, p=1.0, p_adjusted=1.0) for one in scope.pairs
+    )
+    record = replace(record, scopes={**record.scopes, "overall": replace(scope, pairs=pairs)})
+    gap = sentences(board_verdict(record, make_board(record)))[1]
+    assert re.fullmatch(
+        r"aster-large and birch-base both score 0\.\d{3} in every resample: nothing is tested\.", gap
+    )
 
 
 def test_beating_every_classical_metric_needs_every_test(make_run: MakeRun) -> None:

@@ -369,6 +369,13 @@ def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Se
     if pair is None:
         return ()
     gap = board.unit.said(pair.difference) + (" points" if board.unit is POINTS else "")
+    if pair.ci_low == pair.ci_high:
+        alike = (
+            f" both score {board.unit.said(best.lead.value or 0.0)}"
+            if abs(pair.difference) < 1e-12
+            else f" differ by {gap}"
+        )
+        return (name(best), " and ", name(second), f"{alike} in every resample: nothing is tested.")
     gap += f" (95% interval {board.unit.said_interval(pair.ci_low, pair.ci_high)})"
     values = [(name(row), f" {board.unit.said(row.lead.value or 0.0)}") for row in (best, second)]
     told = pair.p_adjusted < record.alpha

@@ -70,6 +70,13 @@ def _lede(names: Sequence[str], values: Sequence[str], tests: Tested, unit: Unit
     if tests.gap is None:
         return ""
     one = tests.gap
+    if one.low == one.high:
+        alike = (
+            f"both score {values[0]}"
+            if abs(one.difference) < 1e-12
+            else f"differ by {unit.said(one.difference)}"
+        )
+        return f"{names[0]} and {names[1]} {alike} in every resample: nothing is tested."
     gap = f"{unit.said(one.difference)} (95% interval {unit.said_interval(one.low, one.high)})"
     if one.p_adjusted < ALPHA:
         return f"{names[0]} {values[0]} beats {names[1]} {values[1]}, the next, by {gap}."
