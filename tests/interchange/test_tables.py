@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.interchange import export, long_frame
-from embassay.interchange.latex import latex_table
+from embassay.interchange.papers import latex_table
 from embassay.interchange.runs import find_runs, read_run
 from embassay.interchange.tables import wide_of
 from embassay.protocols.kernel.tables import escape

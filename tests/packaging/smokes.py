@@ -193,6 +193,9 @@ SMOKES: Mapping[str, Smoke] = {
     "mlflow": Smoke(
         ("embassay", "export", "run", "--to", "mlflow", "--out", "store"), "", before=(_RUN,), heavy=True
     ),
+    "figures": Smoke(
+        ("embassay", "export", "run", "--to", "figures", "--out", "figures"), "", before=(_RUN,)
+    ),
     "wandb": Smoke(
         ("embassay", "export", "run", "--to", "wandb", "--out", "store"), "", before=(_RUN,), heavy=True
     ),

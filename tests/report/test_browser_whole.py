@@ -31,8 +31,8 @@ VIEWS = (
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of eight runs, some with names and texts that would do harm."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Eight runs, some with names and texts that would do harm."""
     folder = tmp_path_factory.mktemp("whole")
     systems = {HOSTILE: "embedding", "birch-base": "embedding", "jaccard": "classical", "bm25": "classical"}
     texts = (HOSTILE, PLACES, HOSTILE + PLACES) * 16
@@ -46,7 +46,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_hume_run(folder / "hume", study(judge=HOSTILE, name=HOSTILE), name="made"),
     ]
     write_sweep_run(folder / "sweep")
-    return write_report([*runs, folder / "sweep"], out=folder / "report.html")
+    return [*runs, folder / "sweep"]
+
+
+@pytest.fixture(scope="module")
+def whole(runs: list[Path]) -> Path:
+    """Their report."""
+    return write_report(runs, out=runs[0].parent / "report.html")
 
 
 def views(page: Any) -> Iterator[str]:
@@ -134,6 +140,10 @@ def test_it_prints(see: See, tmp_path: Path) -> None:
     page.emulate_media(media="print", color_scheme="dark")
     for view in VIEWS:
         assert page.locator(f"#{view} h1").is_visible(), view
+    glued = page.eval_on_selector_all(
+        "#together td.task:not([data-why])", "all => all.filter(one => !one.innerText.includes('\\n')).length"
+    )
+    assert glued == 0, "a value and its interval stand on lines of their own"
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 38)"
     cut = page.eval_on_selector_all(
         ".view :is(td, th, p, h1, h2, h3, li, dd, pre, code, svg, u)",
@@ -144,6 +154,22 @@ def test_it_prints(see: See, tmp_path: Path) -> None:
     paper = page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
     assert paper.startswith(b"%PDF")
     assert paper.count(b"/Type /Page\n") >= len(VIEWS)
+
+
+def test_a_summary_prints_on_two_pages(runs: list[Path], use: Callable[..., Heard], tmp_path: Path) -> None:
+    """Of eight runs with hostile names, of one, and of one without an answer; nothing cut off, fetched or seriously
+    hard to read."""
+    pytest.importorskip("axe_playwright_python")
+    for folders in (runs, runs[:1], runs[2:3]):
+        file = write_report(folders, out=tmp_path / "summary.html", summary=True)
+        heard = use(width=703)
+        heard.page.goto(file.as_uri())
+        assert axe_findings(heard.page, within="main", least="serious") == []
+        heard.page.emulate_media(media="print", color_scheme="dark")
+        assert heard.page.evaluate("document.documentElement.scrollWidth") <= 703
+        paper = heard.page.pdf(prefer_css_page_size=True)
+        assert paper.count(b"/Type /Page\n") == 2, folders
+        assert set(heard.requests) <= {file.as_uri(), "about:blank"}
 
 
 def test_it_can_be_used_by_keys_alone(see: See) -> None:

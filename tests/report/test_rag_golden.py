@@ -11,32 +11,20 @@ import pytest
 from embassay.document.blocks import plain
 from embassay.protocols.rag.golden.summary import Figure, Golden, Query, Repeated
 from embassay.report import write_report
-from embassay.report.board import make_board
 from embassay.report.notes import notes_of
 from embassay.report.rag.golden import (
-    GoldenPage,
-    claims,
     doubts,
-    golden_page,
     render_golden,
     stops,
-    targets,
     verdict_of,
 )
-from embassay.report.rag.labels import again, bars, funnel, strips
+from embassay.report.rag.labels import again, bars, checked, claims, final_list, funnel, strips, targets
 from embassay.report.rag.notes import short
 from embassay.report.record import read_record
 
 from .rag_runs import JUDGE, golden, write_golden_run
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
-
-
-def page(run: Path) -> GoldenPage:
-    record = read_record(run)
-    made = golden_page(record, make_board(record))
-    assert made is not None
-    return made
 
 
 def test_the_verdict_counts_what_is_done_and_what_it_took() -> None:
@@ -61,33 +49,33 @@ def test_a_judge_without_a_price_is_said_so() -> None:
 
 def test_the_funnel_counts_both_lists_and_then_narrows() -> None:
     """What both searches found is counted twice in S2 and once in S3."""
-    steps = {step.name: step for step in funnel(golden())}
-    assert steps["S2"].passages == "300"
-    assert steps["S2"].told == "150 by vectors, 150 by words"
-    assert [steps[name].passages for name in ("S3", "S4", "S5", "S6")] == ["240", "68", "35", "35"]
-    assert steps["S4"].failed == 1
+    table = funnel(golden())
+    assert table is not None
+    steps = {str(line.label)[:2]: [entry.text for entry in line.entries[1:]] for line in table.lines}
+    assert steps["S2"][:2] == ["300", "150 by vectors, 150 by words"]
+    assert [steps[name][0] for name in ("S3", "S4", "S5", "S6")] == ["240", "68", "35", "35"]
+    assert plain(steps["S4"][3]) == "✕ 1"
 
 
 def test_strips_have_a_column_for_every_question_with_grades() -> None:
     """One path per grade that occurs; the sentence says the range."""
     drawn = strips(golden())
     assert drawn is not None
-    assert drawn.svg.count("<path") == 5
-    assert "1 question" in drawn.summary
+    figure, left = drawn
+    assert (figure.drawing.count("<path"), left) == (5, 0)
+    assert "1 question" in figure.summary
     many = tuple(Query(f"Q{i}", "?", f"q{i:02d}", "done", grades=(1, 0, 0, 0, i % 3)) for i in range(80))
     drawn = strips(golden(queries=many))
     assert drawn is not None
-    assert drawn.more == 20
+    assert drawn[1] == 20
     assert strips(golden(queries=())) is None
 
 
 def test_failed_questions_stand_with_their_reason(golden_run: Path) -> None:
     """The judge by its short name, the stage named."""
-    [(query, why)] = page(golden_run).failed
-    assert (query.query_id, query.stage) == ("Q2", "S4")
-    assert why == "no grade for d1: simulated:qrels.jsonl gave no answer."
     text = (write_report(golden_run)).read_text("utf-8")
-    assert re.search(r'class="state failed">✕ failed</span>\s<bdi>Q2</bdi> in S4', text)
+    why = "no grade for d1: simulated:qrels.jsonl gave no answer."
+    assert re.search(rf'class="state failed">✕ failed</span>\s<bdi>Q2</bdi> in S4: {re.escape(why)}', text)
 
 
 def test_notes_are_those_of_the_record_and_failures_are_told_once(golden_run: Path) -> None:
@@ -150,13 +138,21 @@ def test_a_figure_without_value_has_its_reason() -> None:
     """Not a bar at 0."""
     nothing = Figure(None, reason="too few passages")
     made = golden(repeated=Repeated(2, 1, exact=nothing))
-    bar = bars(made)[0]
-    assert (bar.text, bar.interval, bar.mark) == ("n/a", "too few passages", "")
+    mark, value, n, _ = (entry.text for entry in bars(made)[0].entries)
+    assert (mark, value, n) == ("", "n/a (too few passages)", "")
+
+
+def test_what_a_person_said_is_on_one_scale() -> None:
+    """The axis over the column holds for every mark under it: a share is drawn where a correlation of its size is."""
+    [one] = golden().human
+    shares = replace(one, tau=one.exact, kappa=one.exact, swapped=one.exact, within_one=one.exact)
+    table = checked(shares)
+    assert len({line.entries[0].text for line in table.lines}) == 1
 
 
 def test_one_question_stands_in_full(golden_run: Path) -> None:
     """The question, how it was searched, twenty passages in their order with their grades."""
-    final = page(golden_run).final
+    final = final_list(golden_run, golden())
     assert final is not None
     assert (final.query_id, final.rewrite) == ("Q1", "sea salt cause")
     assert [one.place for one in final.passages] == list(range(1, 21))
@@ -166,7 +162,8 @@ def test_a_damaged_list_costs_the_list_alone(tmp_path: Path) -> None:
     """The page shows what is there."""
     run = write_golden_run(tmp_path / "run")
     next((run / "q01").rglob("*.top20.jsonl")).write_text("{")
-    assert page(run).final is None
+    assert final_list(run, golden()) is None
+    assert "golden-list" not in write_report(run).read_text("utf-8")
 
 
 @pytest.mark.parametrize(

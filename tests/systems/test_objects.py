@@ -110,7 +110,6 @@ def test_weights_are_an_identity() -> None:
     assert open_given("layer").resumable
     with torch.no_grad():
         layer.weight += 1
-    given({"layer": "jaccard"})
     other = torch.nn.Linear(2, 2)
     other.encode = layer.encode
     assert given({"layer": other}) == (spec,)
@@ -142,3 +141,32 @@ def test_what_an_object_gives_is_checked(made: Any) -> None:
     (spec,) = given({"odd": made})
     with pytest.raises(ModelError, match="own:odd"):
         open_given(spec.removeprefix("own:")).encode(["a", "b"])
+
+
+def test_a_spec_keeps_its_own_name() -> None:
+    """A name that would be passed over in silence is refused; its own may stand in a mapping beside named objects."""
+    with pytest.raises(UsageError, match="jaccard"):
+        given({"words": "jaccard"})
+    assert given({"jaccard": "jaccard"}) == ("jaccard",)
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong", "near"),
+    [
+        (lambda **more: embassay.sage.run(["jaccard"], **more), "task", "tasks"),
+        (lambda **more: embassay.pteb.run(["jaccard"], **more), "paraphrasers", "paraphraser"),
+        (
+            lambda **more: embassay.rag.score({"q": {"a": 1}}, {"r": {"q": ["a"]}}, **more),
+            "measure",
+            "measures",
+        ),
+        (lambda **more: embassay.rag.probe_names(["jaccard"], out="x", **more), "querys", "queries"),
+        (lambda **more: embassay.pteb.judge(["recorded"], out="x", **more), "dataset", "datasets"),
+    ],
+)
+def test_an_argument_that_there_is_not_has_the_nearest_as_its_mend(call: Any, wrong: str, near: str) -> None:
+    """In every protocol, before anything is opened or written."""
+    with pytest.raises(UsageError) as told:
+        call(**{wrong: ("x",)})
+    assert wrong in told.value.message
+    assert repr(near) in told.value.mend

@@ -21,6 +21,7 @@ class To(StrEnum):
     csv = "csv"
     latex = "latex"
     parquet = "parquet"
+    figures = "figures"
     mlflow = "mlflow"
     wandb = "wandb"
 
@@ -33,13 +34,17 @@ Out = Annotated[
     str,
     typer.Option(
         "--out", metavar="PATH",
-        help="A folder, or one file (.csv, .tex, .parquet, .json, .json.gz). mlflow: the tracking store (a folder, "
-        "sqlite:///FILE or http://...). wandb: the folder of its files.",
+        help="A folder, or one file (.csv, .tex, .parquet, .json, .json.gz, .svg, .pdf). mlflow: the tracking store "
+        "(a folder, sqlite:///FILE or http://...). wandb: the folder of its files.",
     ),
 ]  # fmt: skip
 OneTable = Annotated[
     str,
-    typer.Option("--table", metavar="NAME", help="latex: this table of each run, such as sage_table4."),
+    typer.Option(
+        "--table",
+        metavar="NAME",
+        help="latex, figures: this table of each run, such as sage_table4, or this figure, such as scores.",
+    ),
 ]
 Project = Annotated[
     str,
@@ -59,7 +64,7 @@ def export(
     online: Online = False,
     json: Json = False,
 ) -> None:
-    """Write runs as results of MTEB, CSV, LaTeX or Parquet, or log them to MLflow or Weights & Biases.
+    """Write runs as MTEB results, CSV, LaTeX, Parquet or figures, or log them to MLflow or Weights & Biases.
 
     Values keep every digit, and a missing one its reason. What a form has no place for is counted and said.
     """

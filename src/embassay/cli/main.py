@@ -35,7 +35,7 @@ COMMANDS = {
     "compare": "Compare two systems of a run, one system in two runs, or all systems of a run.",
     "gate": "Hold a run against bars: exit code 0 where none is missed, 1 with a table where one is.",
     "serve": "Serve the runs of DIR as leaderboards: one board per protocol and version of the data, with rank ranges.",
-    "export": "Write runs as results of MTEB, CSV, LaTeX or Parquet, or log them to MLflow or Weights & Biases.",
+    "export": "Write runs as MTEB results, CSV, LaTeX, Parquet or figures, or log them to MLflow or Weights & Biases.",
     "import": "Make a run of published results of MTEB, for `compare`, `gate`, `serve` and `export`.",
 }
 GROUPS = {

@@ -17,14 +17,25 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Where to write it; report.html in the folder, or in the one that holds all."
+            "--out",
+            help="Where to write it; report.html (summary.html) in the folder, or in the one that holds all.",
         ),
     ] = None,
+    summary: Annotated[
+        bool,
+        typer.Option(
+            "--summary",
+            help="Two pages to print, for whoever decides: what to use, how sure, under which conditions.",
+        ),
+    ] = False,
 ) -> None:
     """Write one report of all the runs: one self-contained file."""
     from embassay.report import write_report
 
-    typer.echo(str(write_report(folders, out=out, tell=lambda line: typer.echo(line, err=True))))
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    typer.echo(str(write_report(folders, out=out, summary=summary, tell=tell)))
 
 
 def serve(

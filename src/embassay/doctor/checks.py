@@ -118,6 +118,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "web": "annotation pages and leaderboards",
     "ir": "our measures inside ir_measures",
     "mlflow": "runs logged in MLflow",
+    "figures": "figures of runs as SVG and PDF",
     "wandb": "runs logged in Weights & Biases",
 })  # fmt: skip
 """What a user has of each extra; those for developers are not among them."""

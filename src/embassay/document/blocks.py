@@ -41,7 +41,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Words:
-    """Words set apart: `style` is `b`, `bdi`, `em`, `small`, or a class: `command` of one to copy, `state failed`."""
+    """Words set apart: `style` is `b`, `bdi`, `em`, `small`, or a class: `command` of one to copy, `state failed`,
+    `data` of a text in whatever direction it runs."""
 
     label: str
     style: str
@@ -65,6 +66,11 @@ def listed(parts: Sequence[Part], joint: str = "and") -> Sentence:
     for part in parts[:-1]:
         head += [part, ", "]
     return (*head[:-1], f" {joint} ", parts[-1])
+
+
+def clipped(text: str, most: int = 400) -> str:
+    """A text of at most `most` characters, with an ellipsis where it was longer."""
+    return text if len(text) <= most else text[:most].rstrip() + " …"
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; `style` is `how` where it explains what stands beside it."""
+    """A paragraph; `style` is `how` where it explains what stands beside it, `data` where it is a text of the data."""
 
     said: Said
     style: str = "how"
@@ -117,10 +123,11 @@ class Care:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list."""
+    """A list; with `places` an ordered one, each item by its own."""
 
     items: tuple[Said, ...]
     style: str = "how"
+    places: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

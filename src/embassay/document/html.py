@@ -49,6 +49,8 @@ def _part(part: Part) -> Markup:
             return Markup("<code>{}</code>").format(part.label)
         case Words() if part.style == "command":
             return Markup('<code class="command">{}</code>').format(part.label)
+        case Words() if part.style == "data":
+            return Markup('<span class="data" dir="auto">{}</span>').format(part.label)
         case Link():
             return Markup('<a href="#{}">{}</a>').format(part.place, part.label)
         case Words() if part.style in TAGS:

@@ -89,6 +89,37 @@ def _step(least: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
 
 
+@dataclass(frozen=True)
+class LogScale:
+    """A logarithmic scale of times, from a round number to a round number."""
+
+    low: float
+    high: float
+
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        """1, 2 and 5 times powers of ten within; powers of ten alone where that is many."""
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        steps = (1, 2, 5) if math.log10(self.high / self.low) <= 2.2 else (1,)
+        every = [step * 10.0**power for power in powers for step in steps]
+        return tuple(one for one in every if self.low * 0.999 <= one <= self.high * 1.001)
+
+    def at(self, value: float) -> float:
+        """Where a value lies, in percent of the width; outside values stop at the edge."""
+        share = math.log(max(value, 1e-9) / self.low) / math.log(self.high / self.low)
+        return 100 * min(1.0, max(0.0, share))
+
+
+def log_scale(values: Iterable[float]) -> LogScale:
+    """From the next 1, 2 or 5 below the values to the next above."""
+    pool = [one for one in values if one > 0] or [1.0]
+    low, high = min(pool) * 0.97, max(pool) * 1.03
+    every = [step * 10.0**power for power in range(-4, 8) for step in (1, 2, 5)]
+    first = max(one for one in every if one <= low) if low >= every[0] else every[0]
+    last = min(one for one in every if one >= high)
+    return LogScale(first, last if last > first else first * 10)
+
+
 CLASSES: dict[str, str] = {
     "embedding": "e",
     "classical": "c",

@@ -1,4 +1,4 @@
-"""Runs as files that other tools read: MTEB's, CSV, LaTeX, Parquet."""
+"""Runs as files that other tools read: MTEB's, CSV, LaTeX, Parquet, figures."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from embassay import __version__
 from embassay.errors import UsageError
-from embassay.interchange.latex import latex_table
 from embassay.interchange.mteb import LeftOut, dataset_language, documents_of_run, model_name, revision_of
+from embassay.interchange.papers import latex_table
 from embassay.interchange.runs import Run, find_runs
 from embassay.interchange.tables import long_csv, long_parquet, wide_csv, wide_of
 from embassay.protocols.kernel.papers import bibtex
@@ -21,10 +21,11 @@ from embassay.protocols.mteb.protocol import originals_of
 from embassay.protocols.mteb.repository import model_meta
 from embassay.runs.files import slug, write_atomic
 
-Form = Literal["mteb", "csv", "latex", "parquet"]
-FORMS: tuple[Form, ...] = ("mteb", "csv", "latex", "parquet")
+Form = Literal["mteb", "csv", "latex", "parquet", "figures"]
+FORMS: tuple[Form, ...] = ("mteb", "csv", "latex", "parquet", "figures")
 _ENDS: Mapping[Form, tuple[str, ...]] = {
     "mteb": (".json", ".json.gz"), "csv": (".csv",), "latex": (".tex",), "parquet": (".parquet",),
+    "figures": (".svg", ".pdf"),
 }  # fmt: skip
 Owner = tuple[str, str, str]
 
@@ -45,20 +46,23 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -
     `mteb`: the public layout below the folder `out`, or one bundle where `out` ends in .json or .json.gz. `csv`:
     `results.csv` and a table per run, or all results alone where `out` ends in .csv. `latex`: a table per run, or one
     file with all where `out` ends in .tex; with `table` that table of each run (`sage_table4`) in place of its
-    headlines. `parquet`: `results.parquet`, or `out` where it ends so. In a folder, and in a file of LaTeX as comments,
-    BibTeX of the papers whose methods the runs use. Raises DataError where there is no run, UsageError for another
-    format, a table that no run has, or where nothing fits.
+    headlines. `parquet`: `results.parquet`, or `out` where it ends so. `figures`: those that each run has numbers for,
+    as SVG and PDF, or one where `out` ends in .svg or .pdf; `table` names one. In a folder, and in a file of LaTeX as
+    comments, BibTeX of the papers whose methods the runs use. Raises DataError where there is no run, UsageError for
+    another format, a table that no run has, or where nothing fits.
     """
     if form not in FORMS:
         raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
     single = out.name.endswith(_ENDS[form])
     if out.is_dir() if single else out.is_file():
         raise UsageError(f"{out} is a {'folder' if single else 'file'}.", mend="Choose another --out.")
-    if table and form != "latex":
+    if table and form not in ("latex", "figures"):
         raise UsageError(f"A table is chosen, and {form} has all results.", mend="Export it as latex.")
     runs = find_runs(folders)
     if not single:
         write_atomic(out / "references.bib", references(runs))
+    if form == "figures":
+        return _figures(runs, out, single, table)
     if table:
         return _one_table(runs, table, out, single)
     writers: Mapping[Form, Callable[[Sequence[Run], Path, bool], Exported]] = {
@@ -168,6 +172,42 @@ def _one_table(runs: Sequence[Run], table: str, out: Path, single: bool) -> Expo
     ]  # fmt: skip
     rows = sum(line.endswith(r"\\") and "&" in line for text in texts.values() for line in text.splitlines())
     return Exported(out, 1 if single else len(texts), rows - len(texts), tuple(left))
+
+
+def _figures(runs: Sequence[Run], out: Path, single: bool, table: str) -> Exported:
+    from embassay.interchange.papers import figures_of
+
+    found = [(name, one) for name, run in _named(runs).items() for one in figures_of(run, table)]
+    if not found:
+        raise UsageError(
+            f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
+            mend="Leave out --table, and every figure there is will be written."
+            if table
+            else "Export it as csv.",
+        )
+    if single and len(found) > 1:
+        names = ", ".join(dict.fromkeys(one.name for _, one in found))
+        raise UsageError(
+            f"There are {len(found)} figures, and {out} is one file.",
+            mend=f"Choose a run and a --table ({names}), or name a folder with --out.",
+        )
+    files: Mapping[Path, bytes] = (
+        {out: found[0][1].files[out.suffix.lstrip(".")]}
+        if single
+        else {
+            out / f"{run}-{one.name}.{end}": content
+            for run, one in found
+            for end, content in one.files.items()
+        }
+    )
+    for path, content in files.items():
+        write_atomic(path, content)
+    left = tuple(
+        LeftOut(f"{run}, figure {one.name}", one.left, "without a value, or more than it shows")
+        for run, one in found
+        if one.left
+    )
+    return Exported(out, len(files), sum(one.rows for _, one in found), left)
 
 
 def references(runs: Sequence[Run]) -> str:

@@ -14,22 +14,29 @@ def _quiet(_: str) -> None:
     """Nobody listens."""
 
 
-def write_report(run: Path | Sequence[Path], *, out: Path | None = None, tell: Tell = _quiet) -> Path:
+def write_report(
+    run: Path | Sequence[Path], *, out: Path | None = None, summary: bool = False, tell: Tell = _quiet
+) -> Path:
     """Write one report of a run folder, or of several, as one self-contained HTML file and return its path.
+
+    With `summary` it is the one for whoever decides, two pages when printed, in `summary.html`.
 
     A folder without a run of its own stands for all the runs in it, at any depth. `out` defaults to `report.html` in
     the folder; of several folders, in the one that holds them all. Unfinished runs give a report of what is there.
     `tell` gets a line per folder that is left out: one that cannot be read beside others that can, or that holds the
     same results as another. Raises DataError when a folder holds no run, or one of another schema.
     """
-    from embassay.report.html import write
+    from embassay.registry import attribute
     from embassay.report.runs import read_runs
 
     folders = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
     runs = read_runs(folders)
     for one in runs[0].left:
         tell(f"Left out: {one.path} ({one.reason}).")
-    return write(runs, Path(out) if out is not None else _place(folders) / "report.html")
+    name = "summary" if summary else "report"
+    target = Path(out) if out is not None else _place(folders) / f"{name}.html"
+    written: Path = attribute(f"embassay.report.{'summary' if summary else 'html'}:write")(runs, target)
+    return written
 
 
 def _place(folders: Sequence[Path]) -> Path:

@@ -70,7 +70,7 @@ QUESTIONS = (
         "groups", "Grouping", "To group documents", "topics recovered", "collection", "sage run -t clustering"
     ),
     Question("people", "Beside people", "Beside people", "same items for both", "item", "hume sample"),
-    Question("price", "Price, speed", "Price and speed", "95% of queries take less", "query", "rag sweep"),
+    Question("price", "Price, speed", "Price and speed", "time of a query", "query", "rag sweep"),
 )
 PROTOCOLS = ("search", "reworded", "damaged", "groups")
 """Questions of quality, which a recommendation goes by."""
@@ -94,7 +94,8 @@ class Answer:
     """One question's line.
 
     `names` are who may be first, best first; `ahead` of 100 resamples, rounded down (100: more than 99.5); `more` items
-    would decide with a chance of 80%, None where they hardly would. `slug` is the page with the evidence.
+    would decide with a chance of 80%, None where they hardly would. `slug` is the page with the evidence. `percentile`
+    is that of times.
     """
 
     question: Question
@@ -107,6 +108,18 @@ class Answer:
     unit: Unit = SCORE
     note: str = ""
     slug: str = ""
+    percentile: float | None = None
+
+    @property
+    def means(self) -> str:
+        """What the score is; of times, that which so many of the queries take at most."""
+        if self.percentile is None:
+            return self.question.means
+        return (
+            "half of queries take less"
+            if self.percentile == 50
+            else f"{self.percentile:g}% of queries take less"
+        )
 
     @property
     def scale(self) -> Scale | None:
@@ -368,7 +381,8 @@ def _price(question: Question, runs: Sequence[Run], search: Answer) -> Answer:
         return Answer(question, "not run")
     said, n = _said_of_time(able, fastest), len(findings.parts[0].stacks)
     first = (able[0].name,)
-    return Answer(question, _sure_of_time(able), first, n, None, None, top[:3], MILLISECONDS, said, run.slug)
+    level, percentile = _sure_of_time(able), findings.asked.percentile
+    return Answer(question, level, first, n, None, None, top[:3], MILLISECONDS, said, run.slug, percentile)
 
 
 def _contending(search: Answer) -> set[str]:

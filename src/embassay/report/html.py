@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 from embassay.document import html as pages
 from embassay.document import marks
+from embassay.document.blocks import clipped
 from embassay.document.html import asset, tight
 from embassay.document.marks import SHARES, Scale
 from embassay.document.tables import beside, folded
@@ -96,7 +97,7 @@ SECTIONS = (
         kind="paraphrasers",),
     Section("validation", "Validation", "embassay.report.pteb.validation:validation_page",
         kind="validation",),
-    Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden", template="golden.html"),
+    Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden"),
     Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score"),
     Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html"),
     Section("names", "Names", "embassay.report.rag.names:names_page", kind="names"),
@@ -239,11 +240,6 @@ def exact(value: Value | None) -> Markup:
     if value is None or value.value is None:
         return Markup(' data-why="{}"').format(value.reason or value.text if value else "")
     return Markup(' data-v="{}"').format(value.exact)
-
-
-def clipped(text: str, most: int = 400) -> str:
-    """A text of at most `most` characters, with an ellipsis where it was longer."""
-    return text if len(text) <= most else text[:most].rstrip() + " …"
 
 
 def quoted(text: str) -> Markup:

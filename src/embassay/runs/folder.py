@@ -173,19 +173,15 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process; UsageError if another one works on it."""
+        from filelock import lock_descriptor
+
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / ".lock").open("a") as stream:
-            try:
-                import fcntl
-
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except ImportError:  # not POSIX: two runs into one folder are the user's to avoid
-                pass
-            except OSError as error:
+            if not lock_descriptor(stream.fileno(), blocking=False):
                 raise UsageError(
                     f"Another process is working on {self.path}.",
                     mend="Wait for it, or choose another --out.",
-                ) from error
+                )
             yield
 
     def read_cell(self, cell: Cell) -> CellRecord | None:

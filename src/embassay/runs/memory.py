@@ -127,10 +127,8 @@ def _children(process: Path) -> list[int]:
     return found + [one for child in found for one in _children(Path("/proc", str(child)))]
 
 
-try:
-    import fcntl
-except ImportError:  # not POSIX: nobody waits for anybody
-    fcntl = None  # type: ignore[assignment]
+_GLANCE = 0.005
+"""Seconds between looks at whether the file of claims, which is held for moments, is free."""
 
 
 class Claims:
@@ -185,9 +183,10 @@ class Claims:
 
     @contextmanager
     def _open(self) -> Iterator[IO[str]]:
+        from filelock import lock_descriptor
+
         with self._path.open("a+", encoding="utf-8") as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
+            lock_descriptor(file.fileno(), poll_interval=_GLANCE)
             file.seek(0)
             yield file
 

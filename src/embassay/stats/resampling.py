@@ -239,6 +239,11 @@ def resampled_rows(
         yield rng.integers(0, n, size=(min(step, n_resamples - start), n))
 
 
+def rows_of_resamples(n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The same in one array, (n_resamples, n): where all resamples are wanted at once and are few."""
+    return next(resampled_rows(n, n_resamples, rng, most=n_resamples))
+
+
 def row_counts(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """How often each of n rows was drawn: (b, n) row numbers -> (b, n) counts. `rows` is used up."""
     n = rows.shape[1]

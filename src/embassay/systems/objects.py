@@ -85,13 +85,18 @@ def given(systems: Sequence[Any] | Mapping[str, Any], *, workers: Any = 1) -> tu
     """The spec strings of systems as a caller gives them: strings as they are; of objects `own:NAME`, by which this
     process finds them. A mapping names them; else a name is the object's own (`name`, `__name__`) or its class's.
 
-    UsageError for an object that neither encodes nor can be called, for two of one name, and for `workers` elsewhere,
-    which have no such object.
+    UsageError for an object that neither encodes nor can be called, for two of one name, for a spec under another
+    name, and for `workers` elsewhere, which have no such object.
     """
     named = systems.items() if isinstance(systems, Mapping) else [("", one) for one in systems]
     specs: list[str] = []
     for name, one in named:
         if isinstance(one, str):
+            if name and name != one:
+                raise UsageError(
+                    f"{one!r} has its own name and cannot be called {name!r}.",
+                    mend=f"Names are for objects: write {{{one!r}: {one!r}}}, or give a list.",
+                )
             specs.append(one)
             continue
         if workers != 1:

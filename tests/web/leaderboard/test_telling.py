@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
-from embassay.web.leaderboard.answers import MOST_BYTES, Kept, changes, is_known, pack
+from embassay.web.leaderboard.answers import MOST_BYTES, Kept, Service, changes, is_known, pack
 from embassay.web.leaderboard.contract import Cell, as_plain
 from embassay.web.leaderboard.downloads import as_csv, as_tex
 from embassay.web.leaderboard.library import Library
+from embassay.web.leaderboard.page.rows import leading
 from leaderboard_example import example_board
 from leaderboard_runs import LATE, write_sage
 
@@ -204,3 +205,77 @@ def test_a_study_of_another_shape_is_none(tmp_path):
     library = Library(tmp_path)
     library.refresh()
     assert len(library.view().boards.broken) == 1
+
+
+def test_a_folder_with_several_boards_opens_on_what_each_says(tmp_path):
+    """The newest version of each, with who leads and how sure; older ones in the list alone. One is its own page."""
+    write_sage(tmp_path / "a", {"good": 0.7, "poor": 0.4})
+    library = Library(tmp_path)
+    library.refresh()
+    service = Service(library)
+    alone = library.view().boards.boards[0].id
+    assert service.page(None).body.count(b"data-board") == 1
+    assert library.board(alone).board.verdict.title in service.page(None).body.decode()
+    other = write_sage(tmp_path / "b", {"one": 0.5, "two": 0.5}, updated=LATE)
+    for file in other.rglob("*.json*"):
+        file.write_text(file.read_text().replace('"sample"', '"other"'))
+    write_sage(tmp_path / "c", {"old": 0.6}, fingerprint="other", updated="2026-10-01T08:00:00+00:00")
+    library.refresh()
+    lines = library.view().boards.boards
+    assert [one.newer is None for one in lines].count(True) == 2 < len(lines)
+    page = service.page(None).body.decode()
+    assert "data-board" not in page
+    rows = page.partition("</table>")[0]
+    for one in lines:
+        assert f"b/{one.id}/" in page
+        lead = leading(library.board(one.id).board)
+        assert (f"b/{one.id}/" in rows) == (one.newer is None)
+        if one.newer is None:
+            assert all(row.label in rows for row in lead.rows[:2])
+
+
+def test_how_sure_a_board_is():
+    """Sure is the first place alone, likely 80 of 100 resamples, else all that may be first are named."""
+    board = example_board()
+    lead = board.lead
+    ranked = [
+        one.index for one in board.systems if one.group == "" and board.ranks[lead][one.index] is not None
+    ]
+    assert len(ranked) > 1
+
+    def told(ranks, best):
+        own = dict(zip(ranked, ranks, strict=False))
+        shares = dict(zip(ranked, best, strict=False))
+        return leading(replace(
+            board,
+            ranks={lead: tuple(own.get(one.index) for one in board.systems)},
+            best={lead: tuple(shares.get(one.index) for one in board.systems)},
+        ))  # fmt: skip
+
+    assert (told([(1, 1), (2, 2)], [0.99, 0.01]).level, len(told([(1, 1), (2, 2)], [0.99, 0.01]).rows)) == (
+        "sure",
+        1,
+    )
+    assert told([(1, 2), (1, 2)], [0.85, 0.15]).level == "likely"
+    undecided = told([(1, 2), (1, 2)], [0.6, 0.4])
+    assert (undecided.level, len(undecided.rows)) == ("open", 2)
+    assert leading(replace(board, ranks={lead: tuple(None for _ in board.systems)})).rows == ()
+
+
+def test_how_well_people_agree_stands_with_the_columns_of_a_dataset(tmp_path):
+    """With interval, n and band, as the scored study wrote it; columns over datasets say nothing."""
+    path = write_sage(tmp_path / "a", {"good": 0.7, "poor": 0.4})
+    (path / "tables").mkdir(exist_ok=True)
+    (path / "tables" / "agreement.csv").write_text(
+        "dataset,coefficient,value,low,high,items,band,trust\nsample,fleiss_kappa,0.597,0.33,0.89,18,moderate,medium\n"
+    )
+    library = Library(tmp_path)
+    library.refresh()
+    board = library.board(library.view().boards.boards[0].id).board
+    for column in board.columns:
+        assert bool(column.people) == bool(column.dataset)
+        if column.dataset:
+            assert column.trust == "medium"
+            assert all(
+                word in column.people for word in ("fleiss kappa 0.60", "0.33", "0.89", "n = 18", "moderate")
+            )

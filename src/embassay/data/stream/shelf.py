@@ -140,19 +140,11 @@ def size_of(folder: Path) -> int:
 @contextmanager
 def _locked(shelf: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
     """Whether the lock is held within; the system gives it back when the process ends, however it does."""
+    from filelock import lock_descriptor
+
     shelf.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (shelf / f"{name}{_LOCK}").open("a") as stream:
-        try:
-            import fcntl
-
-            fcntl.flock(stream, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            # Not POSIX: two processes make the same corpus, and what killed ones left stays.
-            yield wait
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield lock_descriptor(stream.fileno(), blocking=wait)
 
 
 def _is_whole(column: TextColumn) -> bool:

@@ -43,7 +43,14 @@ from embassay.protocols.kernel.plan import (
     planned_task,
 )
 from embassay.protocols.kernel.protocol import Evaluate, Protocol
-from embassay.protocols.kernel.request import DatasetRequest, Options, TaskRequest, data_beside, new_folder
+from embassay.protocols.kernel.request import (
+    DatasetRequest,
+    Options,
+    TaskRequest,
+    data_beside,
+    new_folder,
+    request_of,
+)
 from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.kernel.tables import RunTable
 from embassay.records import Loaded, Result, TaskOutcome
@@ -291,9 +298,10 @@ class TaskProtocol(Protocol):
         """
         folder = Path(out) if out is not None else new_folder(self.name)
         arguments.setdefault("options", self.options())
-        request = TaskRequest(
-            given(systems, workers=workers), tuple(tasks), sources(datasets, data_beside(folder)), **arguments
-        )
+        request = request_of(
+            TaskRequest, self.run, arguments,
+            given(systems, workers=workers), tuple(tasks), sources(datasets, data_beside(folder)),
+        )  # fmt: skip
         return self.carry_out(
             request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
         )

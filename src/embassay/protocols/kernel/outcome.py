@@ -195,11 +195,18 @@ class Run:
             )
         }
 
-    def report(self, out: str | Path | None = None) -> Path:
-        """Write the report, one HTML file, by default `report.html` in the run's folder; where it is."""
-        target = Path(out) if out is not None else self.path / "report.html"
-        written: Path = attribute(f"{_SHOWN}:write_report")([self.path], out=target)
+    def report(self, out: str | Path | None = None, *, summary: bool = False) -> Path:
+        """Write the report, one HTML file, by default `report.html` in the run's folder; where it is. With `summary`
+        the two pages for whoever decides, `summary.html`."""
+        target = None if out is None else Path(out)
+        written: Path = attribute(f"{_SHOWN}:write_report")([self.path], out=target, summary=summary)
         return written
+
+    def plot(self, name: str = "scores") -> Any:
+        """A figure of the run, which shows itself in a notebook and has `save(path)` for SVG and PDF: `scores`, or one
+        of its tables that is drawn (docs/interchange.md). UsageError without the extra `figures`, or for another name.
+        """
+        return attribute("embassay.interchange.papers:plot")(self.path, name)
 
     def __str__(self) -> str:
         """The verdict, one table and notes, as the command says them."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -11,6 +13,26 @@ from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
 
 T = TypeVar("T")
+
+
+def request_of(
+    kind: type[T], call: Callable[..., Any], arguments: Mapping[str, Any], *given: Any, **own: Any
+) -> T:
+    """The request of a Python call: its own arguments, positional and named, and its further `arguments`.
+
+    UsageError for a further one that neither the request nor the call has, with the nearest name.
+    """
+    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]
+    free = [name for name in names[len(given) :] if name not in own]
+    for name in arguments:
+        if name not in free:
+            known = [*(one for one in signature(call).parameters if one not in ("self", "arguments")), *free]
+            near = get_close_matches(name, known, n=1)
+            raise UsageError(
+                f"There is no argument {name!r}.",
+                mend=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}.",
+            )
+    return kind(*given, **own, **arguments)
 
 
 GROWING = ("systems", "tasks", "datasets")

@@ -13,7 +13,7 @@ from embassay.protocols.kernel.frames import sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import data_beside, new_folder
+from embassay.protocols.kernel.request import data_beside, new_folder, request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.pteb import work
 from embassay.protocols.pteb.conclusions import PARAPHRASES, conclusion, conclusion_of_originals, told
@@ -69,9 +69,9 @@ def run(
     if arguments.get("original_only") and paraphraser == "recorded":
         paraphrasers = ()
     folder = Path(out) if out is not None else new_folder("pteb")
-    request = Request(
-        given(systems, workers=workers), datasets=sources(datasets, data_beside(folder)), paraphrasers=paraphrasers,
-        **arguments,
+    request = request_of(
+        Request, run, arguments, given(systems, workers=workers),
+        datasets=sources(datasets, data_beside(folder)), paraphrasers=paraphrasers,
     )  # fmt: skip
     return Pteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 

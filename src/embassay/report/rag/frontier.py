@@ -7,7 +7,7 @@ which chooses again when a reader gives other limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from embassay.document.marks import Scale, scale_of
+from embassay.document.marks import LogScale, Scale, log_scale, scale_of
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.record import Asked, Findings, Part, StackFacts
@@ -179,37 +179,6 @@ RINGED = ((0, -14), (0, 25), (17, 5), (-17, 5))
 
 
 @dataclass(frozen=True)
-class LogScale:
-    """A logarithmic scale of times, from a round number to a round number."""
-
-    low: float
-    high: float
-
-    @property
-    def ticks(self) -> tuple[float, ...]:
-        """1, 2 and 5 times powers of ten within; powers of ten alone where that is many."""
-        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        steps = (1, 2, 5) if math.log10(self.high / self.low) <= 2.2 else (1,)
-        every = [step * 10.0**power for power in powers for step in steps]
-        return tuple(one for one in every if self.low * 0.999 <= one <= self.high * 1.001)
-
-    def across(self, value: float) -> float:
-        """Percent of the figure; what lies outside stops at the edge."""
-        share = math.log(max(value, 1e-9) / self.low) / math.log(self.high / self.low)
-        return LEFT + WIDE * min(1.0, max(0.0, share))
-
-
-def log_scale(values: Iterable[float]) -> LogScale:
-    """From the next 1, 2 or 5 below the values to the next above."""
-    pool = [one for one in values if one > 0] or [1.0]
-    low, high = min(pool) * 0.97, max(pool) * 1.03
-    every = [step * 10.0**power for power in range(-4, 8) for step in (1, 2, 5)]
-    first = max(one for one in every if one <= low) if low >= every[0] else every[0]
-    last = min(one for one in every if one >= high)
-    return LogScale(first, last if last > first else first * 10)
-
-
-@dataclass(frozen=True)
 class FrontierPlot:
     """The drawing, what it says, and what the script needs: of each stack (as ties are decided) its id, price, time,
     quality, place, number among the points and prompt; the scale."""
@@ -269,7 +238,11 @@ def _ends(one: StackFacts, asked: Asked) -> list[float]:
 
 
 def _at(one: StackFacts, x: LogScale) -> float:
-    return round(x.across(one.latency), 2)
+    return round(_across(x, one.latency), 2)
+
+
+def _across(x: LogScale, value: float) -> float:
+    return LEFT + WIDE * x.at(value) / 100
 
 
 def _down(y: Scale, value: float) -> float:
@@ -284,7 +257,7 @@ def _grid(x: LogScale, y: Scale, asked: Asked) -> str:
         for tick in y.ticks
     )
     columns = "".join(
-        f'<text x="{x.across(tick):.2f}%" y="{bottom + 20}" text-anchor="middle">{tick:,.10g}</text>'
+        f'<text x="{_across(x, tick):.2f}%" y="{bottom + 20}" text-anchor="middle">{tick:,.10g}</text>'
         for tick in x.ticks
     )
     name = f"p{asked.percentile:g} of a query, ms (log)"
@@ -297,12 +270,12 @@ def _grid(x: LogScale, y: Scale, asked: Asked) -> str:
 def _limits(part: Part, asked: Asked, x: LogScale) -> str:
     """The times over the limit as ground, and what is within jitter of the recommended point."""
     right, found = LEFT + WIDE, part.recommendation
-    start = right if asked.sla_ms is None else x.across(asked.sla_ms)
+    start = right if asked.sla_ms is None else _across(x, asked.sla_ms)
     shade = f'<rect class="shade" x="{start:.2f}%" width="{right - start:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
     if not found.stack:
         return shade
     middle = part.stack(found.stack).latency
-    low, high = (x.across(middle + step) for step in (-asked.jitter_ms, asked.jitter_ms))
+    low, high = (_across(x, middle + step) for step in (-asked.jitter_ms, asked.jitter_ms))
     band = f'<rect class="band" x="{low:.2f}%" width="{high - low:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
     return band + shade
 
@@ -324,7 +297,9 @@ def _whiskers(shown: Sequence[StackFacts], asked: Asked, x: LogScale, y: Scale) 
     parts = []
     for one in shown:
         at, down = _at(one, x), _down(y, _q(one, asked))
-        parts.append(f'<line class="o" x1="{at}%" x2="{x.across(_p95(one)):.2f}%" y1="{down}" y2="{down}"/>')
+        parts.append(
+            f'<line class="o" x1="{at}%" x2="{_across(x, _p95(one)):.2f}%" y1="{down}" y2="{down}"/>'
+        )
         if ends := _ends(one, asked):
             low, high = (_down(y, end) for end in ends)
             parts.append(f'<line class="o" x1="{at}%" x2="{at}%" y1="{low}" y2="{high}"/>')

@@ -3,85 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Entry, Line, Sentence, Table, Verdict, plain
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    Care,
+    Command,
+    Details,
+    Entry,
+    Facts,
+    Heading,
+    Legend,
+    Line,
+    Link,
+    Part,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+    Words,
+    clipped,
+    plain,
+)
 from embassay.document.terminal import Column, folded, notes_below, render_table
-from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck, Query, read_golden
+from embassay.protocols.rag.golden.final_lists import Listed
+from embassay.protocols.rag.golden.summary import Figure, Golden, Query, read_golden
 from embassay.report.board import Board
 from embassay.report.rag.labels import (
-    Bar,
+    LABELS,
     FinalList,
-    Step,
-    Strips,
     again,
     answers,
     bars,
     bias,
     checked,
+    claims,
     final_list,
     funnel,
+    lacking,
+    measured,
+    pool_counts,
     repeats,
     strips,
+    targets,
 )
 from embassay.report.rag.notes import CLAIMS, DOUBTS, STOPPED, failed_list, short, told
 from embassay.report.record import Record
+from embassay.report.runs import Run
 from embassay.runs.spending import dollars
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
-CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
-
-
-def claims(golden: Golden) -> Table | None:
-    """A row per claim: mean, lowest and highest over questions, and the target; None where nothing is claimed."""
-    done = [one.claims for one in golden.queries if one.status == "done" and one.claims]
-    wanted, rows = targets(golden.settings.ranking), []
-    for name, words in CLAIMS.items():
-        values = [one[name] for one in done if name in one]
-        if values:
-            rows.append(_claim(words.format(top=golden.settings.top), values, wanted.get(name)))
-    if not rows:
-        return None
-    return Table(
-        "claims",
-        "What the engine expects of its orders",
-        "Expected",
-        CLAIM_COLUMNS,
-        tuple(rows),
-        is_sortable=False,
-    )
-
-
-def targets(engine: str) -> Mapping[str, float]:
-    """What the engine's claims must reach before it stops; none for engines that claim nothing."""
-    from embassay.protocols.rag.ranking.bayes.options import Options
-    from embassay.spec import COLON
-
-    try:
-        spec = COLON.parse(engine)
-        found = Options(**dict(spec.params)) if spec.name == "bayes" else None  # type: ignore[arg-type]
-    except (UsageError, TypeError, ValueError):
-        found = None
-    if found is None or not found.stop:
-        return {}
-    return {"set_errors_at_most_1": found.surely, "overlap": found.overlap, "tau": found.tau}
-
-
-def _claim(title: str, values: Sequence[float], target: float | None) -> Line:
-    figures = (mean(values), min(values), max(values))
-    cells = [Entry(numbers.score(one), exact=f"{one:.6g}") for one in figures]
-    if target is None:
-        return Line(title, (*cells, Entry(numbers.NONE), Entry(numbers.NONE)))
-    reached = sum(one >= target for one in values)
-    told = Entry(f"{reached} of {len(values)}", exact=str(reached))
-    return Line(title, (*cells, Entry(numbers.score(target, 2), exact=f"{target:g}"), told))
+    from rich.text import Text as Styled
 
 
 def stops(golden: Golden) -> str:
@@ -107,73 +83,164 @@ def doubts(golden: Golden) -> str:
     return f"{head}, and none of them was stopped early, because the judge's answers forbid it: {found}."
 
 
-LABELS = (("grade5_count", "Grade 5"), ("grade4_count", "Grade 4"), ("grade4plus5_count", "Grade 4 or 5"))
-SHARE = "grade4plus5_pool_prevalence"
-LACKING = (
-    ("queries_without_grade5", "none of grade 5"),
-    ("queries_without_grade4plus5", "none of grade 4 or 5"),
-)
-
-
-@dataclass(frozen=True)
-class GoldenPage:
-    """The content of the page; parts that the run does not have are empty or None."""
-
-    facts: tuple[str, ...]
-    verdict: Verdict
-    failed: tuple[tuple[Query, str], ...]
-    funnel: tuple[Step, ...]
-    tokens: str
-    labels: Table
-    labels_said: str
-    strips: Strips | None
-    answers: Table | None
-    judge: tuple[tuple[str, str], ...]
-    bars: tuple[Bar, ...]
-    again: str
-    repeats: Table | None
-    bias: tuple[Bar, ...]
-    claims: Table | None
-    stops: str
-    judge_notes: tuple[str, ...]
-    calls: str
-    human: tuple[tuple[HumanCheck, tuple[Bar, ...]], ...]
-    final: FinalList | None
-    queries: Table
-    exports: tuple[tuple[str, str], ...]
-    settings: tuple[tuple[str, str], ...]
-
-
-def golden_page(record: Record, _: Board) -> GoldenPage | None:
-    """The page of a record; None before its record is written. DataError where that is damaged."""
+def golden_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run; nothing before its record is written. DataError where that is damaged."""
+    record = run.record
     if not (record.path / "golden.json").exists():
-        return None
+        return
     golden = read_golden(record.path / "golden.json")
-    return GoldenPage(
-        facts=_facts(golden, record),
-        verdict=verdict_of(golden),
-        failed=tuple((one, told(one, golden.settings.judge)) for one in golden.failed),
-        funnel=funnel(golden),
-        tokens=_tokens(golden),
-        labels=_labels(golden),
-        labels_said=_labels_said(golden),
-        strips=strips(golden),
-        answers=answers(golden.judge),
-        judge=_judge(golden),
-        bars=bars(golden),
-        again=again(golden.repeated),
-        repeats=repeats(golden.repeated),
-        bias=bias(golden.ranking),
-        claims=claims(golden),
-        stops=stops(golden),
-        judge_notes=golden.ranking.notes if golden.ranking is not None else (),
-        calls=_calls_each(golden),
-        human=tuple((one, checked(one)) for one in golden.human),
-        final=final_list(record.path, golden),
-        queries=_queries(golden.queries),
-        exports=tuple(golden.exports.items()),
-        settings=_settings(golden),
+    yield _facts(golden, record)
+    yield verdict_of(golden)
+    if golden.failed:
+        yield _not_in_the_set(golden)
+    if stages := funnel(golden):
+        yield Heading("From questions to ordered passages", "golden-funnel")
+        yield Text(
+            "Bars: passages of all questions after each stage, from 0. S5 keeps whole grades; S6 orders what it kept."
+        )
+        yield stages
+        if tokens := _tokens(golden):
+            yield Text(tokens)
+    yield from _pools(golden)
+    yield from _the_judge(golden)
+    yield from _order(golden)
+    yield from _people(golden)
+    if final := final_list(record.path, golden):
+        yield from _in_full(final, None if alone else 10)
+    yield Heading("Every question", "golden-questions")
+    yield _every_question(golden, alone)
+    yield Heading("Use it, or make it again", "golden-files")
+    if golden.exports:
+        yield Text(_exports(golden.exports), "")
+    yield _named(_settings(golden))
+    yield Text((Link("The command, data and versions", f"method-command{run.mark}"),), "")
+
+
+def _not_in_the_set(golden: Golden, most: int = 6) -> Care:
+    """The questions that failed, each with its stage and reason."""
+    failed = golden.failed
+    notes = tuple(
+        (
+            Words("✕ failed", "state failed"),
+            " ",
+            Words(one.query_id, "bdi"),
+            f" in {one.stage}: {clipped(told(one, golden.settings.judge), 300)}",
+        )
+        for one in failed[:most]
     )
+    further: Sentence = (f"and {len(failed) - most} more, in ", Link("every question", "golden-questions"))
+    mend = "The same command tries them again."
+    return Care(notes, "Not in the set.", (further, mend) if len(failed) > most else (mend,))
+
+
+def _pools(golden: Golden) -> Iterator[Block]:
+    yield Heading("What the pools hold", "golden-labels")
+    yield pool_counts(golden)
+    if said := lacking(golden):
+        yield Text(f"{said}.")
+    if drawn := strips(golden):
+        figure, left = drawn
+        yield Legend((("q5", "grade 5"), ("q4", "4"), ("q3", "3"), ("q2", "2"), ("q0", "1")))
+        yield figure
+        further = f" {left} more are in the table." if left else ""
+        head = "A column per question, from 0 to 100% of its pool: grade 5 at the foot, grade 1 on top. "
+        yield Text(
+            (f"{head}{figure.summary}{further} The counts are in ",
+             Link("every question", "golden-questions"), "."),
+        )  # fmt: skip
+
+
+def _the_judge(golden: Golden) -> Iterator[Block]:
+    yield Heading("The judge", "golden-judge")
+    yield Text(again(golden.repeated))
+    yield from map(Text, golden.ranking.notes if golden.ranking is not None else ())
+    if steady := bars(golden):
+        yield measured("How steady the judge is", steady)
+    if table := repeats(golden.repeated):
+        yield table
+    if table := bias(golden.ranking):
+        yield Heading("Does the place matter at which a passage is shown?", level=3)
+        yield Text(
+            "How many places better (right of the line) or worse than by its grade a passage is put when it is shown "
+            "at this place. No bias: 0. Bars: 95% intervals over questions."
+        )
+        yield table
+    if table := answers(golden.judge):
+        yield table
+    if named := _judge(golden):
+        yield _named(named)
+
+
+def _order(golden: Golden) -> Iterator[Block]:
+    table, stopped = claims(golden), stops(golden)
+    if table is None and not stopped:
+        return
+    yield Heading("How sure the order is", "golden-order")
+    expected = (
+        "What the engine itself expects, question by question: not of the truth, but of the order that this judge "
+        "would give if its noise were averaged out. How near that is to people, only people's labels say: "
+    )
+    yield Text((expected, Command("embassay rag check"), f". {_calls_each(golden)} {stopped}".rstrip()))
+    if table is not None:
+        yield table
+
+
+def _people(golden: Golden) -> Iterator[Block]:
+    if golden.human:
+        yield Heading("What people say", "golden-human")
+    for one in golden.human:
+        blind = "; the judge’s answers were not shown" if one.blind else ""
+        passages, questions = numbers.counted(one.items, "passage"), numbers.counted(one.queries, "question")
+        yield Text(
+            f"{one.file}: {passages} of {questions}, {one.moved} put elsewhere, {one.changed} graded otherwise{blind}."
+        )
+        yield checked(one)
+        for remark in one.remarks[:5]:
+            text = Words(clipped(remark.text, 200), "data")
+            yield Text((Words(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))
+
+
+def _in_full(final: FinalList, most: int | None) -> Iterator[Block]:
+    yield Heading("One question in full", "golden-list")
+    yield Text((
+        Words(final.query_id, "bdi"),
+        ", the question in the middle by its passages of grade 4 and 5. One list shows what the set looks like, not "
+        "how good it is.",
+    ))  # fmt: skip
+    yield Text(final.question, "data")
+    if final.rewrite:
+        yield Text(("Searched as: ", Words(final.rewrite, "data")))
+    passages = final.passages[:most]
+    yield Bullets(tuple(map(_passage, passages)), "ranking finals", tuple(one.place for one in passages))
+
+
+def _passage(one: Listed) -> Sentence:
+    grade = f"grade {one.grade}" if one.grade else "no grade"
+    style = "state good" if one.grade and one.grade >= 4 else "state"
+    return Words(one.text, "data"), " ", Words(grade, style), " ", Words(one.doc_id, "bdi")
+
+
+def _every_question(golden: Golden, alone: bool, most: int = 300) -> Block:
+    """The table one click away; of a large set, or in a report of several runs, where it is."""
+    counted = f"{numbers.counted(len(golden.queries), 'question')} with counts of grades and calls"
+    if alone and len(golden.queries) <= most:
+        return Details(counted, (_queries(golden.queries),))
+    elsewhere = ", and in the report of this run alone" if len(golden.queries) <= most else ""
+    return Text((f"{counted}: in ", Command("tables/queries.csv"), f"{elsewhere}."))
+
+
+def _exports(exports: Mapping[str, str]) -> Sentence:
+    files: list[Part] = []
+    for name, path in exports.items():
+        files += [", " if files else "", Command(path), f" {name}"]
+    if "qrels" not in exports:
+        return (*files, ".")
+    command = Words(f"embassay rag score --qrels {exports['qrels']} --run run.trec", "command")
+    return (*files, ". Score a run against it: ", command)
+
+
+def _named(values: Sequence[tuple[str, str]]) -> Text:
+    return Text("\n".join(f"{name}: {value}" for name, value in values), "named")
 
 
 def golden_verdict(record: Record, _: Board) -> Verdict:
@@ -233,10 +300,10 @@ def _sure(golden: Golden) -> str:
     )
 
 
-def _facts(golden: Golden, record: Record) -> tuple[str, ...]:
+def _facts(golden: Golden, record: Record) -> Facts:
     datasets = [one["name"] for one in record.manifest.get("datasets", ())]
-    return (
-        "RAG, golden set", *datasets, numbers.counted(len(golden.queries), "question"),
+    return Facts.of(
+        "golden", "RAG, golden set", *datasets, numbers.counted(len(golden.queries), "question"),
         f"judged by {short(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
         *([f"profile {golden.settings.profile}"] if golden.settings.profile else []),
     )  # fmt: skip
@@ -255,36 +322,6 @@ def _tokens(golden: Golden) -> str:
         )
         + f"; n = {numbers.count(one.n)}, counted by {one.tokenizer}."
     )
-
-
-def _labels(golden: Golden) -> Table:
-    """The paper's layout: median and mean of grade 5, grade 4 and both, and their share of the pool."""
-
-    def cell(name: str, sign: str = "") -> Entry:
-        value = golden.labels.get(name)
-        if value is None:
-            return Entry("n/a", why="no question is done")
-        return Entry(f"{value:.1f}{sign}", exact=f"{value:.6g}")
-
-    rows = [
-        Line(title, (*(cell(f"{name}_{of}") for name, _ in LABELS), cell(f"{SHARE}_{of}_percent", "%")))
-        for of, title in (("median", "Median per question"), ("mean", "Mean per question"))
-    ]
-    columns = (*(title for _, title in LABELS), "Their share of the pool")
-    return Table("labels", "Labels of the golden set", "Passages", columns, tuple(rows), is_sortable=False)
-
-
-def _labels_said(golden: Golden) -> str:
-    labels = golden.labels
-    parts = [
-        f"{int(value)} of {int(labels.get('n_queries') or 0)} have {what}"
-        for name, what in (
-            ("queries_without_grade5", "none of grade 5"),
-            ("queries_without_grade4plus5", "none of grade 4 or 5"),
-        )
-        if (value := labels.get(name)) is not None
-    ]
-    return "; ".join(parts)
 
 
 def _judge(golden: Golden) -> tuple[tuple[str, str], ...]:
@@ -354,23 +391,23 @@ TERMINAL_COLUMNS = (
     Column("Quantity"), Column("Median", right=True), Column("Mean", right=True), Column("From", right=True),
     Column("To", right=True), Column("What it is", wraps=True),
 )  # fmt: skip
-Cells = list["str | Text"]
+Cells = list["str | Styled"]
 
 
 def render_golden(
     golden: Golden, run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True
-) -> Text:
+) -> Styled:
     """A golden set as text: verdict, table, notes and paths, within `width` columns unless `wide`."""
-    from rich.text import Text
+    from rich.text import Text as Styled
 
     verdict = verdict_of(golden)
-    parts = [Text("\n").join(folded(plain(verdict.heading), width, unicode, "bold"))]
+    parts = [Styled("\n").join(folded(plain(verdict.heading), width, unicode, "bold"))]
     lede = " ".join(map(plain, verdict.lede))
-    parts += [Text("\n").join(folded(lede, width, unicode))] if lede else []
+    parts += [Styled("\n").join(folded(lede, width, unicode))] if lede else []
     parts.append(render_table(TERMINAL_COLUMNS, list(_rows(golden)), width=width, wide=wide, unicode=unicode))
     parts += notes_below(_notes(golden), width=width, wide=wide, unicode=unicode)
-    parts.append(Text("\n".join(_paths(golden, run))))
-    return Text("\n\n").join(parts)
+    parts.append(Styled("\n".join(_paths(golden, run))))
+    return Styled("\n\n").join(parts)
 
 
 def _rows(golden: Golden) -> Iterator[Cells]:

@@ -1,23 +1,24 @@
-"""How passages came by their labels: how many pass each stage, what is known of the judge, one final list."""
+"""How passages came by their labels: how many pass each stage, what is known of the judge, what is claimed of the
+order, one final list."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 
 from markupsafe import Markup
 
-from embassay.document.blocks import Entry, Line, Table
+from embassay.document.blocks import Column, Entry, Figure, Line, Said, Table, Words
 from embassay.document.marks import Scale, difference_mark, interval_mark, percent, scale_of
-from embassay.document.tables import step_of
-from embassay.errors import DataError
+from embassay.document.tables import beside, step_of
+from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.final_lists import Listed, read_final_list
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
     Answers,
-    Figure,
     Golden,
     HumanCheck,
     JudgeFacts,
@@ -26,7 +27,9 @@ from embassay.protocols.rag.golden.summary import (
     Repeated,
     Stage,
 )
+from embassay.protocols.rag.golden.summary import Figure as Estimate
 from embassay.records import Result
+from embassay.report.rag.notes import CLAIMS
 
 COUNTED = {
     "S2": (("dense", "by vectors"), ("sparse", "by words")),
@@ -39,36 +42,18 @@ COUNTED = {
 MOST_STRIPS = 60
 
 
-@dataclass(frozen=True)
-class Step:
-    """A stage: questions through it and failed in it, its passages as a drawing and in words."""
-
-    name: str
-    title: str
-    done: str
-    failed: int
-    mark: Markup
-    passages: str
-    told: str
-    time: str
-
-
-@dataclass(frozen=True)
-class Strips:
-    """The grades of every pool, a column per question, and one sentence that says the same."""
-
-    svg: Markup
-    summary: str
-    more: int
-
-
-def funnel(golden: Golden) -> tuple[Step, ...]:
-    """The stages of the run, in their order."""
+def funnel(golden: Golden) -> Table | None:
+    """The stages of the run, in their order: questions through each and failed in it, its passages, its time."""
     both = next((one.counts.get("both", 0) for one in golden.stages if one.name == "S3"), 0)
     counts = {one.name: _counts(one, both) for one in golden.stages}
     passages = {name: sum(of[:2] if name == "S2" else of[:1]) for name, of in counts.items()}
     most = max(passages.values(), default=0)
-    return tuple(_step(one, counts[one.name], passages[one.name], most) for one in golden.stages)
+    lines = tuple(_step(one, counts[one.name], passages[one.name], most) for one in golden.stages)
+    numbered = (Column(title, style="num") for title in ("Questions", "Failed", "Time"))
+    columns = (Column("", style="bar"), Column("Passages", style="num"), Column("Of these"), *numbered)
+    table = Table("funnel", "Stages", "Stage", columns, lines, "values grid", 3, is_titled=False,
+        is_sortable=False, export="copy",)  # fmt: skip
+    return table if lines else None
 
 
 def _counts(one: Stage, both: int) -> list[int]:
@@ -77,22 +62,24 @@ def _counts(one: Stage, both: int) -> list[int]:
     return [n + both if n else 0 for n in found] if one.name == "S2" else found
 
 
-def _step(one: Stage, counts: Sequence[int], passages: int, most: int) -> Step:
-    width = percent(100 * passages / most) if most else "0%"
-    mark = (
-        f'<svg class="gaps" aria-hidden="true"><rect class="q4" width="{width}"/></svg>' if passages else ""
+def _step(one: Stage, counts: Sequence[int], passages: int, most: int) -> Line:
+    drawn = (
+        f'<svg class="gaps" aria-hidden="true"><rect class="q4" width="{percent(100 * passages / most)}"/></svg>'
+        if passages
+        else ""
     )
     words = [said for _, said in COUNTED.get(one.name, ())]
-    told = [f"{numbers.count(n)} {said}" for n, said in zip(counts, words, strict=True) if n]
-    return Step(
-        one.name, one.title, numbers.count(one.done), one.failed, Markup(mark),
-        numbers.count(passages) if passages else "", ", ".join(told),
-        "" if one.seconds is None else numbers.duration(one.seconds),
-    )  # fmt: skip
+    told = ", ".join(f"{numbers.count(n)} {said}" for n, said in zip(counts, words, strict=True) if n)
+    failed: Said = (Words(f"✕ {one.failed}", "state failed"),) if one.failed else "0"
+    time = numbers.NONE if one.seconds is None else numbers.duration(one.seconds)
+    found = numbers.count(passages) if passages else numbers.NONE
+    texts: tuple[Said, ...] = (Markup(drawn), found, told, numbers.count(one.done), failed, time)
+    return Line(f"{one.name} {one.title.lower()}", tuple(map(Entry, texts)))
 
 
-def strips(golden: Golden) -> Strips | None:
-    """A column per question, most of grade 5 and 4 first: shares of grade 5 (at the foot, darkest) to 1."""
+def strips(golden: Golden) -> tuple[Figure, int] | None:
+    """A column per question, most of grade 5 and 4 first: shares of grade 5 (at the foot, darkest) to 1. And how many
+    questions have no column."""
     known = [one for one in golden.queries if one.grades and sum(one.grades)]
     if not known:
         return None
@@ -116,27 +103,69 @@ def strips(golden: Golden) -> Strips | None:
         f"{numbers.percent(min(shares))} to {numbers.percent(max(shares))}."
     )
     svg = f'<svg class="strips" viewBox="0 0 100 100" preserveAspectRatio="none">{drawn}</svg>'
-    return Strips(Markup(svg), summary, len(known) - len(shown))
+    return Figure("Grades of every pool", Markup(svg), summary), len(known) - len(shown)
 
 
 def _good_share(one: Query) -> float:
     return sum(one.grades[3:]) / sum(one.grades)
 
 
-SHARE, SIGNED = Scale(0.0, 1.0, 0.5), Scale(-1.0, 1.0, 0.5)
+LABELS = (("grade5_count", "Grade 5"), ("grade4_count", "Grade 4"), ("grade4plus5_count", "Grade 4 or 5"))
+PREVALENCE = "grade4plus5_pool_prevalence"
+LACKING = (
+    ("queries_without_grade5", "none of grade 5"),
+    ("queries_without_grade4plus5", "none of grade 4 or 5"),
+)
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A figure as a bar and tick with its text; `what` says how to read it."""
+def pool_counts(golden: Golden) -> Table:
+    """The paper's layout: median and mean of grade 5, grade 4 and both, and their share of the pool."""
 
-    title: str
-    mark: Markup
-    text: str
-    interval: str
-    n: str
-    what: str = ""
-    scale: Scale = SHARE
+    def cell(name: str, sign: str = "") -> Entry:
+        value = golden.labels.get(name)
+        if value is None:
+            return Entry("n/a", why="no question is done")
+        return Entry(f"{value:.1f}{sign}", exact=f"{value:.6g}")
+
+    rows = [
+        Line(title, (*(cell(f"{name}_{of}") for name, _ in LABELS), cell(f"{PREVALENCE}_{of}_percent", "%")))
+        for of, title in (("median", "Median per question"), ("mean", "Mean per question"))
+    ]
+    columns = (*(title for _, title in LABELS), "Their share of the pool")
+    return Table("labels", "Labels of the golden set", "Passages", columns, tuple(rows), is_sortable=False)
+
+
+def lacking(golden: Golden) -> str:
+    """How many questions have nothing good in their pool; empty where that is not known."""
+    labels = golden.labels
+    parts = [
+        f"{int(value)} of {int(labels.get('n_queries') or 0)} have {what}"
+        for name, what in LACKING
+        if (value := labels.get(name)) is not None
+    ]
+    return "; ".join(parts)
+
+
+SHARE, SIGNED = Scale(0.0, 1.0, 0.5), Scale(-1.0, 1.0, 1.0)
+
+
+def measured(label: str, lines: Sequence[Line], scale: Scale = SHARE) -> Table:
+    """Lines of `bar` on one scale."""
+    heads = ("Value, 95%", "n")
+    what = (Column("What it is"),) if any(len(line.entries) > len(heads) + 1 for line in lines) else ()
+    columns = (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), *what)
+    return Table(
+        "",
+        label,
+        "Quantity",
+        columns,
+        tuple(lines),
+        "forest",
+        3,
+        is_titled=False,
+        is_sortable=False,
+        export="",
+    )
 
 
 def answers(judge: JudgeFacts | None) -> Table | None:
@@ -168,7 +197,7 @@ def _answers(one: Answers, most: int) -> Line:
     return Line({"grade": "grades", "order": "orders"}.get(one.kind, one.kind), (*cells, Entry(rejected)))
 
 
-def bars(golden: Golden) -> tuple[Bar, ...]:
+def bars(golden: Golden) -> tuple[Line, ...]:
     """Repeatability, contradictions and the estimated noise, each from 0 to 1."""
     made = []
     again, ranking = golden.repeated, golden.ranking
@@ -185,25 +214,28 @@ def bars(golden: Golden) -> tuple[Bar, ...]:
         ]
     contradictions = ranking.contradictions if ranking is not None else None
     if contradictions is not None:
-        made.append(bar(
-            "Contradicted pairs", contradictions.share,
-            "share of the pairs shown together twice or more that were put both ways",
-        ))  # fmt: skip
-        made.append(
-            bar("Noise, estimated", contradictions.noise, "share of all pairs that the judge would misorder")
-        )
+        made += [
+            bar(
+                "Contradicted pairs",
+                contradictions.share,
+                "share of the pairs shown together twice or more that were put both ways",
+            ),
+            bar("Noise, estimated", contradictions.noise, "share of all pairs that the judge would misorder"),
+        ]
     return tuple(one for one in made if one is not None)
 
 
-def bar(title: str, figure: Figure | None, what: str = "", scale: Scale = SHARE) -> Bar | None:
-    """A figure as it is drawn; None where there is none."""
+def bar(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) -> Line | None:
+    """A figure as bar and tick, its text, its n and how to read it; None where there is none."""
     if figure is None:
         return None
     if figure.value is None:
-        return Bar(title, Markup(""), "n/a", figure.reason, "", what, scale)
-    mark = interval_mark(_result(figure), "llm", scale, width=180)
-    text, n = numbers.score(figure.value), numbers.count(figure.n)
-    return Bar(title, mark, text, _interval(figure), n, what, scale)
+        texts = (Markup(""), beside("n/a", figure.reason), "", what)
+    else:
+        mark = interval_mark(_result(figure), "llm", scale, width=180)
+        value = beside(numbers.score(figure.value), _interval(figure))
+        texts = (mark, value, numbers.count(figure.n), what)
+    return Line(title, tuple(map(Entry, texts)))
 
 
 def again(repeated: Repeated | None) -> str:
@@ -223,7 +255,7 @@ def again(repeated: Repeated | None) -> str:
     )
 
 
-def _shift(shift: Figure | None) -> str:
+def _shift(shift: Estimate | None) -> str:
     if shift is None or shift.value is None:
         return ""
     known = shift.low is not None and shift.high is not None
@@ -255,56 +287,96 @@ def _count(n: int, most: int, *, bold: bool) -> Entry:
     return Entry(numbers.count(n), exact=str(n), step=step_of(n / most) if n else 1, bold=bold)
 
 
-def bias(ranking: RankingFacts | None) -> tuple[Bar, ...]:
-    """What being shown at a place does, one bar per place on one scale."""
+CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
+
+
+def claims(golden: Golden) -> Table | None:
+    """A row per claim: mean, lowest and highest over questions, and the target; None where nothing is claimed."""
+    done = [one.claims for one in golden.queries if one.status == "done" and one.claims]
+    wanted, rows = targets(golden.settings.ranking), []
+    for name, words in CLAIMS.items():
+        values = [one[name] for one in done if name in one]
+        if values:
+            rows.append(_claim(words.format(top=golden.settings.top), values, wanted.get(name)))
+    if not rows:
+        return None
+    return Table(
+        "claims",
+        "What the engine expects of its orders",
+        "Expected",
+        CLAIM_COLUMNS,
+        tuple(rows),
+        is_sortable=False,
+    )
+
+
+def targets(engine: str) -> Mapping[str, float]:
+    """What the engine's claims must reach before it stops; none for engines that claim nothing."""
+    from embassay.protocols.rag.ranking.bayes.options import Options
+    from embassay.spec import COLON
+
+    try:
+        spec = COLON.parse(engine)
+        found = Options(**dict(spec.params)) if spec.name == "bayes" else None  # type: ignore[arg-type]
+    except (UsageError, TypeError, ValueError):
+        found = None
+    if found is None or not found.stop:
+        return {}
+    return {"set_errors_at_most_1": found.surely, "overlap": found.overlap, "tau": found.tau}
+
+
+def _claim(title: str, values: Sequence[float], target: float | None) -> Line:
+    figures = (mean(values), min(values), max(values))
+    cells = [Entry(numbers.score(one), exact=f"{one:.6g}") for one in figures]
+    if target is None:
+        return Line(title, (*cells, Entry(numbers.NONE), Entry(numbers.NONE)))
+    reached = sum(one >= target for one in values)
+    told = Entry(f"{reached} of {len(values)}", exact=str(reached))
+    return Line(title, (*cells, Entry(numbers.score(target, 2), exact=f"{target:g}"), told))
+
+
+def bias(ranking: RankingFacts | None) -> Table | None:
+    """What being shown at a place does, a line per place on one scale."""
     places = ranking.place_bias if ranking is not None else ()
     ends = [end for one in places for end in (one.gain.value, one.gain.low, one.gain.high) if end is not None]
     if not ends:
-        return ()
+        return None
     scale = scale_of([*ends, 0.0], within=None)
-    return tuple(
-        Bar(
+    lines = [
+        Line(
             f"shown at place {one.place}",
-            difference_mark(one.gain.low, one.gain.value, one.gain.high, "llm", scale),
-            numbers.change(one.gain.value, 2),
-            _interval(one.gain, 2),
-            numbers.count(one.gain.n),
-            scale=scale,
+            (
+                Entry(difference_mark(one.gain.low, one.gain.value, one.gain.high, "llm", scale)),
+                Entry(beside(numbers.change(one.gain.value, 2), _interval(one.gain, 2))),
+                Entry(numbers.count(one.gain.n)),
+            ),
         )
         for one in places
         if one.gain.value is not None
-    )
+    ]
+    return measured("Bias of places", lines, scale)
 
 
-def checked(one: HumanCheck) -> tuple[Bar, ...]:
-    """What a person said of the final lists."""
+def checked(one: HumanCheck) -> Table:
+    """What a person said of the final lists, all on the scale of a correlation."""
     found = (
-        bar(
-            "Kendall’s τ-b",
-            one.tau,
-            "the person's order against the judge's, mean over questions",
-            Scale(-1.0, 1.0, 1.0),
-        ),
-        bar("Pairs swapped", one.swapped, "share of pairs that the person puts the other way"),
-        bar("Same grade", one.exact, "share of graded passages"),
-        bar("Within one grade", one.within_one, "share of graded passages"),
-        bar(
-            "κ, quadratic",
-            one.kappa,
-            "agreement of grades beyond chance; 1 is perfect",
-            Scale(-1.0, 1.0, 1.0),
-        ),
+        ("Kendall’s τ-b", one.tau, "the person's order against the judge's, mean over questions"),
+        ("Pairs swapped", one.swapped, "share of pairs that the person puts the other way"),
+        ("Same grade", one.exact, "share of graded passages"),
+        ("Within one grade", one.within_one, "share of graded passages"),
+        ("κ, quadratic", one.kappa, "agreement of grades beyond chance; 1 is perfect"),
     )
-    return tuple(one for one in found if one is not None)
+    lines = (bar(*estimate, SIGNED) for estimate in found)
+    return measured("A person against the judge", [line for line in lines if line is not None], SIGNED)
 
 
-def _interval(figure: Figure, decimals: int = 3) -> str:
+def _interval(figure: Estimate, decimals: int = 3) -> str:
     if figure.low is None or figure.high is None:
         return "no interval"
     return numbers.interval(figure.low, figure.high, decimals)
 
 
-def _result(figure: Figure) -> Result:
+def _result(figure: Estimate) -> Result:
     return Result("rag", "golden", "", "", "", "", "", "", figure.value, figure.n, figure.low, figure.high)
 
 

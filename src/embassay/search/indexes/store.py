@@ -181,14 +181,10 @@ def _clear_parts(path: Path) -> None:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold the index's lock; the system gives it back when the process ends, however it does."""
-    with path.with_suffix(".lock").open("a") as stream:
-        try:
-            import fcntl
+    from filelock import lock_descriptor
 
-            fcntl.flock(stream, fcntl.LOCK_EX)
-        except ImportError:
-            # Not POSIX: two processes build the same index, and the later one's replaces an equal one.
-            pass
+    with path.with_suffix(".lock").open("a") as stream:
+        lock_descriptor(stream.fileno())
         yield
 
 

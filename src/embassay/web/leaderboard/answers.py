@@ -16,7 +16,7 @@ from embassay.web.leaderboard.board import Made, part_of
 from embassay.web.leaderboard.cards import compare, make_card
 from embassay.web.leaderboard.contract import Board, Changes, SystemRow, as_plain
 from embassay.web.leaderboard.library import Library, View
-from embassay.web.leaderboard.page import render, render_card
+from embassay.web.leaderboard.page import render, render_card, render_overview
 
 JSON, HTML = "application/json", "text/html; charset=utf-8"
 _WORTH = 256
@@ -166,6 +166,8 @@ def _top(old: Board, new: Board) -> dict[str, tuple[str, ...]]:
 
 BELOW = "../../"
 MOST_COLUMNS = 40
+MOST_BOARDS = 30
+"""Boards whose leaders the overview names; all are in its list."""
 _FILES: dict[str, tuple[Callable[[Made], str], str]] = {
     "csv": (downloads.as_csv, "text/csv; charset=utf-8"),
     "tex": (downloads.as_tex, "text/x-tex; charset=utf-8"),
@@ -181,8 +183,11 @@ class Service:
     kept: Kept = field(default_factory=Kept)
 
     def page(self, name: str | None) -> Packed | None:
-        """The page of a board; of the newest where no name is given."""
+        """The page of a board; where no name is given the overview of all, or the only one there is."""
         view = self.library.view()
+        newest = [one.id for one in view.boards.boards if one.newer is None]
+        if name is None and len(newest) > 1:
+            return self._overview(newest[:MOST_BOARDS], view)
         base = "" if name is None else BELOW
         name = name or (view.boards.boards[0].id if view.boards.boards else None)
         made = None if name is None else self.library.board(name, view)
@@ -191,6 +196,11 @@ class Service:
         board = made.board if made is not None else None
         key = ("page", board.stamp if board is not None else "", base, view.stamp)
         return self.kept.get(key, lambda: pack(render(board, view.boards, base=base), HTML))
+
+    def _overview(self, names: Sequence[str], view: View) -> Packed:
+        made = [one.board for name in names if (one := self.library.board(name, view)) is not None]
+        key = ("overview", *(one.stamp for one in made), view.stamp)
+        return self.kept.get(key, lambda: pack(render_overview(made, view.boards, base=""), HTML))
 
     def boards(self) -> Packed:
         """The list of boards."""

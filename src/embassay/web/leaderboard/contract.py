@@ -4,6 +4,7 @@ Pages are made by `embassay.web.leaderboard.page`, which gives these functions a
 
 - `render(board: Board | None, boards: Boards, *, base: str) -> str`: the page of a board; `board` is None where the
   folder has none yet.
+- `render_overview(newest: Sequence[Board], boards: Boards, *, base: str) -> str`: the page of a folder with several.
 - `render_card(card: Card, boards: Boards, *, base: str) -> str`: the page of one system.
 - `render_error(status: int, title: str, text: str, *, base: str) -> str`: 404 and the like, without a record.
 
@@ -131,6 +132,10 @@ class Column:
     n: int
     overview: bool
     reason: str = ""
+    people: str = ""
+    """How well people agree on this dataset, as a sentence; empty where nobody annotated it."""
+    trust: str = ""
+    """How far a score beside theirs can be relied on: `high`, `medium`, `low`; empty as above."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from embassay.interchange.latex import value_with_interval
+from embassay.interchange.papers import value_with_interval
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, escape, inert
 from embassay.web.leaderboard.board import Made

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import math
 import os
@@ -135,6 +137,8 @@ class RunData:
     """By the name shown, the name in the files, where these differ."""
     scripts: str = ""
     """`All` or `Some` where annotators of a study are scripts."""
+    people: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Of a study, by dataset: how well people agree, in words, and how far that can be relied on."""
 
     def name_of(self, system: str) -> str:
         """What the run's files call a system."""
@@ -196,12 +200,30 @@ def read_run(folder: Folder) -> RunData:
         written = {shown_name(name): name for name in names if shown_name(name) != name}
         return RunData(
             folder, kept, kind, scores, work, langs, _stacks(folder.path, manifest), written,
-            _scripts(manifest.get("study")),
+            _scripts(manifest.get("study")), _people(folder.path / "tables" / "agreement.csv"),
         )  # fmt: skip
     except DataError as error:
         raise DataError(_without_place(error, folder)) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"its files do not fit together ({type(error).__name__})") from None
+
+
+def _people(path: Path) -> dict[str, tuple[str, str]]:
+    """The table of agreement that a scored study wrote, a sentence per dataset; empty where there is none."""
+    if path.is_symlink() or not path.is_file():
+        return {}
+    rows = csv.DictReader(io.StringIO(read_bounded(path).decode("utf-8")))
+    return {numbers.meant(row["dataset"]): (_agreed(row), row["trust"]) for row in rows}
+
+
+def _agreed(row: Mapping[str, str]) -> str:
+    if not row["value"]:
+        return "agreement not known"
+    interval = ""
+    if row["low"] and row["high"]:
+        interval = f" ({numbers.interval(float(row['low']), float(row['high']), 2)})"
+    words = f"{row['coefficient'].replace('_', ' ')} {numbers.score(float(row['value']), 2)}{interval}"
+    return f"{words}, n = {row['items']}, {row['band']}"
 
 
 def _scripts(study: Any) -> str:

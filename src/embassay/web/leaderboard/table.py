@@ -83,7 +83,12 @@ def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
         for one in run.manifest.get("datasets") or ()
     }
     only = len({dataset for _, dataset, _ in places if dataset}) == 1
-    made = [_column(kind, place, keys[place], langs, alone=only) for place in places]
+    people = {name: said for run in reversed(runs) for name, said in run.people.items()}
+    made = [
+        replace(_column(kind, place, keys[place], langs, alone=only), people=words, trust=trust)
+        for place in places
+        for words, trust in (people.get(place[1], ("", "")),)
+    ]
     shown = {one.key for one in _overview(kind, made, _with_interval(runs))}
     ordered = sorted(made, key=lambda one: (one.key not in shown, one.task != OVERALL))
     return tuple(replace(one, overview=one.key in shown) for one in ordered)

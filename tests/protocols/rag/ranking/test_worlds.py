@@ -203,6 +203,7 @@ def reliability(worlds: ModuleType, names: Sequence[str], seeds: range, together
     return np.array(pairs)
 
 
+@pytest.mark.slow
 def test_claims_are_of_the_judges_own_order(worlds: ModuleType) -> None:
     """A few pools of what the nightly test has many of: fresh noise is claimed for, fixed errors are not."""
     pairs = reliability(worlds, ["taste"], range(50_000, 50_002), 2)

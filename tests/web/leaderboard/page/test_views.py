@@ -118,7 +118,7 @@ def test_data_versions_and_boards(served: Served, visit: Visit) -> None:
 def test_an_unknown_address_leads_back(served: Served, visit: Visit) -> None:
     """A page that is not there says so and names the way."""
     page = visit(served.url + "b/nothing/", alive=False)
-    page.get_by_role("link", name="To the newest board").click()
+    page.get_by_role("link", name="To all boards").click()
     page.locator("#board").wait_for(state="visible")
 
 
@@ -145,3 +145,43 @@ def test_script_on_a_card_stays_text(serve: Callable[..., Served], visit: Visit)
     page.get_by_role("link", name="Compare with another").click()
     page.wait_for_selector(".forest tbody tr")
     assert page.get_by_label("A", exact=True).input_value().startswith(HOSTILE[:20])
+
+
+def test_limits_leave_what_keeps_them_and_count_what_says_nothing(served: Served, visit: Visit) -> None:
+    """Size and price at most; whoever states none is left out, counted, and shown on request; all in the address."""
+    board = served.made.board
+    page = visit(served.board_url)
+    page.locator("summary", has_text="Limits").click()
+    page.get_by_label("Dimensions, at most").fill("384")
+    page.get_by_label("Price per million tokens, at most").fill("0.5")
+    wait_until(page, "location.hash.includes('usd_per_million_tokens')")
+    asked = [one for one in board.systems if one.kind != "reference"]
+    dims = {one.name: one.facts.dims for one in asked}
+    usd = {one.name: one.facts.usd_per_million_tokens for one in asked}
+    fits = {
+        name
+        for name in dims
+        if None not in (dims[name], usd[name]) and dims[name] <= 384 and usd[name] <= 0.5
+    }
+    silent = {
+        name for name in dims
+        if None in (dims[name], usd[name]) and not (dims[name] or 0) > 384 and not (usd[name] or 0) > 0.5
+    }  # fmt: skip
+    assert fits
+    assert silent
+    references = len(board.systems) - len(asked)
+
+    def wait_for_rows(n: int) -> None:
+        wait_until(page, f"document.querySelectorAll('#board tbody tr:not(.group)').length === {n}")
+
+    wait_for_rows(len(fits) + references)
+    assert f"{len(silent)} more do" in page.locator("#shown").inner_text()
+    address = page.url
+    page.keyboard.press("Escape")  # the panel stands over the way back
+    page.get_by_role("button", name="Show them").click()
+    wait_for_rows(len(fits | silent) + references)
+    assert page.locator("[data-fact=dims]").input_value() == "384"
+    page.goto(address)
+    wait_until(page, "document.querySelector('[data-fact=dims]')?.value === '384'")
+    page.get_by_role("button", name="Clear filters").click()
+    wait_for_rows(len(board.systems))

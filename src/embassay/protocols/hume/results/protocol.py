@@ -20,6 +20,7 @@ from embassay.protocols.hume.summary.markdown import write_markdown
 from embassay.protocols.hume.summary.record import write_summary
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion
 from embassay.records import Result
 from embassay.runs.cells import CellRecord
@@ -100,8 +101,8 @@ def score(
         )
     plain = _plain(arguments)
     if results:
-        return run_published(PublishedRequest(results, llms, **plain), Path(out))
-    request = StudyRequest(str(study), tuple(systems), **plain)
+        return run_published(request_of(PublishedRequest, score, plain, results, llms), Path(out))
+    request = request_of(StudyRequest, score, plain, str(study), tuple(systems))
     return Scoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.pteb.judging import work
 from embassay.protocols.pteb.judging.agreement import HEADLINE
@@ -38,7 +39,9 @@ def judge(
     file of the answers, by default the user's. Raises UsageError when `out` holds a run of other arguments,
     BudgetExceeded at `max_usd`: what is finished is kept.
     """
-    request = JudgeRequest(tuple(judges), datasets=tuple(str(one) for one in datasets), **arguments)
+    request = request_of(
+        JudgeRequest, judge, arguments, tuple(judges), datasets=tuple(str(one) for one in datasets)
+    )
     return Judging().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
 from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.pteb.judging.chats import Judge
 from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
@@ -44,9 +45,9 @@ def paraphrasers(
     of kept answers, by default the user's. Raises UsageError when `out` holds a run of other arguments, BudgetExceeded
     at `max_usd`: what is finished is kept.
     """
-    request = SelectionRequest(
-        tuple(candidates), datasets=tuple(str(one) for one in datasets), judge=judge,
-        cross_judges=tuple(cross_judges), **arguments,
+    request = request_of(
+        SelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
+        datasets=tuple(str(one) for one in datasets), cross_judges=tuple(cross_judges),
     )  # fmt: skip
     return Selecting().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 

@@ -17,6 +17,7 @@ from embassay.records import Component, Result, Stratum
 from embassay.runs.cells import CellRecord
 from embassay.stats import MixedMean, mixed_mean
 from embassay.stats.freedom import KEPT
+from embassay.stats.resampling import rows_of_resamples
 
 Floats = NDArray[np.float64]
 
@@ -160,7 +161,7 @@ def _drawn_runs(dataset: str, runs: Runs, seed: int, resamples: int) -> Floats |
     if many < 2:
         return None
     rng = generator(seed, "runs", dataset, runs.source.label)
-    rows = rng.integers(0, many, size=(runs.score_draws.shape[1] or resamples, many))
+    rows = rows_of_resamples(many, runs.score_draws.shape[1] or resamples, rng)
     return np.asarray((rows[:, :, None] == np.arange(many)).mean(axis=1))
 
 

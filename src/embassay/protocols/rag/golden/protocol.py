@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import Run, manifest, moment, sessions, spent
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
+from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Accounts, Silent, check_prices, lock, opened, read_previous
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.golden import conclusions, stages
@@ -138,9 +139,10 @@ def golden(  # noqa: PLR0913 - the arguments of a user
     `force` all. Raises UsageError when `out` holds a golden set of other arguments, BudgetExceeded at `max_usd`: what
     is finished is kept. Questions that failed are `failed` in the manifest's cells; the same call tries them again.
     """
-    request = GoldenRequest(
-        encoder, judge, corpus=str(corpus), queries=str(queries), dataset=str(dataset), **arguments
-    )
+    request = request_of(
+        GoldenRequest, golden, arguments, encoder, judge,
+        corpus=str(corpus), queries=str(queries), dataset=str(dataset),
+    )  # fmt: skip
     redo = "S1" if force else from_stage
     return carry_out(request, Path(out), redo=redo, listener=listener or Silent(), max_usd=max_usd)
 

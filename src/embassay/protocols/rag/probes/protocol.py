@@ -9,6 +9,7 @@ from typing import Any
 from embassay.protocols.kernel.forecast import Forecaster
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.rag.golden.cost import ANSWER_TOKENS
 from embassay.protocols.rag.probes import drops, margins, names, noise
@@ -86,7 +87,7 @@ def probe_names(
     (100), runs (15), limit, seed (1337), tokenizer ("cl100k"), resamples (10,000). UsageError when `out` holds a run of
     other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
     """
-    request = NamesRequest(tuple(systems), **_tuples(arguments))
+    request = request_of(NamesRequest, probe_names, _tuples(arguments), tuple(systems))
     return Probe().carry_out(
         request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
@@ -109,7 +110,13 @@ def probe_noise(
     `probe_names`.
     """
     mapping = arguments.pop("mapping", None) or {}
-    request = NoiseRequest(tuple(systems), mapping=tuple(sorted(dict(mapping).items())), **_tuples(arguments))
+    request = request_of(
+        NoiseRequest,
+        probe_noise,
+        _tuples(arguments),
+        tuple(systems),
+        mapping=tuple(sorted(dict(mapping).items())),
+    )
     return Probe().carry_out(
         request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )

@@ -15,7 +15,7 @@ from embassay.protocols.kernel.inputs import Context, lost_rows
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.randomness import generator
 from embassay.records import Result, Score
-from embassay.stats.resampling import row_counts
+from embassay.stats.resampling import resampled_rows, row_counts, rows_of_resamples
 
 Floats = NDArray[np.float64]
 METHOD = "bootstrap over queries"
@@ -122,15 +122,13 @@ class ProbeContext(Context):
 
     def _rows(self, n: int) -> Iterator[NDArray[np.int64]]:
         """The queries of each resample, in blocks that keep memory small."""
-        rng, step, draws = self.stream("links"), max(1, 200_000 // n), min(self.draws, LINK_DRAWS)
-        for start in range(0, draws, step):
-            yield rng.integers(0, n, size=(min(step, draws - start), n))
+        return resampled_rows(n, min(self.draws, LINK_DRAWS), self.stream("links"), most=200_000 // n)
 
 
 @lru_cache(maxsize=2)
 def _counts(seed: int, dataset: str, n: int, draws: int) -> Floats:
     """How often each of n queries is drawn in each resample, (draws, n)."""
-    rows = generator(seed, "bootstrap", dataset, "queries").integers(0, n, size=(draws, n))
+    rows = rows_of_resamples(n, draws, generator(seed, "bootstrap", dataset, "queries"))
     return row_counts(rows).astype(np.float64)
 
 

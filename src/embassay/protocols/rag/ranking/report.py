@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from embassay.protocols.rag.ranking.engines import Call, Candidate, starting_scores
 from embassay.randomness import generator
 from embassay.stats import Estimate, percentile_interval, resample_means
+from embassay.stats.resampling import rows_of_resamples
 
 __all__ = [
     "Consistency",
@@ -251,7 +252,7 @@ def judge_noise(queries: Sequence[Judged], *, seed: int = 0) -> Estimate | None:
     value = _at_best(said.sum(axis=0), shares.mean(axis=0))
     if len(chosen) == 1:
         return Estimate(value, float("nan"), float("nan"), 1, "no interval from one query")
-    rows = rng.integers(0, len(chosen), (RESAMPLES, len(chosen)))
+    rows = rows_of_resamples(len(chosen), RESAMPLES, rng)
     replicates = [_at_best(said[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
     return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from embassay import __version__
 from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import inert, write_tables
 from embassay.protocols.rag.scoring import notes
@@ -361,12 +362,14 @@ def score(
     [1.0, 1.0]
     """
     named = _named(runs)
-    request = ScoreRequest(
+    request = request_of(
+        ScoreRequest,
+        score,
+        _plain(arguments),
         _said(qrels),
         tuple(f"{name}={_said(run)}" for name, run in named.items()),
         tuple(_said(pool) for pool in pools),
         answers=None if answers is None else _said(answers),
-        **_plain(arguments),
     )
 
     def do() -> tuple[Inputs, Scored]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
@@ -12,9 +13,9 @@ from embassay.document.html import tight
 from embassay.protocols.kernel import tables as numbers
 from embassay.web.leaderboard.contract import Board, Boards, Card
 from embassay.web.leaderboard.page import marks, words
-from embassay.web.leaderboard.page.rows import drawn, ends, place, standing
+from embassay.web.leaderboard.page.rows import drawn, ends, leading, place, standing
 
-__all__ = ["STATIC", "render", "render_card", "render_error"]
+__all__ = ["STATIC", "render", "render_card", "render_error", "render_overview"]
 
 STATIC = Path(__file__).parent / "static"
 """The folder of scripts and style that a server gives out as `static/`."""
@@ -25,6 +26,11 @@ def render(board: Board | None, boards: Boards, *, base: str) -> str:
     if board is None:
         return _page("empty.html", boards=boards, base=base)
     return _page("board.html", board=board, boards=boards, base=base, shown=drawn(board))
+
+
+def render_overview(newest: Sequence[Board], boards: Boards, *, base: str) -> str:
+    """What every board of a folder says, the newest version of each; then the list of all."""
+    return _page("overview.html", newest=[(one, leading(one)) for one in newest], boards=boards, base=base)
 
 
 def render_card(card: Card, boards: Boards, *, base: str) -> str:

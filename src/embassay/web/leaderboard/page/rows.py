@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.web.leaderboard.contract import Board, Card, Column, Elsewhere, Stand, SystemRow
+from embassay.report.answers import LIKELY
+from embassay.web.leaderboard.contract import Board, Card, Cell, Column, Elsewhere, Stand, SystemRow
 
 MOST_ROWS = 300
 MISSING, APART = "Not ranked: a task is missing", "Classical metrics, ranked by themselves"
@@ -56,6 +57,33 @@ def drawn(board: Board) -> Drawn:
         else {},
         max(0, len(board.systems) - MOST_ROWS),
     )
+
+
+@dataclass(frozen=True)
+class Leading:
+    """Who may be first on a board's score, how sure that is (`sure`, `likely`, `open`, `` where nothing is tested), and
+    the value of the first; `ahead` is the share of resamples in which it is first."""
+
+    rows: tuple[SystemRow, ...]
+    level: str
+    ahead: float | None
+    column: Column | None
+    cell: Cell | None
+
+
+def leading(board: Board) -> Leading:
+    """As the first screen of a report says it: sure where the tests leave one system the first place alone, likely
+    where it is first in at least 80 of 100 resamples."""
+    column = next((one for one in board.columns if one.key == board.lead), None)
+    ranks, best = board.ranks.get(board.lead, ()), board.best.get(board.lead, ())
+    ranked = [one for one in board.systems if one.group == "" and ranks and ranks[one.index] is not None]
+    if column is None or not ranked:
+        return Leading((), "", None, column, None)
+    first = ranked[0].index
+    alone, ahead = ranks[first] == (1, 1), best[first]
+    level = "sure" if alone else "likely" if ahead is not None and 100 * ahead >= LIKELY else "open"
+    may = [one for one in ranked if (ranks[one.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
+    return Leading(tuple(may), level, ahead, column, board.cells[board.lead][first])
 
 
 def _scale(board: Board, column: Column | None) -> Scale:

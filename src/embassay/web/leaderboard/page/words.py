@@ -14,10 +14,20 @@ STATES = {
 }  # fmt: skip
 """The word of a cell without a value; one that is done and has none is undefined."""
 STATUSES = {"live": "● live", "stale": "◌ no news", "done": "✓ complete"}
+LEVELS = {"sure": "Sure", "likely": "Likely", "open": "Cannot decide"}
 KINDS = {
     "embedding": "embedding model", "classical": "classical metric", "reference": "reference, not ranked",
     "llm": "language model", "person": "people", "run": "stack",
 }  # fmt: skip
+
+
+def hundred(share: float) -> str:
+    """Of 100 resamples, rounded down; `over 99` from 99.5.
+
+    >>> hundred(0.999), hundred(0.876), hundred(1.0)
+    ('over 99', '87', 'over 99')
+    """
+    return "over 99" if share >= 0.995 else str(int(100 * share + 1e-9))
 
 
 def kind(name: str) -> str:

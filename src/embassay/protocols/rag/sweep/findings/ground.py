@@ -21,7 +21,7 @@ from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Sweep
 from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
 from embassay.randomness import generator
 from embassay.stats import percentile_interval
-from embassay.stats.resampling import resample_defined_means
+from embassay.stats.resampling import resample_defined_means, rows_of_resamples
 
 Floats = NDArray[np.float64]
 
@@ -185,7 +185,7 @@ class Ground:
             n = one.times.total.shape[1]
             if n not in drawn:
                 rng = generator(self.seed, "sweep", "times", dataset, str(n))
-                drawn[n] = rng.integers(0, n, size=(self.resamples, n))
+                drawn[n] = rows_of_resamples(n, self.resamples, rng)
             columns.append(resampled(one.times.total, self.rules.percentile, drawn[n]))
         return np.column_stack(columns)
 

@@ -1,7 +1,7 @@
 // What is shown stands in the address: #view?key=value, so that every view has a link.
 
 export const VIEWS = ["ranking", "pareto", "compare", "data", "boards"];
-const LISTS = new Set(["kind", "col"]);
+const LISTS = new Set(["kind", "col", "most", "licence"]);
 
 /** The address as a view and what was chosen; lists are arrays. */
 export function read(hash = location.hash) {

@@ -18,6 +18,7 @@ export function poolOf(board, choice) {
   const score = scoreOf(board, choice), { task, lang } = choice;
   return board.columns.filter((column) => column !== score
     && (!task || column.task === task) && (!lang || column.lang === lang)
+    && (choice.trust !== "high" || !column.trust || column.trust === "high")
     && (task || lang || column.overview));
 }
 
@@ -46,11 +47,29 @@ export function isMoreBetter(board, key) {
   return key === FIRST || board.byKey.get(key)?.higher_is_better !== false;
 }
 
+/** The limits of a choice: [fact, bound] of each "fact:bound" that is one. */
+export function limitsOf(choice) {
+  return (choice.most || []).map((said) => said.split(":")).filter(([fact, bound]) => FACTS.has(fact) && bound !== "" && isFinite(bound)).map(([fact, bound]) => [fact, Number(bound)]);
+}
+
+/** Whether a system keeps the limits: true, false, or null where it does not state what one is about. */
+function keepsLimits(system, limits, licences) {
+  const said = limits.map(([fact, bound]) => {
+    const value = system.facts[fact] ?? null;
+    return value === null ? null : FACTS.get(fact)[2] ? value >= bound : value <= bound;
+  });
+  if (licences?.length) said.push(system.facts.licence ? licences.includes(system.facts.licence) : null);
+  return said.includes(false) ? false : said.includes(null) ? null : true;
+}
+
 function isShown(board, choice, score) {
   const text = (choice.find || "").trim().toLowerCase();
   const other = choice.from && board.byName.get(choice.from);
   const alike = other && board.alike[score.key]?.[other.index];
-  return (system) => {
+  const limits = limitsOf(choice);
+  return (system, unstated = choice.unstated === "1") => {
+    const kept = system.kind === "reference" || keepsLimits(system, limits, choice.licence);
+    if (kept === false || (kept === null && !unstated)) return false;
     if (text && !`${system.label}\n${system.name}`.toLowerCase().includes(text)) return false;
     if (choice.kind?.includes(system.kind)) return false;
     if (choice.may === "first" && board.ranksOf(score.key)[system.index]?.[0] !== 1) return false;
@@ -90,13 +109,14 @@ function order(board, choice, score) {
 /** Rows in groups under their titles, and how many of all are shown. */
 export function rowsOf(board, choice) {
   const score = scoreOf(board, choice), hasRanks = board.hasRanks(score.key);
-  const rows = [[], [], [], []];
-  for (const system of board.systems.filter(isShown(board, choice, score))) rows[groupOf(board, score, system, hasRanks)].push(system);
+  const rows = [[], [], [], []], fits = isShown(board, choice, score);
+  const unstated = board.systems.filter((system) => !fits(system) && fits(system, true)).length;
+  for (const system of board.systems.filter((one) => fits(one))) rows[groupOf(board, score, system, hasRanks)].push(system);
   const compare = order(board, choice, score);
   const isEmpty = rows[2].every((system) => board.value(score.key, system.index) === null);
   const missing = !isEmpty ? "Not ranked" : score.key === board.lead && score.task === "overall" ? "Not ranked: a task is missing" : "No value";
   const groups = rows.map((list, i) => ({ title: i === 2 ? missing : GROUPS[i], rows: list.sort(compare) }));
-  return { groups: groups.filter((group) => group.rows.length), shown: rows.flat().length, total: board.systems.length };
+  return { groups: groups.filter((group) => group.rows.length), shown: rows.flat().length, total: board.systems.length, unstated };
 }
 
 /** What the rows are sorted by: what was chosen, else rank, else the score where there are no ranks. */

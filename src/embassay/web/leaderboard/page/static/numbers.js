@@ -60,14 +60,15 @@ function parameters(n) {
 }
 const speed = (n) => (n >= 10 ? count(Math.round(n)) : fixed(n, 1));
 
-/** Facts that may be columns and axes: name, how they are printed, whether more is better. */
+/** Facts that may be columns, axes and limits: name, how they are printed, whether more is better; what a limit is typed
+ * in, and how much of the fact one of these is. */
 export const FACTS = new Map([
-  ["usd_per_million_tokens", ["Price per million tokens", money, false]],
-  ["usd_per_thousand_queries", ["Price per thousand queries", money, false]],
-  ["p95_ms", ["Latency, 95th percentile", (ms) => duration(ms / 1000), false]],
-  ["texts_per_second", ["Texts per second", speed, true]],
-  ["seconds", ["Time on this board", duration, false]],
-  ["dims", ["Dimensions", count, false]],
-  ["parameters", ["Parameters", parameters, false]],
-  ["max_tokens", ["Input limit, tokens", count, true]],
+  ["usd_per_million_tokens", ["Price per million tokens", money, false, "$", 1]],
+  ["usd_per_thousand_queries", ["Price per thousand queries", money, false, "$", 1]],
+  ["p95_ms", ["Latency, 95th percentile", (ms) => duration(ms / 1000), false, "ms", 1]],
+  ["texts_per_second", ["Texts per second", speed, true, "texts", 1]],
+  ["seconds", ["Time on this board", duration, false, "s", 1]],
+  ["dims", ["Dimensions", count, false, "", 1]],
+  ["parameters", ["Parameters", parameters, false, "million", 1e6]],
+  ["max_tokens", ["Input limit, tokens", count, true, "tokens", 1]],
 ]);

@@ -4,8 +4,8 @@ import { columnsOf, scoreOf } from "./choice.js";
 import { count } from "./numbers.js";
 import { nearest } from "./near.js";
 
-export const NO_FILTER = { find: null, kind: null, may: null, from: null };
-const ALL = { ...NO_FILTER, task: null, lang: null, score: null };
+export const NO_FILTER = { find: null, kind: null, may: null, from: null, most: null, licence: null, unstated: null };
+const ALL = { ...NO_FILTER, task: null, lang: null, score: null, trust: null };
 
 /** Say under the fields what is shown; returns the sentence. */
 export function drawShown(board, choice, found, act) {
@@ -16,14 +16,19 @@ export function drawShown(board, choice, found, act) {
 }
 
 /** "5 of 14 systems shown. Clear filters." */
-export function rowsSaid(board, choice, { shown, total }, act) {
+export function rowsSaid(board, choice, { shown, total, unstated }, act) {
   const text = (choice.find || "").trim();
   if (shown === total) return [];
   const clear = el("button.link", { onclick: () => act(NO_FILTER), "data-key": "clear" }, "Clear filters");
-  if (shown) return [el("b", `${count(shown)} of ${count(total)} systems shown.`), " ", clear, " "];
+  const silent = unstated > 0 && [
+    `${count(unstated)} more ${unstated === 1 ? "does" : "do"} not state what the limits ask for. `,
+    el("button.link", { onclick: () => act({ unstated: "1" }), "data-key": "unstated" }, unstated === 1 ? "Show it" : "Show them"), " ",
+  ];
+  if (shown) return [el("b", `${count(shown)} of ${count(total)} systems shown.`), " ", ...(silent || []), clear, " "];
   const near = text && nearest(text, board.systems.map((system) => system.label));
   return [
-    text ? `No system matches ‘${text}’${choice.kind || choice.may || choice.from ? " and the other filters" : ""}. ` : "No system is left by these filters. ",
+    text ? `No system matches ‘${text}’${choice.kind || choice.may || choice.from || choice.most || choice.licence ? " and the other filters" : ""}. ` : "No system is left by these filters. ",
+    ...(silent || []),
     near && ["Did you mean ", el("button.link", { onclick: () => act({ find: near }) }, near), "? "], clear, " ",
   ].flat().filter(Boolean);
 }
@@ -33,7 +38,9 @@ function columnsSaid(board, choice, act) {
   if (keys.length < total) {
     parts.push(`${count(keys.length)} of ${count(total)} columns shown. `, el("button.link", { onclick: () => act({ cols: "all" }) }, "Show all columns"), " ");
   }
-  if (choice.task || choice.lang || choice.score || choice.col) {
+  const doubted = choice.trust === "high" ? board.columns.filter((column) => column.trust && column.trust !== "high").length : 0;
+  if (doubted) parts.push(`${count(doubted)} ${doubted === 1 ? "dataset is" : "datasets are"} hidden: people agree too little on ${doubted === 1 ? "it" : "them"}. `);
+  if (choice.task || choice.lang || choice.score || choice.col || choice.trust) {
     parts.push(el("button.link", { onclick: () => act({ ...ALL, ...pick(choice), col: null, cols: null }) }, "Back to all tasks"), " ");
   }
   if (!total && (choice.task || choice.lang)) parts.unshift("No other column has this task and language. ");
@@ -41,4 +48,4 @@ function columnsSaid(board, choice, act) {
   return parts;
 }
 
-const pick = ({ find, kind, may, from }) => ({ find, kind, may, from });
+const pick = (choice) => Object.fromEntries(Object.keys(NO_FILTER).map((key) => [key, choice[key]]));

@@ -71,7 +71,10 @@ function head(context, choice, act) {
   ));
 }
 
-const lower = (board, key) => (isMoreBetter(board, key) ? null : el("small", "lower is better"));
+const lower = (board, key) => [
+  board.byKey.get(key)?.people ? el("small", `agreement: ${board.byKey.get(key).people}`) : null,
+  isMoreBetter(board, key) ? null : el("small", "lower is better"),
+];
 /** Whether so few items stand behind a value that it is shown grey; an overall is over tasks, not items. */
 const isFew = (column, n) => column.task !== "overall" && n < FEW;
 

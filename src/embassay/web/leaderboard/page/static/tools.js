@@ -1,6 +1,6 @@
 // The fields over the table: find, score, task, language, kind, significance, columns, downloads, copies.
 import { $, $$, el, field, keepingFocus } from "./dom.js";
-import { FACT, FIRST, columnsOf, poolOf, scoreOf } from "./choice.js";
+import { FACT, FIRST, columnsOf, limitsOf, poolOf, scoreOf } from "./choice.js";
 import { FACTS } from "./numbers.js";
 import { shape } from "./marks.js";
 import { titleOf } from "./table.js";
@@ -36,7 +36,9 @@ function fields(board, choice, act, copy) {
       ["", [["", "All systems"], ["first", `All that may be first on ${score.title}`]]],
       ["Not told apart from", ranked.map((system) => [FROM + system.name, system.label])],
     ], "", (value) => act(value.startsWith(FROM) ? { may: null, from: value.slice(FROM.length) } : { may: value, from: null })))),
+    board.columns.some((column) => column.trust) && folded(labelled("trust", field("Agreement of people", [["", [["", "Any"], ["high", "High only"]]]], "", (value) => act({ trust: value, col: null, cols: null })))),
     kinds.length > 1 && el("fieldset.chips.folded", el("legend", "Kinds"), kinds.map((kind) => chip(kind, choice, act))),
+    folded(limits(board, act)),
     folded(tool("columns", "Columns", columnChecks(board, choice, act))),
     el("div.end", tool("downloads", "Download", downloads(board)), tool("copies", "Copy", copies(copy))),
   ].filter(Boolean);
@@ -67,6 +69,26 @@ function tool(key, words, parts) {
 addEventListener("click", (event) => {
   for (const node of $$("details:is(.tool, .menu)[open]")) if (!node.contains(event.target)) node.open = false;
 });
+
+/** What a system may cost, weigh and take at most, or must do at least; and its licence. None where nothing is known. */
+function limits(board, act) {
+  const asked = board.systems.filter((system) => system.kind !== "reference");
+  const facts = [...FACTS].filter(([fact]) => asked.some((system) => system.facts[fact] !== null));
+  const licences = [...new Set(asked.map((system) => system.facts.licence))].filter(Boolean).sort();
+  if (!facts.length && !licences.length) return null;
+  const changed = () => act({
+    most: $$("#bar [name=limit]").filter((one) => one.value !== "" && isFinite(one.value)).map((one) => `${one.dataset.fact}:${Number(one.value) * FACTS.get(one.dataset.fact)[4]}`),
+    licence: $$("#bar [name=licence]:checked").map((one) => one.value),
+  });
+  const bound = ([fact, [title, , more, unit]]) => el("label.limit", `${title}, at ${more ? "least" : "most"}`,
+    el("span", el("input", { type: "number", min: 0, step: "any", name: "limit", "data-fact": fact, "data-key": `limit ${fact}`, oninput: changed }), unit && ` ${unit}`));
+  const licence = (name) => el("label.check", el("input", { type: "checkbox", name: "licence", value: name, "data-key": `licence ${name}`, onchange: changed }), name);
+  return tool("limits", "Limits", [
+    facts.map(bound), licences.length > 0 && [el("p", "Licence"), licences.map(licence)],
+    el("label.check", el("input", { type: "checkbox", name: "unstated", "data-key": "unstated too", onchange: (event) => act({ unstated: event.target.checked ? "1" : null }) }), "Also systems that do not state it"),
+    el("button.link", { onclick: () => act({ most: null, licence: null, unstated: null }), "data-key": "limits off" }, "No limits"),
+  ].flat(2).filter(Boolean));
+}
 
 function columnChecks(board, choice, act) {
   const pool = poolOf(board, choice).slice(0, MOST_CHECKS).map((column) => column.key);
@@ -104,11 +126,19 @@ function sync(board, choice, box) {
   set("score", scoreOf(board, choice).key);
   set("task", choice.task || "");
   set("lang", choice.lang || "");
+  set("trust", choice.trust || "");
   set("sure", choice.from ? FROM + choice.from : choice.may || "");
   for (const node of $$(".chips button", box)) node.setAttribute("aria-pressed", String(!choice.kind?.includes(node.dataset.kind)));
   const shown = new Set(columnsOf(board, choice).keys);
   for (const node of $$("[name=col]", box)) node.checked = shown.has(node.value);
-  const chosen = [choice.task, choice.lang, choice.may || choice.from, choice.kind?.length, choice.col].filter(Boolean).length;
+  const bounds = new Map(limitsOf(choice));
+  for (const node of $$("[name=limit]", box)) {
+    const bound = bounds.get(node.dataset.fact), said = bound === undefined ? "" : String(bound / FACTS.get(node.dataset.fact)[4]);
+    if (node !== document.activeElement && node.value !== said) node.value = said;
+  }
+  for (const node of $$("[name=licence]", box)) node.checked = Boolean(choice.licence?.includes(node.value));
+  for (const node of $$("[name=unstated]", box)) node.checked = choice.unstated === "1";
+  const chosen = [choice.most?.length, choice.licence?.length, choice.trust, choice.task, choice.lang, choice.may || choice.from, choice.kind?.length, choice.col].filter(Boolean).length;
   $(".fold", box).textContent = chosen ? `Filters (${chosen})` : "Filters";
   $(".fold", box).setAttribute("aria-expanded", String(box.classList.contains("open")));
   $("[name=numbers]", box).checked = choice.numbers === "1";

@@ -1,0 +1,491 @@
+"""Runs for papers: tables in LaTeX, figures as SVG and PDF.
+
+Colour and sign mean what they mean in the report: the kind of a system. Nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from embassay.contracts import Kind
+from embassay.errors import UsageError
+from embassay.interchange.runs import Run, find_runs
+from embassay.interchange.tables import Column, Wide, wide_of
+from embassay.limits import read_bounded
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Unit, escape, unit_of
+from embassay.records import Result
+from embassay.runs.files import write_atomic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["DRAWINGS", "Drawing", "Drawn", "figures_of", "plot"]
+
+WIDEST = 4
+"""Columns of values that fit a page; a table with more comes in parts."""
+
+
+def value_with_interval(
+    value: float, low: float | None, high: float | None, unit: Unit, *, bold: bool
+) -> str:
+    """A value in its unit, with its interval small beside it where there is one."""
+    text = escape(unit.text(value))
+    text = rf"\textbf{{{text}}}" if bold else text
+    return (
+        text if low is None or high is None else rf"{text} {{\scriptsize {escape(unit.interval(low, high))}}}"
+    )
+
+
+def latex_table(table: Wide) -> str:
+    r"""The table of a run, in parts where it has many columns; to be read with `\input`, needs booktabs and graphicx.
+
+    The columns over datasets, or all where there are none such. Missing values are n/a, their reasons below.
+    """
+    chosen = table.over_datasets
+    parts = [chosen[i : i + WIDEST] for i in range(0, len(chosen), WIDEST)]
+    head = rf"% Made by Embassay from {escape(table.run.name)}, manifest {table.run.manifest_digest}."
+    lines = [head, r"% Needs \usepackage{booktabs,graphicx}."]
+    for number, places in enumerate(parts, start=1):
+        of = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
+        lines += ["", *_part(table, places, of, number)]
+    return "\n".join(lines) + "\n"
+
+
+def _part(table: Wide, places: Sequence[int], of: str, number: int) -> Iterator[str]:
+    unit, ranked = unit_of(table.run.protocol), any(table.ranks)
+    yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
+    yield rf"\caption{{{_caption(table, unit, of)}}}"
+    yield rf"\label{{tab:embassay-{_label(table.run.name)}-{number}}}"
+    yield r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+    yield rf"\begin{{tabular}}{{{'r' if ranked else ''}l{'r' * len(places)}}}"
+    yield r"\toprule"
+    yield from _heads([table.columns[i] for i in places], ["Rank"] if ranked else [])
+    group = table.groups[0] if table.groups else 0
+    for i, system in enumerate(table.systems):
+        if table.groups[i] != group:
+            group = table.groups[i]
+            yield r"\midrule"
+        values = [_value(table.cells[i][j], system in table.first[j], unit) for j in places]
+        rank = table.ranks[i]
+        place = [escape(numbers.rank(*rank)) if rank else ""] if ranked else []
+        yield " & ".join([*place, escape(system), *values]) + r" \\"
+    yield from (r"\bottomrule", r"\end{tabular}}")
+    if reasons := list(_reasons(table, places)):
+        yield r"\par\smallskip\footnotesize " + " ".join(reasons)
+    yield r"\end{table}"
+
+
+def _heads(columns: Sequence[Column], before: Sequence[str]) -> Iterator[str]:
+    """What each column is of, and below it the measure, where that is another word."""
+    titles = [_words(column.title.removesuffix(column.measure) or column.measure) for column in columns]
+    yield " & ".join([*before, "System", *titles]) + r" \\"
+    measures = [_words(column.measure) if column.measure != column.title else "" for column in columns]
+    if any(measures):
+        yield " & ".join([*([""] * len(before)), "", *measures]) + r" \\"
+    yield r"\midrule"
+
+
+def _words(name: str) -> str:
+    return escape(name.replace("_", " "))
+
+
+def _caption(table: Wide, unit: Unit, of: str) -> str:
+    said = [f"{escape(table.run.title)}{of}."]
+    if any(row is not None and row.ci_low is not None for cells in table.cells for row in cells):
+        said.append(r"Values with 95\% intervals.")
+    if unit.factor != 1:
+        said.append(rf"Values are times {unit.factor:g}.")
+    if any(table.ranks):
+        said.append("Rank: the places that the tests allow, among those between two rules.")
+    if any(table.first):
+        said.append("Bold: may be first.")
+    return " ".join(said)
+
+
+def _value(row: Result | None, best: bool, unit: Unit) -> str:
+    if row is None:
+        return "--"
+    if row.value is None:
+        return "n/a"
+    return value_with_interval(row.value, row.ci_low, row.ci_high, unit, bold=best)
+
+
+def _reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
+    """Why values are missing: each reason once with whom it is true of."""
+    found: dict[str, list[str]] = {}
+    for system, cells in zip(table.systems, table.cells, strict=True):
+        for j in places:
+            row = cells[j]
+            if row is not None and row.value is None:
+                found.setdefault(f"{table.columns[j].title}: {row.reason or 'no value'}", []).append(system)
+    for reason, systems in found.items():
+        yield f"{escape(', '.join(systems))}, {escape(reason)}."
+
+
+def _label(text: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text)
+
+
+WIDE, ROW, MOST_ROWS, MOST_PANELS, MOST_SERIES = 6.0, 0.24, 60, 6, 8
+"""Inches of a figure and of a row; rows, panels and lines that one figure shows at most."""
+SIGNS: Mapping[str, tuple[str, str, bool]] = {
+    "embedding": ("#0B62A8", "o", True),
+    "classical": ("#C95B0C", "s", False),
+    "llm": ("#0F9676", "^", True),
+    "human": ("#561A66", "D", True),
+    "reference": ("#566070", "_", True),
+}
+"""Colour, marker and whether it is filled, by the kind of a system."""
+LINES = ("#0B62A8", "#C95B0C", "#0F9676", "#561A66", "#566070", "#7A4D00", "#B3261E", "#1A1F26")
+STYLE: dict[Any, Any] = {
+    "font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#7C8796",
+    "axes.titlesize": 9, "axes.titleweight": "bold", "axes.titlelocation": "left", "legend.frameon": False,
+    "svg.hashsalt": "embassay", "svg.fonttype": "none", "pdf.fonttype": 42, "font.family": "DejaVu Sans",
+}  # fmt: skip
+ENDS: Mapping[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": "Embassay"},
+    "pdf": {"CreationDate": None, "Creator": "Embassay", "Producer": None},
+}
+"""The forms of a file, and what it says of itself: nothing that changes from day to day."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How the table of that name is drawn.
+
+    `intervals`: a row each, called by `names`, a mark at `x` with a bar from `low` to `high`; with `also` (a column,
+    its low, its high) a second mark per row, of people. `scatter`: `x` (in logarithms where `is_log`) against `y`.
+    `lines`: a line per row over the columns that begin with one of `over`, or all that are numbers.
+    """
+
+    table: str
+    form: Literal["intervals", "scatter", "lines"]
+    title: str
+    axis: str
+    names: tuple[str, ...]
+    x: str = ""
+    low: str = ""
+    high: str = ""
+    y: str = ""
+    up: str = ""
+    also: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
+    zero: bool = False
+    is_log: bool = False
+
+
+WITHOUT_SCORES = ("golden", "sweep")
+"""Runs whose rows are counts, or too many stacks for a figure."""
+POINTS = "points (x 100)"
+DRAWINGS = (
+    Drawing("sensitivity_similarity_by_variant", "lines", "Similarity as text is added or removed", "similarity",
+        ("system",), over=("insertion", "removal")),
+    Drawing("robustness_by_edit", "lines", "Similarity after each edit", "similarity", ("system",)),
+    Drawing("judge_error_by_gold", "lines", "PTEB, figure 3: error of ratings by gold score",
+        "mean absolute error", ("Judge",)),
+    Drawing("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words of a pair", POINTS,
+        ("Dataset",)),
+    Drawing("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
+        ("task", "dataset", "system"), "delta", "delta_low", "delta_high", zero=True),
+    Drawing("drop_by_edit_distance", "scatter", "PTEB, figure 8: change against edit distance",
+        "mean edit distance", ("system",), "edit_distance", y="delta", up=POINTS),
+    Drawing("hume_figure1", "intervals", "HUME, figure 1: overall scores", POINTS, ("system",), "mean", "low", "high"),
+    Drawing("hume_figure2", "intervals", "HUME, figure 2: models (range) and people by dataset", POINTS,
+        ("dataset", "lang"), "median", "min", "max", also=("human", "human_low", "human_high")),
+    Drawing("hume_figure3", "intervals", "HUME, figure 3: share of datasets where people win", "percent",
+        ("panel", "group", "against"), "win_rate", "low", "high"),
+    Drawing("hume_figure4", "intervals", "HUME, figure 4: people minus the best model", POINTS,
+        ("dataset", "lang"), "gap", zero=True),
+    Drawing("hume_figure5", "intervals", "HUME, figure 5: people minus the median model", POINTS,
+        ("dataset", "lang"), "gap", zero=True),
+    Drawing("hume_figure6", "intervals", "HUME, figure 6: how hard a dataset is for people", POINTS,
+        ("dataset", "lang"), "human", "low", "high"),
+    Drawing("hume_figure7", "intervals", "HUME, figure 7: range of the models", POINTS, ("dataset", "lang"), "range"),
+    Drawing("hume_figure8", "scatter", "HUME, figure 8: agreement and the lead of the best model", "agreement",
+        ("dataset", "lang"), "agreement", y="best_minus_human", up=POINTS),
+    Drawing("rag_frontier", "scatter", "Quality and time on the frontier", "p50, ms a query", ("Encoder", "Reranker"),
+        "p50 ms", y="RA-nWG@10", up="RA-nWG@10", is_log=True),
+    Drawing("rag_table12", "lines", "Similarity as small talk is added", "similarity", ("system", "lang", "wording"),
+        over=("level",)),
+    Drawing("name_margin_en", "intervals", "The margin of a name, English", "change", ("system", "condition"),
+        "change", "change low", "change high", zero=True),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure by its name, as files by their ends (`svg`, `pdf`); `left` are rows without a value, or past what one
+    figure shows."""
+
+    name: str
+    files: Mapping[str, bytes]
+    rows: int
+    left: int
+
+    def save(self, path: Path | str) -> Path:
+        """Write it to a file that ends in .svg or .pdf; where it is. UsageError for another end."""
+        target = Path(path)
+        if (end := target.suffix.lstrip(".")) not in self.files:
+            raise UsageError(f"{target} is no name of a figure.", mend="End it in .svg or .pdf.")
+        write_atomic(target, self.files[end])
+        return target
+
+    def _repr_svg_(self) -> str:
+        """In a notebook: the figure."""
+        return self.files["svg"].decode("utf-8")
+
+
+def figures_of(run: Run, only: str = "") -> list[Drawn]:
+    """The figures that a run has numbers for: `scores`, then those of its tables; with `only` that one.
+
+    UsageError without matplotlib.
+    """
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        mend = "Install it: pip install 'embassay[figures]'."
+        raise UsageError("Figures as files need matplotlib.", mend=mend) from error
+    with mpl.rc_context(STYLE):
+        own = only in ("", "scores") and run.kind not in WITHOUT_SCORES
+        return [*(_scores(run) if own else ()), *_of_tables(run, only)]
+
+
+def plot(folder: Path, name: str = "scores") -> Drawn:
+    """One figure of a run folder. UsageError for one that it has no numbers for, with those there are."""
+    run = find_runs([folder])[0]
+    found = figures_of(run, name)
+    if not found:
+        known = ", ".join(one.name for one in figures_of(run)) or "none"
+        raise UsageError(f"{folder} has no figure {name!r}.", mend=f"There is {known}.")
+    return found[0]
+
+
+def _of_tables(run: Run, only: str) -> Iterator[Drawn]:
+    for drawing in DRAWINGS:
+        path = run.path / "tables" / f"{drawing.table}.csv"
+        if only in ("", drawing.table) and path.is_file():
+            rows = list(csv.DictReader(io.StringIO(read_bounded(path).decode("utf-8"))))
+            yield from _drawn(drawing, rows, _kinds(run))
+
+
+def _kinds(run: Run) -> dict[str, Kind]:
+    return {one["name"]: one.get("kind", "embedding") for one in run.manifest.get("systems", ())}
+
+
+def _scores(run: Run) -> Iterator[Drawn]:
+    """A panel per task: every system's score with its interval, in the order of the run's table."""
+    table = wide_of(run)
+    places = [i for i in table.over_datasets if any(_has(table, j, i) for j in range(len(table.systems)))]
+    if not places:
+        return
+    shown = places[:MOST_PANELS]
+    height = ROW * min(len(table.systems), MOST_ROWS) + 0.6
+    down = -(-len(shown) // 2) if len(shown) > 1 else 1
+    figure = _figure(height * down, down, 1 if len(shown) == 1 else 2)
+    for axes, place in zip(figure.axes, shown, strict=False):
+        _panel(axes, table, place, _kinds(run))
+    for axes in figure.axes[len(shown) :]:
+        axes.remove()
+    cells = [(j, i) for i in places for j in range(len(table.systems))]
+    rows = sum(_has(table, j, i) for j, i in cells if i in shown)
+    yield _finished("scores", figure, rows, len(cells) - rows)
+
+
+def _has(table: Wide, system: int, place: int) -> bool:
+    row = table.cells[system][place]
+    return row is not None and row.value is not None
+
+
+def _panel(axes: Axes, table: Wide, place: int, kinds: Mapping[str, Kind]) -> None:
+    unit, column = unit_of(table.run.protocol), table.columns[place]
+    marks = []
+    for j, system in enumerate(table.systems[:MOST_ROWS]):
+        row = table.cells[j][place]
+        value = None if row is None or row.value is None else row.value * unit.factor
+        low, high = (None if end is None else end * unit.factor for end in _ends(row))
+        marks.append(Mark(system, value, low, high, kinds.get(system, "embedding")))
+    _rows(axes, marks)
+    axes.set_title(_title(column))
+
+
+def _ends(row: Any) -> tuple[float | None, float | None]:
+    return (None, None) if row is None else (row.ci_low, row.ci_high)
+
+
+def _title(column: Column) -> str:
+    return column.title.replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value with its interval, called `name`."""
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    kind: str = "embedding"
+
+
+def _rows(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
+    """Marks from the top down; a name without a value keeps its row."""
+    for place, one in enumerate(marks):
+        colour, sign, filled = SIGNS.get(one.kind, SIGNS["embedding"])
+        if one.low is not None and one.high is not None:
+            axes.plot(
+                [one.low, one.high],
+                [place, place],
+                color=colour,
+                linewidth=2.2,
+                alpha=0.45,
+                solid_capstyle="butt",
+            )
+        if one.value is not None:
+            inside = colour if filled else "white"
+            axes.plot([one.value], [place], sign, color=colour, markersize=4.5, markerfacecolor=inside)
+    shown = list(names or [one.name for one in marks])
+    axes.set_yticks(range(len(shown)), labels=shown)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.grid(axis="x", color="#DDE1E6", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0)
+
+
+def _drawn(drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) -> Iterator[Drawn]:
+    if not rows or any(name not in rows[0] for name in (*drawing.names, drawing.x, drawing.y) if name):
+        return
+    draw = {"intervals": _intervals, "scatter": _scatter, "lines": _lines}[drawing.form]
+    figure, shown = draw(drawing, rows, kinds)
+    if shown:
+        yield _finished(drawing.table, figure, shown, len(rows) - shown)
+
+
+def _intervals(
+    drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+) -> tuple[Figure, int]:
+    known = [row for row in rows if _number(row, drawing.x) is not None][:MOST_ROWS]
+    figure = _figure(ROW * len(known) + 0.9)
+    axes = figure.axes[0]
+    marks = [
+        Mark(_name(drawing, row), _number(row, drawing.x), _number(row, drawing.low), _number(row, drawing.high),
+            _kind(row, kinds))
+        for row in known
+    ]  # fmt: skip
+    _rows(axes, marks)
+    if drawing.also:
+        value, low, high = drawing.also
+        people = [
+            Mark("", _number(row, value), _number(row, low), _number(row, high), "human") for row in known
+        ]
+        _rows(axes, people, [one.name for one in marks])
+    if drawing.zero:
+        axes.axvline(0, color="#1A1F26", linewidth=0.8)
+    axes.set_title(drawing.title)
+    axes.set_xlabel(drawing.axis)
+    return figure, len(known)
+
+
+def _scatter(
+    drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+) -> tuple[Figure, int]:
+    figure = _figure(3.6)
+    named: set[str] = set()
+    axes, shown = figure.axes[0], 0
+    for row in rows:
+        x, y = _number(row, drawing.x), _number(row, drawing.y)
+        if x is None or y is None:
+            continue
+        colour, sign, filled = SIGNS.get(_kind(row, kinds), SIGNS["embedding"])
+        axes.plot([x], [y], sign, color=colour, markersize=4.5, markerfacecolor=colour if filled else "white")
+        if (name := _name(drawing, row)) not in named and len(named) < MOST_SERIES * 2:
+            axes.annotate(name, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=7)
+            named.add(name)
+        shown += 1
+    if drawing.is_log:
+        axes.set_xscale("log")
+    axes.margins(x=0.15)
+    axes.grid(color="#DDE1E6", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_title(drawing.title)
+    axes.set_xlabel(drawing.axis)
+    axes.set_ylabel(drawing.up)
+    return figure, shown
+
+
+def _lines(
+    drawing: Drawing, rows: Sequence[Mapping[str, str]], _kinds: Mapping[str, Kind]
+) -> tuple[Figure, int]:
+    """A line per row over the columns; those of a count of items (`n ...`) and of all bins are no places."""
+    heads = [
+        name
+        for name in rows[0]
+        if name not in ("kind", "all", *drawing.names)
+        and not name.startswith("n ")
+        and (not drawing.over or name.startswith(drawing.over))
+        and any(_number(row, name) is not None for row in rows)
+    ]
+    figure = _figure(3.6)
+    axes, shown = figure.axes[0], 0
+    for row in rows:
+        points = [(i, value) for i, name in enumerate(heads) if (value := _number(row, name)) is not None]
+        if points and shown < MOST_SERIES:
+            across, up = zip(*points, strict=True)
+            line: dict[str, Any] = {
+                "marker": "osD^vP*X"[shown],
+                "markersize": 4,
+                "linewidth": 1.2,
+                "color": LINES[shown],
+            }
+            axes.plot(across, up, label=_name(drawing, row), **line)
+            shown += 1
+    upright = max(map(len, heads), default=0) > 10
+    axes.set_xticks(range(len(heads)), labels=heads, rotation=90 if upright else 0, fontsize=7)
+    axes.grid(axis="y", color="#DDE1E6", linewidth=0.6)
+    axes.set_title(drawing.title)
+    axes.set_ylabel(drawing.axis)
+    if shown:
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
+    return figure, shown
+
+
+def _number(row: Mapping[str, str], name: str) -> float | None:
+    try:
+        return float(row[name]) if name and row.get(name) else None
+    except ValueError:
+        return None
+
+
+def _name(drawing: Drawing, row: Mapping[str, str]) -> str:
+    return ", ".join(row[name] for name in drawing.names if row[name])
+
+
+def _kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
+    """That which the table states, or the manifest of the system in it."""
+    return row.get("kind") or kinds.get(row.get("system") or row.get("Encoder") or "", "embedding")
+
+
+def _figure(height: float, down: int = 1, across: int = 1) -> Figure:
+    """A figure of panels; without pyplot, which keeps every figure and asks for a display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(WIDE * (1.2 if across > 1 else 1), max(1.4, height)), layout="constrained")
+    FigureCanvasAgg(made)
+    made.subplots(down, across)
+    return made
+
+
+def _finished(name: str, figure: Figure, rows: int, left: int) -> Drawn:
+    files = {}
+    for end, said in ENDS.items():
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=end, metadata=said)
+        files[end] = buffer.getvalue()
+    return Drawn(name, files, rows, left)

@@ -1,0 +1,360 @@
+"""Two printed pages for whoever decides: what to use, how sure that is, under which conditions, and what it cost.
+
+Everything is read off the same `answers` as the first screen of a report; nothing is computed anew but what a trade of
+time against quality looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from embassay.document import marks
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Entry,
+    Figure,
+    Heading,
+    Line,
+    Table,
+    Text,
+    Words,
+    listed,
+    plain,
+)
+from embassay.document.html import asset, tight
+from embassay.document.marks import CLASSES, LogScale, Scale, log_scale, scale_of
+from embassay.protocols.kernel import tables as numbers
+from embassay.report.answers import Answer, Contender, answers_of, recommendation
+from embassay.report.html import POLICY_PLACE, STYLE_PLACE, environment, policy
+from embassay.report.method import OWN, SAMPLE, licence_of
+from embassay.report.notes import gathered_notes
+from embassay.report.overview import run_verdict
+from embassay.report.runs import Run, sweep_of
+from embassay.runs.files import write_atomic
+from embassay.runs.spending import dollars
+
+STYLES = ("report.css", "answers.css", "summary.css")
+LEFT, WIDE, TALL, TOP = 7, 84, 250, 14
+"""The plot: percent from the left and of the width, pixels of its height and above it."""
+MOST_COMMANDS, MOST_NAMED = 4, 4
+LEVELS = (
+    ("sure", "Sure", "The paired test, adjusted for all pairs, leaves one system in first place."),
+    ("likely", "Likely", "Not so, but ahead in at least 80 of 100 resamples of the data."),
+    ("open", "Cannot decide", "Ahead in fewer than 80. The answer says what would decide it."),
+)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Both pages: the lines of their heads and feet, the answers with what to `use`, and the blocks of each page."""
+
+    head: str
+    systems: str
+    foot: str
+    answers: tuple[Answer, ...]
+    use: tuple[str, str]
+    first: tuple[Block, ...]
+    second: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Traded:
+    """An encoder by its fastest stack: how long it takes, and how good it is."""
+
+    system: Contender
+    quality: float
+    low: float | None
+    high: float | None
+
+
+def write(runs: Sequence[Run], target: Path) -> Path:
+    """Write the summary of the runs to `target`, in one step."""
+    write_atomic(target, render(runs))
+    return target
+
+
+def render(runs: Sequence[Run]) -> str:
+    """The whole file: style inlined, no script, nothing fetched."""
+    page = tight(environment().get_template("summary.html").render(page=summary_of_runs(runs)))
+    style = asset("embassay.report", STYLES) + marks.places(page)
+    # Before both places stands no text of data, which could hold the same words.
+    return page.replace(POLICY_PLACE, policy(style, ""), 1).replace(STYLE_PLACE, style, 1)
+
+
+def summary_of_runs(runs: Sequence[Run]) -> Summary:
+    """What both pages show."""
+    answers = answers_of(runs)
+    manifest = runs[0].record.manifest
+    names = dict.fromkeys(run.record.manifest.get("name", "") for run in runs)
+    updated = max(run.record.manifest.get("updated", "") for run in runs)
+    title = next(iter(names)) if len(names) == 1 else numbers.counted(len(runs), "run")
+    systems = {one.name for run in runs for one in run.record.ranked_systems}
+    notes = numbers.counted(len(gathered_notes(runs)), "note")
+    return Summary(
+        head=f"{title} · {numbers.date(updated)}",
+        systems=f"{numbers.counted(len(systems), 'system')} · {plain(listed([run.title for run in runs]))}",
+        foot=f"Embassay {manifest.get('embassay', '')} · {notes} in the full report",
+        answers=answers,
+        use=recommendation(answers),
+        first=tuple(_first(runs, answers)),
+        second=tuple(_second(runs, answers)),
+    )
+
+
+def _first(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[Block]:
+    """Below the answers: what time buys where a sweep timed it, else the scores that the answers rest on."""
+    if not answers:
+        yield Text("Nothing here compares two systems on the six questions of this page. What the runs say:")
+        for run in runs:
+            found = run_verdict(run)
+            yield Heading((f"{run.title}: ", *found.heading))
+            yield from map(Text, found.lede)
+        return
+    traded = _traded(runs, answers)
+    yield _trade(runs, traded) if len(traded) > 1 else _scores(answers)
+
+
+def _traded(runs: Sequence[Run], answers: Sequence[Answer]) -> tuple[Traded, ...]:
+    """The fastest stack of each encoder of the first sweep, by time."""
+    findings = next((found for run in runs if (found := sweep_of(run)) is not None), None)
+    if findings is None:
+        return ()
+    stacks, made = findings.parts[0].stacks, []
+    for one in answers[-1].top:
+        own = [stack for stack in stacks if stack.axes.get("encoder") == one.name]
+        fastest = min(own, key=lambda stack: (stack.latency, stack.id), default=None)
+        measured = None if fastest is None else fastest.measured(findings.asked.measure)
+        if measured is not None and measured.value.value is not None:
+            figure = measured.value
+            made.append(Traded(one, measured.value.value, figure.low, figure.high))
+    return tuple(made)
+
+
+def _trade(runs: Sequence[Run], traded: Sequence[Traded]) -> Figure:
+    findings = next(found for run in runs if (found := sweep_of(run)) is not None)
+    asked = findings.asked
+    fast, best = traded[0], max(traded, key=lambda one: one.quality)
+    times = f"{float(f'{best.system.value / fast.system.value:.2g}'):,g}"
+    title = (
+        f"{fast.system.name} is the fastest and first by {asked.measure}"
+        if fast is best
+        else f"{fast.system.name} is {times} times as fast as {best.system.name}, the first by {asked.measure}"
+    )
+    said = "; ".join(
+        f"{one.system.name}: {numbers.score(one.quality)}, {one.system.value:.3g} ms" for one in traded
+    )
+    n = numbers.counted(findings.parts[0].queries, "query")
+    small = f"{asked.measure} of each encoder's fastest stack, {n}. Tick: score; bar: 95% interval."
+    drawing = _drawing(traded, f"ms a query at p{asked.percentile:g} (log scale)")
+    return Figure(title, Markup(drawing), said, small)
+
+
+def _drawing(traded: Sequence[Traded], across: str) -> str:
+    edges = [edge for one in traded for edge in (one.quality, one.low, one.high) if edge is not None]
+    y, x = scale_of([0.0, *edges]), log_scale([one.system.value for one in traded])
+    rows = "".join(
+        f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_down(y, tick)}" y2="{_down(y, tick)}"/>'
+        f'<text x="{LEFT - 1}%" y="{_down(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
+        for tick in y.ticks
+    )
+    ticks = "".join(
+        f'<text x="{_across(x, tick):.2f}%" y="{TOP + TALL + 18}" text-anchor="middle">{tick:g}</text>'
+        for tick in x.ticks
+    )
+    middle = (
+        f'<text x="{LEFT + WIDE / 2}%" y="{TOP + TALL + 38}" text-anchor="middle">{escape(across)}</text>'
+    )
+    bars = "".join(_upright(one, x, y) for one in traded)
+    return f'<svg class="curve" height="{TOP + TALL + 46}">{rows}{ticks}{middle}{bars}</svg>'
+
+
+def _upright(one: Traded, x: LogScale, y: Scale) -> str:
+    """Bar, tick, name and value of a system."""
+    at, down, style = f"{_across(x, one.system.value):.2f}%", _down(y, one.quality), CLASSES[one.system.kind]
+    bar = ""
+    if one.low is not None and one.high is not None:
+        top, bottom = _down(y, one.high), _down(y, one.low)
+        size = f'width="8" height="{bottom - top:.1f}" transform="translate(-4)"'
+        bar = f'<rect class="bar {style}" x="{at}" y="{top}" {size}/>'
+    return (
+        f'{bar}<svg x="{at}" y="{down}" overflow="visible"><path class="tick" d="M-9 0H9"/>'
+        f'<text class="name" x="14" y="-1">{escape(one.system.name)}</text>'
+        f'<text x="14" y="14">{numbers.score(one.quality)}</text></svg>'
+    )
+
+
+def _across(x: LogScale, value: float) -> float:
+    return LEFT + WIDE * x.at(value) / 100
+
+
+def _down(y: Scale, value: float) -> float:
+    return round(TOP + (100 - y.at(value)) / 100 * TALL, 1)
+
+
+def _scores(answers: Sequence[Answer]) -> Table:
+    lines = [
+        Line(top.name, (_value(one, top),), kind=top.kind, group=one.question.asks)
+        for one in answers
+        for top in one.top
+    ]
+    return _table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
+
+
+def _value(answer: Answer, top: Contender) -> Entry:
+    unit = answer.unit
+    if top.low is None or top.high is None:
+        return Entry(unit.text(top.value))
+    return Entry(f"{unit.text(top.value)} ({unit.text(top.low)} to {unit.text(top.high)})")
+
+
+def _table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Line]) -> Table:
+    heads = tuple(Column(one, style="") for one in columns)
+    return Table("", title, heading, heads, tuple(lines), style="plain", is_sortable=False, export="")
+
+
+def _second(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[Block]:
+    yield Heading("The recommendation holds if")
+    yield Bullets(tuple(_conditions(runs, answers)))
+    yield Heading("How to read “sure”")
+    yield Bullets(
+        tuple((Words(word, f"level {level}"), f" {means}") for level, word, means in LEVELS), style="levels"
+    )
+    yield _tested(runs, answers)
+    if untested := tuple(_untested(runs, answers)):
+        yield Heading("What was not tested")
+        yield Bullets(untested)
+    yield _table("What it costs", "Of", ("Time and money",), tuple(_costs(runs, answers)))
+    yield Heading("Run it again", level=3)
+    yield from _again(runs)
+
+
+def _conditions(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[str]:
+    """Those that the records give: whose texts, how many questions, how long, on what machine."""
+    yield f"your texts are like those of {_named(_datasets(runs))}"
+    if _all_sample(runs):
+        yield "that is the project's own small sample: it shows how this works, and decides nothing for you"
+    for one in answers:
+        if one.level in ("sure", "likely", "open") and one.question.name == "search":
+            yield f"your questions resemble the {one.n} that were asked"
+    for name, limit in _limits(runs):
+        yield f"your texts are shorter than {numbers.count(limit)} tokens: {name} cuts longer ones"
+    if answers and answers[-1].level != "not run":
+        hardware = runs[0].record.manifest.get("hardware", {})
+        cores = numbers.counted(hardware.get("cores") or 1, "core")
+        machine = f"{cores}, {hardware.get('cpu', 'processor unknown')}"
+        yield f"you run on a machine like this one ({machine}); elsewhere, time it again"
+
+
+def _datasets(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(one["name"] for run in runs for one in run.record.manifest.get("datasets", ())))
+
+
+def _named(names: Sequence[str]) -> str:
+    if not names:
+        return "this run"
+    return plain(
+        listed(
+            names
+            if len(names) <= MOST_NAMED
+            else [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
+        )
+    )
+
+
+def _all_sample(runs: Sequence[Run]) -> bool:
+    sources = {one.get("source") for run in runs for one in run.record.manifest.get("datasets", ())}
+    return sources == {"sample"}
+
+
+def _limits(runs: Sequence[Run]) -> list[tuple[str, int]]:
+    """Of the systems that are in an answer: the most tokens that each reads of a text."""
+    leading = {name for one in answers_of(runs) for name in one.names}
+    found: dict[str, int] = {}
+    for run in runs:
+        for one in run.record.systems:
+            if one.name in leading and one.facts.get("max_tokens"):
+                found[one.name] = int(one.facts["max_tokens"])
+    return list(found.items())
+
+
+def _tested(runs: Sequence[Run], answers: Sequence[Answer]) -> Table:
+    by_slug = {run.slug: run for run in runs}
+    lines = []
+    for one in answers:
+        if one.level != "not run":
+            noun = "stack" if one.question.name == "price" else one.question.noun
+            items, source = numbers.counted(one.n, noun), _source(by_slug[one.slug])
+            lines.append(Line(one.question.asks, (Entry(items), Entry(source))))
+    if not answers:
+        lines = [Line(run.title, (Entry(_items(run)), Entry(_source(run)))) for run in runs]
+    return _table(
+        "What it was tested on", "Question" if answers else "Run", ("Items", "Data, licence"), lines
+    )
+
+
+def _items(run: Run) -> str:
+    """Items by task, of all datasets."""
+    found: dict[str, int] = {}
+    for one in run.record.manifest.get("datasets", ()):
+        for task, facts in (one.get("tasks") or {}).items():
+            found[task] = found.get(task, 0) + facts.get("n", 0)
+    return ", ".join(f"{task} {numbers.count(n)}" for task, n in found.items())
+
+
+WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}
+
+
+def _source(run: Run) -> str:
+    """Its dataset with whose it is, or its licence; several are counted."""
+    datasets: Sequence[Mapping[str, Any]] = run.record.manifest.get("datasets", ())
+    if len(datasets) != 1:
+        return numbers.counted(len(datasets), "dataset")
+    licence = licence_of(datasets[0].get("source", ""))
+    return f"{datasets[0]['name']}, {WHOSE.get(licence, licence)}"
+
+
+def _untested(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[str | tuple[str | Words, ...]]:
+    for one in answers:
+        if one.level == "not run":
+            asks = one.question.asks[:1].lower() + one.question.asks[1:]
+            yield (f"{asks}: ", one.note) if one.note else (f"{asks}: ", Words(one.said, "command"))
+    languages = sorted(
+        {one.get("lang") for run in runs for one in run.record.manifest.get("datasets", ())} - {"", None}
+    )
+    if languages and "mul" not in languages:
+        yield f"languages other than {plain(listed(languages))}"
+    if any(run.record.kind in ("score", "sweep", "golden") for run in runs):
+        yield "the answers that a language model writes from what was found"
+    if any(run.record.kind == "sweep" for run in runs):
+        yield "more documents than these: search gets slower and harder as they grow"
+
+
+def _costs(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[Line]:
+    manifests = [run.record.manifest for run in runs]
+    seconds = sum(session.get("seconds") or 0 for one in manifests for session in one.get("sessions", ()))
+    spent = [(one.get("spent") or {}).get("usd", 0.0) for one in manifests]
+    cores = numbers.counted((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
+    money = "price unknown" if None in spent else dollars(sum(spent))
+    yield Line("This evaluation", (Entry(f"{numbers.duration(seconds)} on {cores}; {money}"),))
+    for one in answers:
+        if one.level != "sure" and one.more:
+            more = f"about {numbers.counted(one.more, f'more {one.question.noun}')}"
+            words = f"{more}, if the difference stays as measured"
+            yield Line(f"To decide: {one.question.short.lower()}", (Entry(words),))
+    if answers and answers[-1].level != "not run":
+        yield Line("In use", (Entry(answers[-1].said),))
+
+
+def _again(runs: Sequence[Run]) -> Iterator[Text]:
+    commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
+    for one in [one for one in commands if one][:MOST_COMMANDS]:
+        yield Text((Words(one, "command"),))
+    if len(commands) > MOST_COMMANDS:
+        yield Text(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")

@@ -1,0 +1,90 @@
+"""Figures: every row with a value is drawn, names as text, the same bytes each time, and without matplotlib a mend."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+
+import pytest
+
+from embassay.errors import UsageError
+from embassay.interchange import export
+from embassay.interchange.papers import DRAWINGS, figures_of, plot
+from embassay.interchange.runs import find_runs
+from embassay.protocols.kernel.outcome import open_run
+
+pytest.importorskip("matplotlib")
+
+
+def rows_of(run: Path, table: str) -> list[dict[str, str]]:
+    """A table as the run wrote it."""
+    with (run / "tables" / f"{table}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(
+    "name", ["sage", *(pytest.param(name, marks=pytest.mark.slow) for name in ("hume", "pteb", "rag"))]
+)
+def test_every_run_has_figures(real_runs: Path, name: str) -> None:
+    """Its scores, and each figure of a table that is drawn; every row is drawn or counted as left out."""
+    run = find_runs([real_runs / name])[0]
+    found = {one.name: one for one in figures_of(run)}
+    assert "scores" in found
+    for drawing in DRAWINGS:
+        if drawing.table in found:
+            rows = rows_of(run.path, drawing.table)
+            assert found[drawing.table].rows + found[drawing.table].left == len(rows)
+            if drawing.form == "intervals":
+                assert found[drawing.table].rows == sum(bool(row[drawing.x]) for row in rows)
+    if name == "hume":
+        assert {f"hume_figure{i}" for i in range(1, 9)} - set(found) <= {"hume_figure8"}
+
+
+def test_names_are_text_and_both_forms_are_what_they_say(real_runs: Path) -> None:
+    """A reader of the SVG finds every system by its name; a PDF is one."""
+    one = plot(real_runs / "sage")
+    svg = one.files["svg"].decode("utf-8")
+    assert all(name in svg for name in ("jaccard", "levenshtein"))
+    assert svg == one._repr_svg_()
+    assert one.files["pdf"].startswith(b"%PDF")
+
+
+def test_the_same_bytes_each_time(real_runs: Path) -> None:
+    """No date, no random id."""
+    assert plot(real_runs / "rag").files == plot(real_runs / "rag").files
+
+
+def test_a_folder_has_all_and_a_file_one(real_runs: Path, tmp_path: Path) -> None:
+    """Files by run and figure; several figures do not fit one file, which is said with their names."""
+    done = export([real_runs / "sage", real_runs / "rag"], "figures", tmp_path / "all")
+    files = sorted(path.name for path in (tmp_path / "all").iterdir())
+    assert done.files == len(files) - 1, "and references.bib"
+    assert "sage-scores.svg" in files
+    assert "rag-scores.pdf" in files
+    export([real_runs / "rag"], "figures", tmp_path / "one.pdf", table="scores")
+    assert (tmp_path / "one.pdf").read_bytes() == (tmp_path / "all" / "rag-scores.pdf").read_bytes()
+    with pytest.raises(UsageError) as told:
+        export([real_runs / "sage", real_runs / "rag"], "figures", tmp_path / "two.svg")
+    assert "scores" in told.value.mend
+    assert not (tmp_path / "two.svg").exists()
+
+
+def test_what_is_not_there_is_said_with_what_is(real_runs: Path, tmp_path: Path) -> None:
+    """A figure that no run has, and a file of another kind."""
+    with pytest.raises(UsageError) as told:
+        open_run(real_runs / "sage").plot("frontier")
+    assert "scores" in told.value.mend
+    with pytest.raises(UsageError):
+        plot(real_runs / "sage").save(tmp_path / "figure.png")
+    assert plot(real_runs / "sage").save(tmp_path / "figure.svg").exists()
+
+
+def test_without_matplotlib_there_is_a_command_to_paste(
+    real_runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The core install has none."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UsageError) as told:
+        plot(real_runs / "sage")
+    assert "embassay[figures]" in told.value.mend

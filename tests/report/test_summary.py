@@ -1,0 +1,90 @@
+"""The two pages for whoever decides: everything on them is of the answers and of the runs' own records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from embassay.cli.main import app
+from embassay.document.blocks import Bullets, Figure, Heading, Table, plain
+from embassay.report import write_report
+from embassay.report.answers import QUESTIONS, Answer, answers_of
+from embassay.report.runs import Run, read_runs
+from embassay.report.summary import Summary, summary_of_runs
+
+from .sweep_run import write_sweep_run
+
+
+@pytest.fixture(scope="module")
+def runs(
+    plain_run: Path, pteb_run: Path, score_run: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[Run]:
+    """Runs of three protocols, and a sweep."""
+    sweep = tmp_path_factory.mktemp("runs") / "sweep"
+    write_sweep_run(sweep)
+    return read_runs([plain_run, pteb_run, score_run, sweep])
+
+
+def parts(summary: Summary, kind: type) -> list[Any]:
+    """The blocks of a kind on both pages."""
+    return [one for one in (*summary.first, *summary.second) if isinstance(one, kind)]
+
+
+def test_the_answers_are_those_of_the_first_screen(runs: list[Run]) -> None:
+    """One record feeds both."""
+    assert summary_of_runs(runs).answers == answers_of(runs)
+
+
+def test_a_time_says_which_part_of_the_queries_takes_less() -> None:
+    """Half of them at the median, else the percentile; never that of another run."""
+    price = Answer(QUESTIONS[-1], "sure", percentile=95)
+    assert "95%" in price.means
+    assert "half" in replace(price, percentile=50).means
+    assert "%" not in replace(price, percentile=None).means
+
+
+def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[Run]) -> None:
+    """Every question stands in exactly one of the two, with its n."""
+    found = summary_of_runs(runs)
+    tested = next(one for one in parts(found, Table) if one.title == "What it was tested on")
+    untested = [plain(item) if isinstance(item, tuple) else item for item in parts(found, Bullets)[-1].items]
+    rows = {line.label: line.entries[0].text for line in tested.lines}
+    for one in found.answers:
+        left = [item for item in untested if item.lower().startswith(one.question.asks.lower())]
+        assert (one.question.asks in rows) != bool(left), one.question.name
+        if one.question.asks in rows:
+            assert str(one.n) in str(rows[one.question.asks]).replace(",", "")
+
+
+def test_without_a_sweep_the_scores_stand_in_the_place_of_the_figure(runs: list[Run]) -> None:
+    """Names, values and intervals of the top three of each answer."""
+    figures, without = parts(summary_of_runs(runs), Figure), summary_of_runs(runs[:3])
+    assert len(figures) <= 1
+    assert not parts(without, Figure)
+    scores = next(one for one in parts(without, Table) if one.title == "Scores behind these answers")
+    shown = [(line.group, line.label) for line in scores.lines]
+    assert shown == [(one.question.asks, top.name) for one in without.answers for top in one.top]
+
+
+def test_a_run_that_answers_nothing_says_its_verdict(runs: list[Run]) -> None:
+    """A sweep alone compares no systems on the questions of the page: it is told by its own heading."""
+    alone = read_runs([runs[3].record.path])
+    found = summary_of_runs(alone)
+    assert found.answers == ()
+    assert any("Sweep" in plain(one.said) for one in found.first if isinstance(one, Heading))
+
+
+def test_from_the_command_line(runs: list[Run], tmp_path: Path) -> None:
+    """`--summary` writes `summary.html`, one file without a script, which says every name of an answer."""
+    folder = runs[0].record.path
+    target = tmp_path / "s.html"
+    done = CliRunner().invoke(app, ["report", str(folder), "--summary", "--out", str(target)])
+    assert done.exit_code == 0, done.output
+    page = target.read_text("utf-8")
+    assert "<script" not in page
+    assert page.count("<section") == 2
+    assert write_report(folder, out=tmp_path / "again.html", summary=True).read_bytes() == target.read_bytes()
