@@ -87,8 +87,10 @@ def test_hostile_names_and_texts_do_nothing(opened: Open, make_full_run: MakeRun
         turn_to(page, view)
         assert len(report.requests) == 1
         assert page.locator("img").count() == 0
-    page.goto(report.report.as_uri() + "#items")
-    assert HOSTILE in page.locator("#item .data").first.inner_text()
+    turn_to(page, "items")
+    page.wait_for_function(
+        "text => document.querySelector('#item .data')?.innerText.includes(text)", arg=HOSTILE
+    )
     assert report.complaints == []
 
 
