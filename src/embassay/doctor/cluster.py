@@ -11,7 +11,8 @@ from embassay.errors import UsageError
 from embassay.machine import card
 from embassay.runs.cluster.connection import connected, threads
 from embassay.runs.cluster.library import on_node
-from embassay.runs.cluster.nodes import Seen, check, cpus, look, nodes
+from embassay.runs.cluster.nodes import Seen, check, cpus, nodes
+from embassay.runs.cluster.nodes import look as look_at
 from embassay.runs.cluster.pools import seats
 from embassay.runs.engines.contract import Ray
 
@@ -53,7 +54,7 @@ def examine_cluster(address: str | None) -> ClusterFacts:
     device = card() or "cpu"
     with connected(Ray(address)) as ray:
         found = nodes(ray)
-        seen = look(ray, found)
+        seen = look_at(ray, found)
         gpus = sum(int(one.gpus) for one in found)
         used = len(seats(found, accelerated=True, models=1)) if gpus and device != "cpu" else 0
         return ClusterFacts(
@@ -80,10 +81,10 @@ def _facts(ray: Any, seen: Seen) -> NodeFacts:
 
 def _found_there() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
     """On a node: accelerators, extras, free bytes."""
-    from embassay.doctor.machine import look as look_here
+    from embassay.doctor.machine import look
     from embassay.runs.store import cache_folder
 
-    machine = look_here(cache_folder())
+    machine = look(cache_folder())
     return machine.accelerators, tuple(one.name for one in extras() if one.here), machine.disk_free
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.errors import DataError
 from embassay.protocols.hume.published.paper import Study, iso_639_3, paper_study
-from embassay.protocols.mteb.document import MAIN, MEND, read_json
+from embassay.protocols.mteb.document import MAIN as MAIN_SCORE
+from embassay.protocols.mteb.document import MEND, read_json
 from embassay.protocols.mteb.repository import files_below, owner_of
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
 
 
 def _placed(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: entry[key] for key in ("hf_subset", "languages", MAIN) if key in entry}
+    return {key: entry[key] for key in ("hf_subset", "languages", MAIN_SCORE) if key in entry}
 
 
 def _evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study) -> Evaluation:
@@ -105,7 +106,7 @@ def _language(entry: Mapping[str, Any], path: Path, number: int) -> str:
 
 
 def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
-    value = entry.get(MAIN)
+    value = entry.get(MAIN_SCORE)
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
@@ -118,7 +119,7 @@ def _numbers(block: Mapping[str, Any]) -> dict[str, float]:
     return {
         key: float(value)
         for key, value in block.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and key != MAIN
+        if isinstance(value, int | float) and not isinstance(value, bool) and key != MAIN_SCORE
     }
 
 
@@ -126,7 +127,6 @@ def _fault(path: Path, number: int, what: str, found: object) -> DataError:
     return DataError(f"Result {number + 1} {what}", path=path, found=repr(found)[:80], mend=MEND)
 
 
-MAIN_SCORE = "main_score"
 _PRIMARY = ("accuracy", "v_measure", "map", "spearman")
 _AGREEMENT_FIELDS = ("value", "mean_spearman")
 
