@@ -38,8 +38,7 @@ from embassay.protocols.sage.protocol import Sage
 from embassay.protocols.sage.retrieval import retention
 from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
 from embassay.records import Comparisons, Result, TaskOutcome
-from embassay.runs.cells import Cell, CellRecord, finished
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import Cell, CellRecord, RunFolder, finished
 from embassay.text import open_tokenizer
 
 Floats = NDArray[np.float64]

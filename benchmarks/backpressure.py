@@ -42,7 +42,7 @@ def _measure(asked: argparse.Namespace, work: Path) -> None:
     import embassay
     from embassay.protocols.sage.options import SageOptions
     from embassay.runs.cluster.connection import connected
-    from embassay.runs.engines.contract import Ray
+    from embassay.runs.execution import Ray
 
     head = {"num_cpus": asked.cpus, "object_store_memory": asked.store * 10**6, "include_dashboard": False}
     found = engines._started(Cluster, head)

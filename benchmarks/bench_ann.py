@@ -27,10 +27,9 @@ from rich.table import Table
 
 from embassay.contracts import Ranked
 from embassay.search import exact_search
-from embassay.search.blocks import cores
+from embassay.search.exact import cores
 from embassay.search.indexes import open_index
-from embassay.search.indexes.recall import recall
-from embassay.search.indexes.vectors import digest_of
+from embassay.search.indexes.store import digest_of, recall
 
 K = 10
 WIDTHS = (32, 64, 128, 256)

@@ -16,9 +16,9 @@ from rich.table import Table
 from embassay.data import open_dataset
 from embassay.search import exact_search
 from embassay.search.indexes import open_index
-from embassay.search.indexes.recall import recall
+from embassay.search.indexes.store import recall
 from embassay.systems import open_system
-from embassay.systems.transforms import unit
+from embassay.systems.cosine import unit
 from embassay.text import open_tokenizer
 
 SCIFACT = Path(__file__).parent / "datasets" / "scifact.yaml"

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.runs.memory import in_words, size
-from embassay.search.blocks import SHARD
+from embassay.search.exact import SHARD
 
 K, DIM, CENTRES = 10, 384, 4096
 Floats = NDArray[np.float32]

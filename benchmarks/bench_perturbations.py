@@ -22,14 +22,7 @@ from rich.console import Console
 from rich.table import Table
 from timing import Comparison, compare
 
-from embassay.text import (
-    PERTURBATIONS,
-    SEMANTIC,
-    SUPERFICIAL,
-    Perturbation,
-    perturb_all,
-    split_sentences,
-)
+from embassay.text import PERTURBATIONS, SEMANTIC, SUPERFICIAL, Perturbation, perturb_all, split_sentences
 from embassay.text.negation import rules
 from embassay.text.tokenizers import Words
 

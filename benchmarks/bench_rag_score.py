@@ -68,8 +68,7 @@ def command(folder: Path, runs: int) -> float:
 
 def parts(folder: Path, runs: int) -> tuple[float, float]:
     """Seconds of reading, and of measures with intervals and comparisons."""
-    from embassay.protocols.rag.scoring.inputs import read_inputs
-    from embassay.protocols.rag.scoring.options import ScoreRequest
+    from embassay.protocols.rag.scoring.inputs import ScoreRequest, read_inputs
     from embassay.protocols.rag.scoring.protocol import score_inputs
 
     files = tuple(str(folder / f"run{i}.trec") for i in range(1, runs + 1))

@@ -176,7 +176,7 @@ class _Watch:
 def _one(job: dict[str, Any]) -> None:
     """The run itself; what it comes to is printed as JSON."""
     import embassay
-    from embassay.runs.engines.contract import Processes, Ray
+    from embassay.runs.execution import Processes, Ray
 
     nodes, stage = job["nodes"], job["kill"]
     with cluster(nodes) as found:

@@ -49,7 +49,7 @@ from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.retrieval import fused, retrieve
 from embassay.randomness import generator
-from embassay.runs.files import to_json, write_atomic
+from embassay.runs.folder import to_json, write_atomic
 from embassay.text import open_tokenizer
 
 NOISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)

@@ -25,17 +25,15 @@ from embassay.protocols.compare.values import ItemValues
 from embassay.protocols.gate import judged_against
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, mean_component
 from embassay.protocols.kernel.estimates import combine, estimate
-from embassay.protocols.pteb.summary.layout import RunSource
 from embassay.protocols.pteb.summary.levels import Level, on_dataset
-from embassay.protocols.pteb.summary.runs import Runs
+from embassay.protocols.pteb.summary.runs import Runs, RunSource
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.protocols.rag.scoring.values import Quantity
 from embassay.protocols.rag.scoring.values import value_interval as rag_interval
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
-from embassay.protocols.tasks.options import PtebOptions
 from embassay.protocols.tasks.pair_classification import average_precision
 from embassay.protocols.tasks.resampling import correlated
-from embassay.protocols.tasks.task import Context
+from embassay.protocols.tasks.task import Context, PtebOptions
 from embassay.records import Component, Score, Stratum
 from embassay.stats import (
     corrected_interval,
@@ -47,7 +45,7 @@ from embassay.stats import (
     t_test,
     wilson,
 )
-from embassay.stats.freedom import KEPT
+from embassay.stats.intervals import KEPT
 from embassay.stats.resampling import resample_defined_means
 from embassay.text import open_tokenizer
 

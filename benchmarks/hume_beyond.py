@@ -16,21 +16,23 @@ from typing import Any
 import numpy as np
 
 from embassay.measures import v_measure
-from embassay.protocols.hume.inference.ceiling import human_ceiling
-from embassay.protocols.hume.inference.coefficients import agreement_intervals
-from embassay.protocols.hume.inference.differences import compare_with_people, components, correlations
-from embassay.protocols.hume.inference.layouts import People, numbers, people_rows
-from embassay.protocols.hume.inference.power import (
+from embassay.protocols.hume.inference.ceiling import (
     annotators_by_correlation,
     annotators_by_variance,
+    human_ceiling,
     needed,
     reach_of,
 )
+from embassay.protocols.hume.inference.coefficients import agreement_intervals
+from embassay.protocols.hume.inference.differences import compare_with_people, components, correlations
 from embassay.protocols.hume.inference.resampling import (
     Draws,
+    People,
     Resampled,
     drawn_v_measure,
     indicators,
+    numbers,
+    people_rows,
     resampled,
 )
 from embassay.protocols.hume.scoring.measures import marked_ap

@@ -18,8 +18,7 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.randomness import generator
 from embassay.records import Component, Result, Score
-from embassay.runs.cells import Cell, CellRecord, failed
-from embassay.runs.folder import RunFolder, write_columns
+from embassay.runs.folder import Cell, CellRecord, RunFolder, failed, write_columns
 from embassay.stats import percentile_interval, resample_means
 
 TASKS = {

@@ -28,7 +28,7 @@ ATTRIBUTES = {
 }  # fmt: skip
 ALLOWED = {
     (
-        "runs/cluster/library.py",
+        "runs/cluster/connection.py",
         "cloudpickle",
     ): "Ray's own, between processes of one run that it started itself",
 }

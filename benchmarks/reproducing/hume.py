@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from embassay.protocols.hume.published.language_models import (
-    LlmScores,
-    family_table,
-    read_llm_scores,
-    same_difficulty,
-)
-from embassay.protocols.hume.published.pairs import pair_summaries
 from embassay.protocols.hume.published.result_files import Evaluation, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,
+    pair_summaries,
     places,
     score_matrix,
     standings,
@@ -23,10 +17,14 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
+    LlmScores,
     dataset_table,
+    family_table,
     human_leads,
     main_table,
     pair_table,
+    read_llm_scores,
+    same_difficulty,
 )
 from embassay.protocols.kernel.tables import ColumnTable
 from reproducing.figures import Figure, figure, rows

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.errors import EmbassayError
-from embassay.protocols.mteb.bundle import same
+from embassay.protocols.mteb.survey import same
 from published_sample import bundle, records, task_file
 from written_runs import write_run
 

@@ -166,7 +166,7 @@ WAITING = """
 import sys, time
 from pathlib import Path
 from embassay.cli.progress import listener
-from embassay.runs.cells import Cell
+from embassay.runs.folder import Cell
 from embassay.runs.execution import Crew
 from embassay.runs.folder import RunFolder
 

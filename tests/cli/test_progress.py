@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from embassay.cli.progress import BRIEF, Lines, in_words, time_left
-from embassay.runs.cells import Cell, failed
+from embassay.runs.folder import Cell, failed
 
 CELLS = [
     Cell("robustness", "notes", f"system{i}", f"key{i}", units, job=None)

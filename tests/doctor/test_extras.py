@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.doctor.checks import PURPOSES, _ordered, extras
+from embassay.doctor import PURPOSES, _ordered, extras
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
 FOR_DEVELOPERS = {"test", "check", "vendors", "fuzz"}

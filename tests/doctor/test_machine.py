@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+from embassay import doctor
 from embassay import machine as accelerator
-from embassay.doctor import machine
-from embassay.doctor.machine import chosen_device, look
+from embassay.doctor import chosen_device, look
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A container's limits, as files."""
     folder = tmp_path / "cgroup"
     folder.mkdir()
-    monkeypatch.setattr(machine, "_GROUP", folder)
+    monkeypatch.setattr(doctor, "_GROUP", folder)
     return folder
 
 

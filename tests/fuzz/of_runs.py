@@ -28,8 +28,7 @@ def _run(folder: Path, name: str, content: bytes) -> Path:
 
 
 def cell_record(content: bytes, folder: Path) -> object:
-    from embassay.runs.cells import Cell
-    from embassay.runs.folder import RunFolder
+    from embassay.runs.folder import Cell, RunFolder
 
     cell = Cell("task", "dataset", "a", "k", 1, None)
     path = RunFolder(folder).cell_path(cell)
@@ -42,7 +41,7 @@ def cell_record(content: bytes, folder: Path) -> object:
 
 def _sealed(content: bytes) -> bytes:
     """With the checksum that fits, where it is an object: what the reader sees behind it is what is tested."""
-    from embassay.runs.files import digest
+    from embassay.runs.folder import digest
 
     try:
         plain = json.loads(content)
@@ -56,7 +55,7 @@ def a_cell() -> bytes:
     import numpy as np
 
     from embassay.records import Component, Score, Skipped
-    from embassay.runs.cells import CellRecord, record_to_json
+    from embassay.runs.folder import CellRecord, record_to_json
 
     record = CellRecord(
         "k", "task", "dataset", "a", "done", "", 1.5, (Score("", "", "m", 0.5, 2),),
@@ -99,7 +98,7 @@ def compared(name: str) -> Read:
 
     def read(content: bytes, folder: Path) -> object:
         from embassay.errors import EmbassayError
-        from embassay.protocols.compare.pairs import compare_systems
+        from embassay.protocols.compare.comparison import compare_systems
         from embassay.protocols.compare.values import read_values
         from embassay.protocols.gate.bars import read_rows
 
@@ -167,8 +166,7 @@ def cache_row(content: bytes, folder: Path) -> object:
     """Rows whose seal fits: a neighbour who may write the cache can make them."""
     from embassay.runs.answers import AnswerCache
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.pair_scores import PairCache
-    from embassay.runs.store import seal
+    from embassay.runs.store import PairCache, seal
 
     key = b"k" * 32
     answers, vectors = AnswerCache.open(folder / "answers"), EmbeddingCache.open(folder / "vectors")
@@ -303,8 +301,8 @@ def small_records(content: bytes, folder: Path) -> object:
     """Times of a sweep, and a summary of a study."""
     from embassay.errors import EmbassayError
     from embassay.protocols.hume.summary.record import read_summary
+    from embassay.protocols.rag.sweep.config import Latency
     from embassay.protocols.rag.sweep.measurement import Stopwatch
-    from embassay.protocols.rag.sweep.options import Latency
 
     (folder / "one.json").write_bytes(content)
     (folder / "summary.json").write_bytes(content)
@@ -327,7 +325,7 @@ def llm_rows(content: bytes, folder: Path) -> object:
 
 
 def llm_scores(content: bytes, folder: Path) -> object:
-    from embassay.protocols.hume.published.language_models import read_llm_scores
+    from embassay.protocols.hume.published.tables import read_llm_scores
 
     path = folder / "scores.csv"
     path.write_bytes(content)
@@ -376,7 +374,7 @@ def paraphrase_file(content: bytes, folder: Path) -> object:
 
 def validation_key(content: bytes, folder: Path) -> object:
     """The study of a paraphraser whose key is another's, sealed as it should be."""
-    from embassay.protocols.pteb.validation.rules import Rules
+    from embassay.protocols.pteb.validation.pairs import Rules
     from embassay.protocols.pteb.validation.study import FORMAT, SCHEMA, read_study
 
     facts: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "sha256": {}}

@@ -18,7 +18,7 @@ _WORDS = (
 
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
-    from embassay.protocols.pteb.paraphrasing.language import language_fault, scripts
+    from embassay.protocols.pteb.paraphrasing.records import language_fault, scripts
     from embassay.protocols.rag.rewriters.rules import rewrite_by_rules
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
     from embassay.text.chunking import Chunking, chunk, sentence_ends, split_sections
@@ -92,9 +92,9 @@ def shown(content: bytes, folder: Path) -> object:
     from xml.etree import ElementTree
 
     from embassay.protocols.gate.bars import Verdict
-    from embassay.protocols.gate.files import as_junit, as_markdown
+    from embassay.protocols.gate.verdict import as_junit, as_markdown
     from embassay.protocols.kernel.tables import escape
-    from embassay.runs.files import slug
+    from embassay.runs.folder import slug
 
     text = text_of(content)
     name = slug(text)

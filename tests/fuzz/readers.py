@@ -228,7 +228,7 @@ def answers(content: bytes, folder: Path) -> object:
     from embassay.protocols.hume.folder import LabelChoice, Scale
     from embassay.protocols.hume.llms import annotator as annotators
     from embassay.protocols.pteb.judging.ratings import NoRating, rating_of
-    from embassay.protocols.rag.judges import prompts as judges
+    from embassay.protocols.rag.judges import chat as judges
 
     text, names = text_of(content), ["A", "B", "C"]
     labels = [LabelChoice(value=0, name="sad"), LabelChoice(value="x", name="Joy")]

@@ -11,7 +11,7 @@ import pytest
 from embassay.errors import UsageError
 from embassay.interchange import export
 from embassay.interchange.papers import DRAWINGS, figures_of, plot
-from embassay.interchange.runs import find_runs
+from embassay.interchange.tables import find_runs
 from embassay.protocols.kernel.outcome import open_run
 
 pytest.importorskip("matplotlib")

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from embassay.interchange.runs import read_run
+from embassay.interchange.tables import read_run
 from embassay.interchange.trackers import HIDDEN, about, files_of, parameters_of, redacted
-from embassay.runs.files import to_json
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, to_json
 from written_runs import write_run
 
 SECRETS = {

@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.interchange import bundle_of, export, import_results, read_documents, read_results
-from embassay.protocols.mteb.bundle import same
+from embassay.protocols.mteb.survey import same
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from published_sample import bundle, records

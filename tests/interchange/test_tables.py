@@ -17,12 +17,10 @@ from hypothesis import strategies as st
 from embassay.errors import DataError, UsageError
 from embassay.interchange import export, long_frame
 from embassay.interchange.papers import latex_table
-from embassay.interchange.runs import find_runs, read_run
-from embassay.interchange.tables import wide_of
+from embassay.interchange.tables import find_runs, read_run, wide_of
 from embassay.protocols.kernel.tables import escape
 from embassay.records import Result
-from embassay.runs.files import to_json
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, to_json
 from written_runs import write_run
 
 HOSTILE = r"\input{/etc/passwd} & 100% $x$ #1 ~^_{}<>|" + '" -- [x] é中\n\\\\end{tabular}'

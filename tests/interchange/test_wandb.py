@@ -14,8 +14,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.interchange import log_to_wandb
-from embassay.interchange.runs import read_run
-from embassay.interchange.tables import wide_of
+from embassay.interchange.tables import read_run, wide_of
 from embassay.runs.folder import RunFolder
 from written_runs import write_run
 

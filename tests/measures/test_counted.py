@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score
 
 from embassay.errors import UsageError
 from embassay.measures import pair_average_precision, spearman
-from embassay.measures.resamples import counted_average_precision, counted_spearman
+from embassay.measures.summary import counted_average_precision, counted_spearman
 
 # Few distinct values, so that ties are usual; counts may be 0.
 items = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from extras import declared
 from smokes import SMOKES
 
-from embassay.doctor.checks import PURPOSES
+from embassay.doctor import PURPOSES
 
 
 def test_every_extra_is_tried() -> None:

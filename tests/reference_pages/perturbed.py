@@ -7,7 +7,7 @@ from typing import Any
 
 from embassay.registry import Entry
 from embassay.text import PERTURBATIONS, TOKENIZERS, edits, open_tokenizer, perturb
-from embassay.text import needle as spans
+from embassay.text import edits as spans
 from embassay.text.negation import negate, rules
 from reference_pages.markdown import MADE, cell, names, options, prose, table
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from embassay.records import Result
-from embassay.runs.files import slug, to_json
-from embassay.runs.folder import RunFolder, write_columns
+from embassay.runs.folder import RunFolder, slug, to_json, write_columns
 
 from .pteb_run import Pteb, write_pteb
 from .rag_runs import write_golden_run, write_score_run

@@ -10,8 +10,7 @@ from statistics import fmean, median
 from typing import Any
 
 from embassay.measures import agreement_band
-from embassay.protocols.hume.published.pairs import ADVICE, trust
-from embassay.protocols.hume.published.standings import difficulty, percent_of_human
+from embassay.protocols.hume.published.standings import ADVICE, difficulty, percent_of_human, trust
 from embassay.protocols.hume.study import Family
 from embassay.protocols.hume.summary.record import (
     Agreement,

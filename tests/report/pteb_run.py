@@ -13,11 +13,9 @@ from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
 from embassay.protocols.pteb.summary.conclusions import summarise
-from embassay.protocols.pteb.summary.layout import Layout, RunDataset, RunSource, RunSystem, RunTask
+from embassay.protocols.pteb.summary.runs import Layout, RunDataset, RunSource, RunSystem, RunTask
 from embassay.records import Component, Result
-from embassay.runs.cells import CellRecord
-from embassay.runs.files import to_json
-from embassay.runs.folder import RunFolder, write_columns
+from embassay.runs.folder import CellRecord, RunFolder, to_json, write_columns
 
 HEADLINES = {
     "sts": "spearman", "classification": "accuracy", "clustering": "v_measure",

@@ -29,8 +29,7 @@ from embassay.protocols.rag.golden.summary import (
     write_golden,
 )
 from embassay.protocols.rag.scoring.protocol import score
-from embassay.runs.files import write_atomic
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, write_atomic
 
 RUNS = ("hybrid", "dense", "bm25")
 SOME = Figure(0.75, 0.66, 0.85, 60)

@@ -15,13 +15,12 @@ from embassay.records import Result
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.html import SECTIONS
-from embassay.report.pteb.judges import judge_verdict
+from embassay.report.pteb.models import judge_verdict
 from embassay.report.pteb.validation import validation_verdict
 from embassay.report.record import Record, read_record
 from embassay.report.runs import read_runs
 from embassay.report.terminal import render_run
-from embassay.runs.files import to_json
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, to_json
 from report.pages import every, tables
 
 Row = tuple[str, str, str, str, float | None]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.document.blocks import Heading, Terms
-from embassay.protocols.kernel.papers import PAPERS, PROTOCOLS, citations
+from embassay.protocols.kernel.outcome import PAPERS, PROTOCOLS, citations
 from embassay.report import write_report
 from embassay.report.kinds import SCALES, WORDINGS
 from embassay.report.method import OWN, SAMPLE, licence_of, methods_of

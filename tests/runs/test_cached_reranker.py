@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embassay.errors import BudgetExceeded, ModelError
-from embassay.runs.pair_scores import CachedReranker, PairCache
+from embassay.runs.store import CachedReranker, PairCache
 from embassay.systems.rerankers import RERANKERS
 from embassay.systems.rerankers.cohere import CohereReranker
 from embassay.systems.rerankers.jina import JinaReranker
@@ -153,8 +153,8 @@ def test_every_reranker_says_whether_its_scores_stand_alone(monkeypatch):
 SCORER = """
 import sys, time
 import numpy as np
-from embassay.runs.pair_scores import CachedReranker
-from embassay.runs.pair_scores import PairCache
+from embassay.runs.store import CachedReranker
+from embassay.runs.store import PairCache
 
 class Slow:
     name = identity = "slow"

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.records import Component, Score, Skipped, TaskOutcome
-from embassay.runs.cells import Cell, failed, finished, record_from_json, record_to_json
-from embassay.runs.files import to_json
+from embassay.runs.folder import Cell, failed, finished, record_from_json, record_to_json, to_json
 
 CELL = Cell("robustness", "sample", "bm25", "abc", 10, job=None)
 

@@ -8,9 +8,8 @@ import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
 from embassay.records import Component, Score, TaskOutcome
-from embassay.runs.cells import Cell
 from embassay.runs.execution import Crew
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import Cell, RunFolder
 
 
 class Ear:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.runs.files import digest, slug, to_json, write_atomic
+from embassay.runs.folder import digest, slug, to_json, write_atomic
 
 
 def test_write_atomic_replaces_and_leaves_nothing_else(tmp_path):

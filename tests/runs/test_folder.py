@@ -8,8 +8,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.records import Result
-from embassay.runs.cells import Cell, failed
-from embassay.runs.folder import RunFolder, write_columns
+from embassay.runs.folder import Cell, RunFolder, failed, write_columns
 
 CELL = Cell("robustness", "sample", "bm25", "abc", 10, job=None)
 ROW = Result("sage", "robustness", "sample", "", "en", "", "bm25", "robustness", 0.5, 3)

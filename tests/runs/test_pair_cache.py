@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embassay.runs.pair_scores import PairCache, score_key
+from embassay.runs.store import PairCache, score_key
 
 KEY = b"k" * 32
 ONE = np.array([0.25], dtype=np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import squareform
 
-from embassay.search import blocks as blockwise
+from embassay.search import exact as blockwise
 from embassay.search import top_k
 
 

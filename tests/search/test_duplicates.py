@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.search import duplicates
-from embassay.search.duplicates import distinct, jaccard, shingles
+from embassay.search import fusion
+from embassay.search.fusion import distinct, jaccard, shingles
 
 TEXTS = st.lists(
     st.lists(st.sampled_from("abcd"), max_size=8).map(" ".join), max_size=12
@@ -95,8 +95,8 @@ def test_what_cannot_be_is_refused(threshold, size):
 def test_the_words_of_a_candidate_are_cut_once(monkeypatch):
     """It is a stage of a query: 200 passages of 150 words, half of them copies."""
     cut = []
-    whole = duplicates.shingles
-    monkeypatch.setattr(duplicates, "shingles", lambda *given: cut.append(given) or whole(*given))
+    whole = fusion.shingles
+    monkeypatch.setattr(fusion, "shingles", lambda *given: cut.append(given) or whole(*given))
     texts = [" ".join(f"w{(i // 2 * 7919 + j * 31) % 5000}" for j in range(150)) for i in range(200)]
     found = distinct(texts, 0.8)
     assert len(found.kept) == 100

@@ -20,7 +20,7 @@ from embassay.stats import (
     t_tail,
     t_test,
 )
-from embassay.stats.freedom import KEPT, freedom, scaled, shared_freedom, strata_of
+from embassay.stats.intervals import KEPT, freedom, scaled, shared_freedom, strata_of
 
 
 def stratum(units: int, sd: float, seed: int = 0) -> Stratum:

@@ -15,7 +15,7 @@ from embassay.stats import (
     rank_intervals,
     resample_means,
 )
-from embassay.stats.freedom import KEPT, freedom
+from embassay.stats.intervals import KEPT, freedom
 
 
 def sized(few: tuple[int, float, float], many: tuple[int, float, float]) -> pytest.MarkDecorator:

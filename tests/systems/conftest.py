@@ -37,4 +37,4 @@ def varied_texts() -> list[str]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Servers are asked again after milliseconds, where users wait for half a second and longer."""
-    monkeypatch.setattr("embassay.systems.remote.vendors.Limits", partial(Limits, backoff=0.001))
+    monkeypatch.setattr("embassay.systems.remote.http.Limits", partial(Limits, backoff=0.001))

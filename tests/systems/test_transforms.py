@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from embassay.systems.cosine import Cosine
-from embassay.systems.transforms import Transform, Transformed
+from embassay.systems.cosine import Cosine, Transform, Transformed
 
 VECTORS = np.array([[3, -4, 12], [0, 0, 5], [0, 0, 0]], dtype=np.float32)
 rows = arrays(np.float32, (5, 8), elements=st.floats(-1e3, 1e3, width=32))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from embassay.text import PERTURBATIONS, TOKENIZERS
-from embassay.text.needle import _OPENING, _VOCABULARY
+from embassay.text.edits import _OPENING, _VOCABULARY
 from embassay.text.negation import rules
 
 

@@ -10,8 +10,8 @@ import pytest
 from embassay.errors import ModelError
 from embassay.protocols.pteb.paraphrasing.llm import judged
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges import prompts as reading
-from embassay.protocols.rag.judges.prompts import grade_messages, order_messages
+from embassay.protocols.rag.judges import chat as reading
+from embassay.protocols.rag.judges.chat import grade_messages, order_messages
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems.chat.server import Unfit, found_json, without_thinking
 

@@ -14,7 +14,7 @@ import pytest
 from embassay.contracts import Completion, Usage
 from embassay.runs.answers import AnswerCache
 from embassay.runs.embeddings import EmbeddingCache
-from embassay.runs.files import write_atomic
+from embassay.runs.folder import write_atomic
 from hume_small import small_study
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems have other rights")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from embassay.cli.main import app
 from embassay.errors import DataError
 from embassay.interchange import export
-from embassay.interchange.runs import find_runs
+from embassay.interchange.tables import find_runs
 from embassay.protocols.pteb.paraphrasing.exchange import import_paraphrases
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.rag.golden.final_lists import read_final_lists

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.web import guard
-from embassay.web.guard import RateLimit, address_key
+from embassay.web import server
+from embassay.web.server import RateLimit, address_key
 
 
 class Clock:
@@ -53,7 +53,7 @@ def test_never_more_than_burst_and_rate(waits, burst, rate) -> None:
 
 def test_many_addresses_do_not_fill_the_memory(monkeypatch) -> None:
     """Who was silent longest is forgotten."""
-    monkeypatch.setattr(guard, "_MOST_KEPT", 10)
+    monkeypatch.setattr(server, "_MOST_KEPT", 10)
     limit = RateLimit(1, 0.0, clock=Clock())
     for at in range(100):
         limit.allows(str(at))

@@ -28,8 +28,7 @@ def info(json: Json = False) -> None:
     from embassay.machine import corpus_folder
     from embassay.runs.answers import AnswerCache
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.pair_scores import PairCache
-    from embassay.runs.store import index_folder
+    from embassay.runs.store import PairCache, index_folder
     from embassay.search.indexes.store import kept_indexes
 
     indexes = kept_indexes(index_folder())
@@ -79,8 +78,7 @@ def clear(
     from embassay.machine import corpus_folder
     from embassay.runs.answers import AnswerCache
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.pair_scores import PairCache
-    from embassay.runs.store import index_folder
+    from embassay.runs.store import PairCache, index_folder
     from embassay.search.indexes.store import clear_indexes
 
     asked: list[tuple[str, str | None, type[Store]]] = [

@@ -60,7 +60,7 @@ def compare(
 def _print(records: dict[str, Any]) -> None:
     from dataclasses import asdict, is_dataclass
 
-    from embassay.runs.files import to_json
+    from embassay.runs.folder import to_json
 
     def plain(value: Any) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
@@ -132,7 +132,7 @@ def gate(
     from embassay.cli.terminal import screen, show
     from embassay.protocols import gate as gating
     from embassay.report.comparisons import render_gate
-    from embassay.runs.files import to_json, write_atomic
+    from embassay.runs.folder import to_json, write_atomic
 
     made = gating.gate(
         folder, *(bars or ()), no_worse_than=base, alpha=alpha, margin=margin, systems=system or (),

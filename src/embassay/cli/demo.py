@@ -19,7 +19,7 @@ import typer
 
 from embassay.cli.options import Wide, Workers
 from embassay.errors import EmbassayError
-from embassay.runs.engines.processes import be_a_worker
+from embassay.runs.execution import be_a_worker
 from embassay.systems.encoders.batches import available_cores
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.cli.rag.score import run_score
     from embassay.cli.session import show_verdict
     from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-    from embassay.protocols.rag.scoring.options import ScoreRequest
+    from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
 
     _say(
@@ -239,7 +239,7 @@ def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
 def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """Whose name a text carries, and what small talk does, in English and French."""
     from embassay.cli.rag.probes import run_probe
-    from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+    from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest
 
     encoders = tuple(name for name in ENCODERS if name in systems)
     _say("RAG: do names count? A probe on bundled authors and topics")

@@ -11,8 +11,7 @@ from embassay.cli.options import Address, Engine, EngineName, Json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from embassay.doctor import Check, Extra, Machine
-    from embassay.doctor.cluster import ClusterFacts, NodeFacts
+    from embassay.doctor import Check, ClusterFacts, Extra, Machine, NodeFacts
 
 _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 
@@ -24,7 +23,7 @@ def doctor(engine: Engine = EngineName.local, address: Address = None, json: Jso
     Exit code 3 where something is broken that should work; what is merely not installed is no fault.
     """
     from embassay.doctor import examine, extras, look
-    from embassay.runs.store import cache_folder
+    from embassay.machine import cache_folder
 
     if engine is EngineName.ray or address is not None:
         _cluster(address, json)
@@ -62,7 +61,7 @@ def _print(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) ->
 
 def _cluster(address: str | None, json: bool) -> None:
     from embassay.cli.options import crew
-    from embassay.doctor.cluster import examine_cluster
+    from embassay.doctor import examine_cluster
 
     crew(1, EngineName.ray, address)
     facts = examine_cluster(address)

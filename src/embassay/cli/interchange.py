@@ -87,7 +87,7 @@ def export(
 
 def _log(folders: list[Path], to: To, out: str, project: str, *, online: bool, json: bool) -> None:
     from embassay.interchange import log_to_mlflow, log_to_wandb
-    from embassay.runs.files import to_json
+    from embassay.runs.folder import to_json
 
     if to is To.mlflow:
         logged = log_to_mlflow(folders, out, experiment=project)
@@ -106,7 +106,7 @@ def _left_out(done: Exported) -> None:
 
 
 def _print_json(done: Exported) -> None:
-    from embassay.runs.files import to_json
+    from embassay.runs.folder import to_json
 
     left_out = [vars(one) for one in done.left_out]
     typer.echo(to_json({**vars(done), "out": str(done.out), "left_out": left_out}, indent=1))
@@ -144,7 +144,7 @@ def import_(
 
     from embassay.cli.progress import Waiting
     from embassay.interchange import import_results
-    from embassay.runs.files import to_json
+    from embassay.runs.folder import to_json
 
     with Waiting() as waiting:
         done = import_results(

@@ -15,7 +15,7 @@ import typer
 from embassay.errors import UsageError
 
 if TYPE_CHECKING:
-    from embassay.runs.engines.contract import Ray
+    from embassay.runs.execution import Ray
 
 Systems = Annotated[
     list[str], typer.Option("--system", "-s", help="A system: see `embassay list systems`. Repeatable.")
@@ -94,9 +94,8 @@ def crew(workers: int, engine: EngineName, address: str | None) -> int | Ray:
             "--workers is of --engine local: a cluster does as many cells at a time as it has CPUs.",
             mend="Leave --workers out.",
         )
-    from embassay.runs.cluster.connection import check_address
-    from embassay.runs.cluster.library import library
-    from embassay.runs.engines.contract import Ray
+    from embassay.runs.cluster.connection import check_address, library
+    from embassay.runs.execution import Ray
 
     library()
     if address is not None:

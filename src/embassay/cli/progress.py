@@ -15,7 +15,7 @@ from embassay.protocols.kernel.tables import counted
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.plan import Plan
-    from embassay.runs.cells import Cell, CellRecord
+    from embassay.runs.folder import Cell, CellRecord
 
 SHOWN = 5
 PERIOD = 30.0

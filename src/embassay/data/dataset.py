@@ -11,12 +11,11 @@ from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from embassay.data import flat
-from embassay.data.flat import classification, labelled_pairs, pairs, paraphrases
+from embassay.data.flat import classification, labelled_pairs, pairs, paraphrases, summaries
 from embassay.data.intake import Intake, language
 from embassay.data.retrieval import Gains, reranking, retrieval_set
 from embassay.data.rows import Source, label_of, missing_column
 from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape, missing_columns
-from embassay.data.summaries import summaries
 from embassay.data.views import Filtered
 from embassay.errors import DataError
 from embassay.records import (

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from embassay.data.dataset import Dataset
 from embassay.data.delimited import READING, Reading
+from embassay.data.flat import Paired
 from embassay.data.retrieval import Gains
 from embassay.data.rows import Source, missing_column, nearest, plain, shown
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns
 from embassay.data.sources import SIDES, assembled
-from embassay.data.summaries import Paired
 from embassay.data.tables import table
 from embassay.data.views import Filtered, Joined, Renamed, Selected, Titled
 from embassay.data.yaml import read_yaml

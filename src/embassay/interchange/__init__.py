@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from embassay.interchange.forms import FORMS, Exported, export
-from embassay.interchange.mlflow import log_to_mlflow
 from embassay.interchange.mteb import LeftOut, results_of
 from embassay.interchange.tables import long_frame
-from embassay.interchange.trackers import Logged
-from embassay.interchange.wandb import log_to_wandb
+from embassay.interchange.trackers import Logged, log_to_mlflow, log_to_wandb
 from embassay.protocols.mteb import Document, Fault, Imported, bundle_of, import_results, read_documents
 from embassay.records import Result
 

@@ -12,14 +12,13 @@ from embassay import __version__
 from embassay.errors import UsageError
 from embassay.interchange.mteb import LeftOut, dataset_language, documents_of_run, model_name, revision_of
 from embassay.interchange.papers import latex_table
-from embassay.interchange.runs import Run, find_runs
-from embassay.interchange.tables import long_csv, long_parquet, wide_csv, wide_of
-from embassay.protocols.kernel.papers import bibtex
+from embassay.interchange.tables import Run, find_runs, long_csv, long_parquet, wide_csv, wide_of
+from embassay.protocols.kernel.outcome import bibtex
 from embassay.protocols.mteb import Document, bundle_of, read_originals, write_documents
 from embassay.protocols.mteb.document import json_text
 from embassay.protocols.mteb.protocol import originals_of
 from embassay.protocols.mteb.repository import model_meta
-from embassay.runs.files import slug, write_atomic
+from embassay.runs.folder import slug, write_atomic
 
 Form = Literal["mteb", "csv", "latex", "parquet", "figures"]
 FORMS: tuple[Form, ...] = ("mteb", "csv", "latex", "parquet", "figures")

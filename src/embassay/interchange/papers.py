@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.interchange.runs import Run, find_runs
-from embassay.interchange.tables import Column, Wide, wide_of
+from embassay.interchange.tables import Column, Run, Wide, find_runs, wide_of
 from embassay.limits import read_bounded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit, escape, unit_of
 from embassay.records import Result
-from embassay.runs.files import write_atomic
+from embassay.runs.folder import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

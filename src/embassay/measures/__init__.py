@@ -22,14 +22,7 @@ from embassay.measures.correlation import edit_distance, edit_distances, list_ta
 from embassay.measures.grades import Graded, Sources, Weighting, grade, treat_unjudged, weights
 from embassay.measures.judgements import Judged, judge, judge_arrays
 from embassay.measures.programs import alpha_ndcg, nrbp, rbp
-from embassay.measures.ranking import (
-    average_precision,
-    ndcg,
-    ndcg_arrays,
-    precision,
-    recall,
-    reciprocal_rank,
-)
+from embassay.measures.ranking import average_precision, ndcg, ndcg_arrays, precision, recall, reciprocal_rank
 from embassay.measures.registry import (
     MEASURES,
     GradedMeasure,

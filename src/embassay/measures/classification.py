@@ -118,7 +118,7 @@ def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
     >>> round(pair_average_precision([1, 0, 1], [0.9, 0.5, 0.1]), 4)
     0.8333
     """
-    from embassay.measures.resamples import counted_average_precision
+    from embassay.measures.summary import counted_average_precision
 
     known = np.asarray(labels)
     if not np.isin(known, (0, 1)).all():

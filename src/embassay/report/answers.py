@@ -304,7 +304,7 @@ def _scored(run: Run) -> Evidence | None:
     score = score_of(run)
     if score is None:
         return None
-    from embassay.report.items.values import measured_groups
+    from embassay.report.items.groups import measured_groups
     from embassay.report.rag.tables import TASK, unit_of
 
     record, headline = run.record, score.headline

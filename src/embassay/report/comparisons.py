@@ -18,7 +18,7 @@ from embassay.protocols.compare import (
     leading,
 )
 from embassay.protocols.gate.bars import Verdict, summary
-from embassay.protocols.gate.files import UNPAIRED, value_text, word
+from embassay.protocols.gate.verdict import UNPAIRED, value_text, word
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 

@@ -27,7 +27,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Value
 from embassay.report.record import APART, KINDS
 from embassay.report.runs import Run, systems_of
-from embassay.runs.files import write_atomic
+from embassay.runs.folder import write_atomic
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ SECTIONS = (
     Section("overview", "Overview", "embassay.report.overview:overview", template="overview.html"),
     Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage"),
     Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html"),
-    Section("judge", "Judges", "embassay.report.pteb.judges:judge_page", kind="judge"),
-    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.paraphrasers:selection_page",
+    Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge"),
+    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page",
         kind="paraphrasers",),
     Section("validation", "Validation", "embassay.report.pteb.validation:validation_page",
         kind="validation",),

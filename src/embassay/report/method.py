@@ -11,7 +11,7 @@ from typing import Any
 from embassay.document.blocks import listed, plain
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.papers import Citation, citations
+from embassay.protocols.kernel.outcome import Citation, citations
 from embassay.report.board import Board, Task, has_board
 from embassay.report.kinds import OTHER, WORDINGS, Wording, defaults_of
 from embassay.report.notes import Note, notes_of

@@ -111,10 +111,10 @@ QUESTIONS = {
     "sage": ("Similarity under change", "embassay.report.sage.conclusions:sage_verdict"),
     "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.conclusions:pteb_verdict"),
     "original": ("Scores on the texts as they are", "embassay.report.overview:board_verdict"),
-    "judge": ("Language models that rate", "embassay.report.pteb.judges:judge_verdict"),
+    "judge": ("Language models that rate", "embassay.report.pteb.models:judge_verdict"),
     "paraphrasers": (
         "Language models that paraphrase",
-        "embassay.report.pteb.paraphrasers:selection_verdict",
+        "embassay.report.pteb.models:selection_verdict",
     ),
     "validation": ("People on the paraphrases", "embassay.report.pteb.validation:validation_verdict"),
     "golden": ("Judgements of passages", "embassay.report.rag.golden:golden_verdict"),

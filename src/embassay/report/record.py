@@ -14,8 +14,7 @@ from embassay.contracts import Kind
 from embassay.errors import DataError
 from embassay.limits import read_bounded
 from embassay.records import Result
-from embassay.runs.files import tails
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, tails
 
 OVERALL = "overall"
 KINDS = (

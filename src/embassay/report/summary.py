@@ -37,7 +37,7 @@ from embassay.report.method import OWN, SAMPLE, licence_of
 from embassay.report.notes import gathered_notes
 from embassay.report.overview import run_verdict
 from embassay.report.runs import Run, sweep_of
-from embassay.runs.files import write_atomic
+from embassay.runs.folder import write_atomic
 from embassay.runs.spending import dollars
 
 STYLES = ("report.css", "answers.css", "summary.css")

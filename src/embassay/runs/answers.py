@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling, Usage
 from embassay.errors import ModelError, Unanswered, Why
-from embassay.runs.calls import Failure, Hope, all_of
+from embassay.runs.execution import Failure, Hope, all_of
 from embassay.runs.store import Store, seal
 
 __all__ = [

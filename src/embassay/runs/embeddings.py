@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Encoder, Role
 from embassay.errors import ModelError, TextRefused
+from embassay.machine import cache_folder
 from embassay.runs.memory import Footprint, check
-from embassay.runs.store import Store, cache_folder, seal
+from embassay.runs.store import Store, seal
 
 __all__ = ["CacheInfo", "EmbeddingCache", "cache_folder"]
 

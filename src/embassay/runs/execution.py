@@ -2,18 +2,273 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from time import perf_counter
+from typing import Any, Generic, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Spread
-from embassay.runs.cells import Cell, CellRecord
-from embassay.runs.engines.attempts import InThisProcess
-from embassay.runs.engines.contract import Engine, Listener, Ray, Work, Workers, crew
-from embassay.runs.folder import RunFolder
+from embassay.errors import BudgetExceeded, EmbassayError, ModelError, TextRefused, UsageError
+from embassay.records import TaskOutcome
+from embassay.runs.folder import Cell, CellRecord, RunFolder, failed, finished, write_columns
+from embassay.runs.memory import PeakMemory
 
-__all__ = ["Crew", "Listener"]
+T = TypeVar("T")
+
+_HOPELESS = 8
+"""So many calls since the last answer that fail for no reason of their own mean that the model cannot be had."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call without an answer, and why; `error` as it was raised."""
+
+    reason: str
+    error: ModelError | None = field(default=None, compare=False)
+
+
+class Hope:
+    """Whether a model can still be had. What fails takes longest, so at the end of all calls failures come in a row;
+    only those that were begun after the last answer say that there will be no more."""
+
+    def __init__(self) -> None:
+        self._answered = float("-inf")
+        self._failures = 0
+
+    def answered(self) -> None:
+        """The model did its work, if only to refuse a text."""
+        self._answered, self._failures = perf_counter(), 0
+
+    def is_lost(self, begun: float) -> bool:
+        """Note a call that was begun at this `perf_counter` and failed for no reason of its own."""
+        self._failures += begun > self._answered
+        return self._failures >= _HOPELESS
+
+
+async def all_of(
+    jobs: Iterable[Callable[[], Awaitable[T]]],
+    *,
+    at_once: int = 256,
+    progress: Callable[[int], None] | None = None,
+) -> AsyncIterator[tuple[int, T | Failure]]:
+    """Start the jobs, at most `at_once` of them at a time, and yield (position, outcome) of each as it comes.
+
+    `progress` is called with 1 for each. No job's result is None.
+
+    A job that fails with a ModelError is a Failure and the others go on. BudgetExceeded and other errors, and the
+    ModelError of a model that cannot be had (8 since the last answer that are no matter of their job), are raised after
+    what is in flight has been yielded.
+    """
+    waiting = enumerate(jobs)
+    running: dict[asyncio.Task[T], tuple[int, float]] = {}
+    ended: asyncio.Queue[asyncio.Task[T]] = asyncio.Queue()
+    stop: _Stop[T] = _Stop()
+    try:
+        while True:
+            if stop.error is None:
+                for position, job in islice(waiting, at_once - len(running)):
+                    task: asyncio.Task[T] = asyncio.ensure_future(_begun(job))
+                    task.add_done_callback(ended.put_nowait)
+                    running[task] = position, perf_counter()
+            if not running:
+                break
+            task = await ended.get()
+            position, begun = running.pop(task)
+            outcome = stop.outcome(task, begun)
+            if outcome is not None:
+                if progress is not None:
+                    progress(1)
+                yield position, outcome
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    if stop.error is not None:
+        raise stop.error
+
+
+async def _begun(job: Callable[[], Awaitable[T]]) -> T:
+    return await job()
+
+
+class _Stop(Generic[T]):
+    """Whether the work is to stop, and the error that it stops with."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self._hope = Hope()
+
+    def outcome(self, task: asyncio.Task[T], begun: float) -> T | Failure | None:
+        """What came of the task; None for an error that is no outcome but the end."""
+        error = task.exception()
+        if error is None:
+            self._hope.answered()
+            return task.result()
+        if not isinstance(error, ModelError):
+            self.error = self.error or error
+            return None
+        if isinstance(error, TextRefused):
+            self._hope.answered()
+        elif self._hope.is_lost(begun):
+            self.error = self.error or error
+        return Failure(str(error), error)
+
+
+Advance = Callable[[int], None]
+Work = Callable[[Any, Advance], TaskOutcome]
+"""From a cell's job to its outcome; calls the second argument with the number of texts done, now and then. Over Ray it
+is also given `spread`, where the parts of the cell are done."""
+
+
+class Listener(Protocol):
+    """Hears how a run goes on."""
+
+    def started(self, cell: Cell) -> None:
+        """A cell is in work."""
+        ...
+
+    def advanced(self, cell: Cell, texts: int) -> None:
+        """So many more texts of the cell are done; fewer than none where a lost machine took them along."""
+        ...
+
+    def ended(self, cell: Cell, record: CellRecord) -> None:
+        """A cell is done or has failed."""
+        ...
+
+
+class Engine(Protocol):
+    """Does cells and keeps each as it ends. A cell that fails is a record with its reason, and the others go on."""
+
+    def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
+        """The record of each cell as it ends, in any order. Closing the iterator stops what is in work."""
+        ...
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Cells side by side in `count` processes of this machine; with 1 they are done in this one."""
+
+    name = "local"
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Cells on a Ray cluster: the one at `address` (HOST:PORT, or "auto" for the one this machine is part of), or with
+    None one of this machine alone, started for the run and stopped after it."""
+
+    name = "ray"
+    address: str | None = None
+
+
+Workers = int | Processes | Ray
+"""Who does the cells; a number is so many processes of this machine."""
+
+
+def crew(workers: Workers) -> Processes | Ray:
+    """The same in its long form. UsageError for fewer than one process."""
+    chosen = Processes(workers) if isinstance(workers, int) else workers
+    if isinstance(chosen, Processes) and chosen.count < 1:
+        raise UsageError(f"There are {chosen.count} workers.", mend="Use 1 or more.")
+    return chosen
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of a cell: its outcome, or the reason why there is none, with the traceback; the seconds it took and
+    the most memory its process held meanwhile."""
+
+    outcome: TaskOutcome | None
+    reason: str
+    log: str
+    seconds: float
+    peak_bytes: int | None = None
+
+
+def attempt(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any) -> Attempt:
+    """Evaluate a cell. A failure is an attempt too, the end of the money is not."""
+    start, memory = time.perf_counter(), PeakMemory()
+    try:
+        outcome = work(job, advance, **how)
+    except BudgetExceeded:
+        raise
+    except Exception as error:
+        return _without_outcome(error, time.perf_counter() - start)
+    return Attempt(outcome, "", "", time.perf_counter() - start, memory.bytes)
+
+
+def keep(cell: Cell, tried: Attempt, folder: RunFolder) -> CellRecord:
+    """Write the items of a cell and its record, or the log of its failure and the record of that. OSError where the
+    folder takes no more: that is no failure of the cell."""
+    if tried.outcome is not None:
+        try:
+            record = finished(cell, tried.outcome, tried.seconds, tried.peak_bytes)
+            _write_items(cell, tried.outcome, folder)
+            folder.write_cell(cell, record)
+            return record
+        except OSError:
+            raise
+        except Exception as error:
+            tried = _without_outcome(error, tried.seconds)
+    folder.write_log(cell, tried.log)
+    record = failed(cell, tried.reason, tried.seconds)
+    folder.write_cell(cell, record)
+    return record
+
+
+def lost(reason: str) -> Attempt:
+    """A cell whose process died, or whose machines did, without a word."""
+    return Attempt(None, reason, f"{reason}\n", 0.0)
+
+
+def _without_outcome(error: Exception, seconds: float) -> Attempt:
+    return Attempt(None, in_words(error), "".join(traceback.format_exception(error)), seconds)
+
+
+def _write_items(cell: Cell, outcome: TaskOutcome, folder: RunFolder) -> None:
+    for suffix, columns in (("", outcome.items), (".rankings", outcome.rankings)):
+        if columns:
+            where = (cell.task, cell.dataset, cell.system, suffix)
+            write_columns(folder.items_path(*where, variant=cell.variant), columns)
+
+
+def in_words(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    if isinstance(error, EmbassayError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    first_line = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+
+
+class InThisProcess:
+    """The simplest engine; also the one for cells that wait for a server, whatever does the others."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+
+    def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
+        """The records, in the order of the cells."""
+        for cell in cells:
+            listener.started(cell)
+            record = keep(cell, attempt(work, cell.job, partial(listener.advanced, cell)), self._folder)
+            listener.ended(cell, record)
+            yield record
+
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -110,6 +365,114 @@ class Crew:
             return self._cluster
         if chosen.count == 1 or cells == 1:
             return InThisProcess(self._folder)
-        from embassay.runs.engines.processes import InProcesses
 
         return InProcesses(self._folder, chosen.count)
+
+
+DIED = "the worker process died, most likely for lack of memory"
+
+
+class InProcesses:
+    """So many worker processes; if one dies, what it may have held is done again one by one, to find the culprit."""
+
+    def __init__(self, folder: RunFolder, count: int) -> None:
+        self._folder, self._count = folder, count
+
+    def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
+        """The records as they come."""
+        left, size = list(cells), self._count
+        while left:
+            alone = left if size > 1 else left[:1]
+            with _Pool(size, self._folder, work, alone, listener) as pool:
+                for cell, record in pool.do(alone):
+                    left.remove(cell)
+                    listener.ended(cell, record)
+                    yield record
+            if pool.broken and size == 1:
+                cell = left.pop(0)
+                record = keep(cell, lost(DIED), self._folder)
+                listener.ended(cell, record)
+                yield record
+            size = 1 if pool.broken else size
+
+
+class _Pool:
+    """A process pool whose workers report what they start and how far they are."""
+
+    def __init__(
+        self, size: int, folder: RunFolder, work: Work, cells: Sequence[Cell], listener: Listener
+    ) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.broken = False
+        self._events = context.SimpleQueue()
+        self._executor = ProcessPoolExecutor(
+            size,
+            mp_context=context,
+            initializer=_start_worker,
+            initargs=(self._events, str(folder.path), work),
+        )
+        self._by_key, self._listener = {cell.key: cell for cell in cells}, listener
+        self._reader = threading.Thread(target=self._hear, daemon=True)
+
+    def __enter__(self) -> _Pool:
+        self._reader.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            for process in list((self._executor._processes or {}).values()):
+                process.terminate()
+        self._executor.shutdown(cancel_futures=True)
+        self._events.put(None)
+        self._reader.join(timeout=5)
+
+    def do(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellRecord]]:
+        pending: dict[Future[CellRecord], Cell] = {}
+        try:
+            pending = {self._executor.submit(_do_in_worker, cell): cell for cell in cells}
+            while pending:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield pending.pop(future), future.result()
+        except BrokenProcessPool:
+            self.broken = True
+
+    def _hear(self) -> None:
+        while (event := self._events.get()) is not None:
+            key, texts = event
+            cell = self._by_key[key]
+            if texts is None:
+                self._listener.started(cell)
+            else:
+                self._listener.advanced(cell, texts)
+
+
+_worker: dict[str, Any] = {}
+
+
+def _start_worker(events: Any, folder: str, work: Work) -> None:
+    be_a_worker()
+    _worker.update(events=events, folder=RunFolder(Path(folder)), work=work)
+
+
+def be_a_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when it ends, however it does."""
+    # Ctrl-C reaches the whole group; only the parent answers it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed can tell nobody, but the pipe that it held is closed. A worker that went on would keep
+    memory, and write into a folder that the next session holds."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _do_in_worker(cell: Cell) -> CellRecord:
+    events = _worker["events"]
+    events.put((cell.key, None))
+    tried = attempt(_worker["work"], cell.job, lambda texts: events.put((cell.key, texts)))
+    return keep(cell, tried, _worker["folder"])

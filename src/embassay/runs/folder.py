@@ -6,22 +6,218 @@ A cell's items are written first and its record last, each in one step, so a rec
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
 import platform
+import re
+import stat
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from embassay.errors import DataError, UsageError
+import numpy as np
+
+from embassay.errors import DataError, ModelError, UsageError
 from embassay.limits import WHOLE, read_bounded
-from embassay.records import Result
-from embassay.runs.cells import Cell, CellRecord, record_from_json, record_to_json
-from embassay.runs.files import slug, to_json, write_atomic
+from embassay.records import Component, Result, Score, Skipped, TaskOutcome
+
+
+def tails(folders: Sequence[Path]) -> tuple[str, ...]:
+    """The name of each folder, with as many of the folders above it as tell them apart; equal for a folder that is
+    given twice.
+
+    >>> tails([Path("runs/may"), Path("runs/june")])
+    ('may', 'june')
+    >>> tails([Path("may/sage"), Path("june/sage")])
+    ('may/sage', 'june/sage')
+    """
+    parts = [folder.absolute().parts for folder in folders]
+    depth = 1
+    while depth < max(map(len, parts)) and len({one[-depth:] for one in parts}) < len(set(parts)):
+        depth += 1
+    return tuple("/".join(one[-depth:]) for one in parts)
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write `content` to `path` in one step: a crash leaves the old file or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    # What is there is never followed: in a folder that others can write it may be their link to one of our files.
+    temporary.unlink(missing_ok=True)
+    with temporary.open("xb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made where it is missing: each one that is made is for its owner only."""
+    for folder in reversed([one for one in (path, *path.parents) if not one.exists()]):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+def private_file(path: Path) -> Path:
+    """The file, made empty where it is missing: for its owner only, unless its folder is one that a group writes."""
+    if not path.exists() and not path.parent.stat().st_mode & stat.S_IWGRP:
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return path
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """JSON with keys in the order given, text as it is, and no NaN (a missing number is null)."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+def digest(value: Any) -> str:
+    """A short, stable fingerprint of a JSON-able value: 32 hexadecimal digits."""
+    canonical = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
+
+
+def slug(name: str) -> str:
+    """`name` as a file name; a short hash is appended when something had to change.
+
+    >>> slug("bm25"), slug("st:ORG/MODEL")
+    ('bm25', 'st_ORG_MODEL-3def02cc')
+    """
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:60]
+    return safe if safe and safe == name else f"{safe}-{digest(name)[:8]}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One system on one dataset for one task, in one `variant` of the texts where a protocol has several. `key` is a
+    digest of everything its values depend on; `job` is what the protocol's work function needs, and travels to worker
+    processes. A `remote` cell waits for a server that may want money: it is done in the process that keeps the
+    accounts."""
+
+    task: str
+    dataset: str
+    system: str
+    key: str
+    units: int
+    """Texts the system will see, for progress and time left."""
+    job: Any = field(compare=False, repr=False)
+    remote: bool = False
+    variant: str = ""
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """What is kept of a finished or failed cell, beside its items."""
+
+    key: str
+    task: str
+    dataset: str
+    system: str
+    status: str
+    reason: str
+    seconds: float
+    scores: tuple[Score, ...]
+    components: Mapping[str, Component]
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    variant: str = ""
+    peak_bytes: int | None = None
+    """The most memory that its process held meanwhile, everything loaded before included."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the cell has results (a failed one is tried again when the run resumes)."""
+        return self.status == "done"
+
+
+def finished(cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int | None = None) -> CellRecord:
+    """The record of a cell that was evaluated. ModelError for a score or a part of it that is NaN or infinite: what
+    has no value is None, with its reason."""
+    numbers = {f"the score {one.measure} {one.variant}".strip(): one.value for one in outcome.scores}
+    numbers |= {f"the part {name} of the score": part.value for name, part in outcome.components.items()}
+    for name, value in numbers.items():
+        if value is not None and not math.isfinite(value):
+            raise ModelError(f"{name[0].upper()}{name[1:]} is {value}, which is no number.")
+    return CellRecord(
+        cell.key, cell.task, cell.dataset, cell.system, "done", "", seconds,
+        outcome.scores, outcome.components, outcome.skipped, outcome.warnings, outcome.counts, cell.variant,
+        peak_bytes,
+    )  # fmt: skip
+
+
+def failed(cell: Cell, reason: str, seconds: float) -> CellRecord:
+    """The record of a cell that could not be evaluated, with the reason in plain words."""
+    return CellRecord(
+        cell.key,
+        cell.task,
+        cell.dataset,
+        cell.system,
+        "failed",
+        reason,
+        seconds,
+        (),
+        {},
+        variant=cell.variant,
+    )
+
+
+def record_to_json(record: CellRecord) -> dict[str, Any]:
+    """The record as JSON values; replicates as lists of numbers (repr keeps every bit). The `checksum` is of all the
+    rest: a record that was changed by hand, or by a disk, is none."""
+    components = {
+        name: {
+            "value": part.value,
+            "n": part.n,
+            "reason": part.reason,
+            "replicates": _numbers(part.replicates),
+            **({} if part.units is None else {"units": part.units}),
+        }
+        for name, part in record.components.items()
+    }
+    plain = asdict(CellRecord(**{**vars(record), "components": {}}))
+    whole = {**plain, "components": components, "counts": dict(record.counts)}
+    return {**whole, "checksum": digest(whole)}
+
+
+def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
+    """The inverse of `record_to_json`; KeyError, TypeError or ValueError if `plain` is not one, or not as it was."""
+    plain = dict(plain)
+    if plain.pop("checksum") != digest(plain):
+        raise ValueError("the checksum is that of another record")
+    components = {
+        name: Component(
+            part["value"], part["n"], _array(part["replicates"]), part["reason"], part.get("units")
+        )
+        for name, part in plain["components"].items()
+    }
+    return CellRecord(
+        **{
+            **plain,
+            "scores": tuple(Score(**score) for score in plain["scores"]),
+            "components": components,
+            "skipped": tuple(
+                Skipped(skip["reason"], skip["count"], tuple(skip["examples"])) for skip in plain["skipped"]
+            ),
+            "warnings": tuple(plain["warnings"]),
+        }
+    )
+
+
+def _numbers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
+    return [value if value == value else None for value in values.tolist()]
+
+
+def _array(values: list[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
 
 PACKAGES = (
     "bm25s", "numba", "numpy", "onnxruntime", "openvino", "polars", "rapidfuzz", "scikit-learn", "scipy", "tiktoken",

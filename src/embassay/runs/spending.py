@@ -18,7 +18,7 @@ from types import NoneType
 from typing import Any
 
 from embassay.contracts import Usage
-from embassay.runs.files import to_json, write_atomic
+from embassay.runs.folder import to_json, write_atomic
 
 _PATIENCE = 40
 """Times that the end of a session looks whether given-up requests are settled."""

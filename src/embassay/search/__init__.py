@@ -1,7 +1,6 @@
 """How candidates are found."""
 
-from embassay.search.blocks import merge, top_k
-from embassay.search.exact import exact_search, exact_search_shards
+from embassay.search.exact import exact_search, exact_search_shards, merge, top_k
 from embassay.search.fusion import Reranked, rerank
 
 __all__ = ["Reranked", "exact_search", "exact_search_shards", "merge", "rerank", "top_k"]

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.errors import ModelError
-from embassay.search.blocks import blocks
-from embassay.search.exact import SCORE_DECIMALS
+from embassay.search.exact import SCORE_DECIMALS, blocks
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,10 +1,13 @@
 """How sure we are: per-item values or replicates -> intervals, tests and rank ranges, each a small record."""
 
-from embassay.stats.freedom import NORMAL, Freedom, freedom_of_difference, freedom_of_units
 from embassay.stats.intervals import (
+    NORMAL,
     Estimate,
+    Freedom,
     Significance,
     fisher_z,
+    freedom_of_difference,
+    freedom_of_units,
     items_needed,
     observed_range,
     smallest_difference,

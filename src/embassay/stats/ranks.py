@@ -12,8 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
 from embassay.records import Stratum
-from embassay.stats.freedom import KEPT, NORMAL, Freedom, freedom_of_difference, shared_degrees
-from embassay.stats.intervals import ALPHA, ROUNDING, Estimate, check_confidence, t_quantile, t_test
+from embassay.stats.intervals import (
+    ALPHA,
+    KEPT,
+    NORMAL,
+    ROUNDING,
+    Estimate,
+    Freedom,
+    check_confidence,
+    freedom_of_difference,
+    shared_degrees,
+    t_quantile,
+    t_test,
+)
 from embassay.stats.resampling import DEFAULT_SEED, resample_means, stream
 from embassay.stats.tests import holm
 

@@ -19,9 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
 from embassay.randomness import generator
-from embassay.stats.freedom import NORMAL, Freedom
 from embassay.stats.intervals import (
+    NORMAL,
     Estimate,
+    Freedom,
     Significance,
     check_confidence,
     paired_differences,
@@ -48,7 +49,7 @@ def corrected_interval(
     in `percentile_interval`.
     Source: Efron 1981 (bias correction), Hesterberg 2015 (widening).
 
-    >>> from embassay.stats.freedom import freedom_of_units
+    >>> from embassay.stats.intervals import freedom_of_units
     >>> draws = np.random.default_rng(0).normal(5, 1, 10_000)
     >>> [round(end, 1) for end in corrected_interval(draws, 5)]
     [3.1, 7.0]

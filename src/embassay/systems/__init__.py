@@ -11,7 +11,7 @@ from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import UsageError
 from embassay.registry import Registry
 from embassay.spec import Spec
-from embassay.systems.transforms import PARAMETERS, Transform, Transformed
+from embassay.systems.cosine import PARAMETERS, Transform, Transformed
 from embassay.text import TOKENIZERS, open_tokenizer
 
 if TYPE_CHECKING:

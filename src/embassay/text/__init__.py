@@ -1,8 +1,7 @@
 """What is done to texts: tokenizers, sentences, chunks and perturbations. Pure and seeded."""
 
 from embassay.text.chunking import Breadcrumb, Chunk, Chunking, chunk
-from embassay.text.edits import split_sentences
-from embassay.text.needle import first_tokens, read_needle, text_digest
+from embassay.text.edits import first_tokens, read_needle, split_sentences, text_digest
 from embassay.text.perturbations import (
     PERTURBATIONS,
     SEMANTIC,

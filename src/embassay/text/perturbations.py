@@ -20,8 +20,7 @@ from embassay.randomness import random_bytes
 from embassay.registry import Registry
 from embassay.spec import COLON, Spec, Value
 from embassay.text import edits
-from embassay.text.edits import Draw
-from embassay.text.needle import NEEDLE_VERSION, insert_needle, remove_span, text_digest
+from embassay.text.edits import NEEDLE_VERSION, Draw, insert_needle, remove_span, text_digest
 from embassay.text.negation import RULES_VERSION, negate_in
 
 Kind = Literal["superficial", "semantic", "insertion", "removal"]

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from embassay.protocols.hume.folder import read_study
-from embassay.protocols.hume.llms.prompts import shown
+from embassay.protocols.hume.llms.annotator import shown
 from embassay.randomness import random_bytes
 from hume_small import LABELS, small_study
 from stub import StubServer

@@ -13,7 +13,7 @@ from embassay.data.check import Check
 from embassay.data.check import figures as texts
 from embassay.data.check.figures import balance, off_scale, spread
 from embassay.data.check.findings import Stops
-from embassay.data.check.tasks import TASKS, near_misses
+from embassay.data.check.inspection import TASKS, near_misses
 from embassay.errors import DataError, UsageError
 
 

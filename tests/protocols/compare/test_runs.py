@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import compare_systems, fields, pairing, read_values
-from embassay.protocols.compare.many import field_of
+from embassay.protocols.compare.contrast import field_of
 from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     Headline,

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.kernel.estimates import estimate, groups_of, named_groups, tied, words
-from embassay.protocols.tasks.options import PtebOptions
-from embassay.protocols.tasks.task import Context
+from embassay.protocols.tasks.task import Context, PtebOptions
 from embassay.records import Documents, Ratings, RetrievalSet, ScoredPairs
 from embassay.text import open_tokenizer
 

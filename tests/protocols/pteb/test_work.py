@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
-from embassay.protocols.pteb.slices import language_at, task
-from embassay.protocols.pteb.work import as_it_is, in_other_words
+from embassay.protocols.pteb.work import as_it_is, in_other_words, language_at, task
 from embassay.records import ScoredPairs
 
 OUTCOMES = ("ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing")

@@ -10,7 +10,7 @@ from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits, corpora
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.retrieval import Corpora
 from embassay.records import Documents
-from embassay.search import blocks as sharding
+from embassay.search import exact as sharding
 
 CORPUS = Documents(
     tuple(f"d{i}" for i in range(10)),

@@ -13,7 +13,7 @@ import pytest
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.tasks import needed
 from embassay.records import Documents, LabelledTexts, RetrievalSet
-from embassay.search.blocks import SHARD
+from embassay.search.exact import SHARD
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

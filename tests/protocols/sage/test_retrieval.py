@@ -11,7 +11,7 @@ from embassay.protocols.sage.retrieval import evaluate, harmonic_retention, merg
 from embassay.records import Documents, RetrievalSet
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.execution import HERE
-from embassay.search import blocks as sharding
+from embassay.search import exact as sharding
 from embassay.systems import open_system
 from embassay.systems.cosine import Cosine
 from embassay.systems.encoders.wordllama import WordLlama

@@ -11,7 +11,7 @@ from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.protocol import Sage
 from embassay.records import Component, Score
-from embassay.runs.cells import CellRecord
+from embassay.runs.folder import CellRecord
 
 SYSTEMS = tuple(
     SimpleNamespace(name=name, kind=kind)

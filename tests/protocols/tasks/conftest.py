@@ -9,8 +9,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.protocols.tasks import TASKS
-from embassay.protocols.tasks.options import PtebOptions
-from embassay.protocols.tasks.task import Context
+from embassay.protocols.tasks.task import Context, PtebOptions
 from embassay.systems.cosine import Cosine
 from embassay.text import open_tokenizer
 

@@ -18,8 +18,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.protocols.tasks import TASKS
-from embassay.protocols.tasks.options import PtebOptions
-from embassay.protocols.tasks.task import Context
+from embassay.protocols.tasks.task import Context, PtebOptions
 from embassay.records import Classification, JudgedSummaries, LabelledTexts
 from embassay.systems import open_system
 from embassay.systems.encoders.wordllama import WordLlama

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from embassay.data import SHAPES, open_dataset
 from embassay.errors import UsageError
 from embassay.protocols.tasks import TASK_NAMES, TASKS
-from embassay.protocols.tasks.comparison import NOT_ENCODED, encoded
-from embassay.protocols.tasks.options import PtebOptions
+from embassay.protocols.tasks.task import NOT_ENCODED, PtebOptions, encoded
 from embassay.runs.forecast import Rehearsal
 from embassay.systems import open_system
 from embassay.text import open_tokenizer

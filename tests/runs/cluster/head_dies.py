@@ -9,12 +9,11 @@ from pathlib import Path
 from cluster_work import started, work
 
 from embassay.errors import EmbassayError
-from embassay.runs.cells import Cell
 from embassay.runs.cluster import connection as pulse
 from embassay.runs.cluster import engine
-from embassay.runs.cluster.library import library
-from embassay.runs.engines.contract import Ray
-from embassay.runs.folder import RunFolder
+from embassay.runs.cluster.connection import library
+from embassay.runs.execution import Ray
+from embassay.runs.folder import Cell, RunFolder
 
 
 class Killer:

@@ -12,16 +12,12 @@ psutil = pytest.importorskip("psutil")
 
 from cluster_work import TEXTS, started, work  # noqa: E402
 
-from embassay.runs.cells import Cell  # noqa: E402
 from embassay.runs.cluster import engine  # noqa: E402
 from embassay.runs.cluster import pools as losses  # noqa: E402
-from embassay.runs.cluster.connection import connected  # noqa: E402
+from embassay.runs.cluster.connection import check, connected, library, look, nodes  # noqa: E402
 from embassay.runs.cluster.engine import OverRay  # noqa: E402
-from embassay.runs.cluster.library import library  # noqa: E402
-from embassay.runs.cluster.nodes import check, look, nodes  # noqa: E402
-from embassay.runs.engines.attempts import InThisProcess  # noqa: E402
-from embassay.runs.engines.contract import Ray  # noqa: E402
-from embassay.runs.folder import RunFolder  # noqa: E402
+from embassay.runs.execution import InThisProcess, Ray  # noqa: E402
+from embassay.runs.folder import Cell, RunFolder  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 STORE = 100 * 2**20

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.runs.cells import Cell
-from embassay.runs.cluster.desk import Ears
+from embassay.runs.cluster.engine import Ears
+from embassay.runs.folder import Cell
 
 CELL = Cell("retrieval", "scifact", "bm25", "k", 100, None)
 

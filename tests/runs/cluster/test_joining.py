@@ -10,11 +10,9 @@ from typer.testing import CliRunner
 
 from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.runs.cluster import connection as address
-from embassay.runs.cluster.connection import check_address, threads
-from embassay.runs.cluster.library import library
-from embassay.runs.cluster.nodes import Node, Seen, check, cpus
+from embassay.runs.cluster.connection import Node, Seen, check, check_address, cpus, library, threads
 from embassay.runs.cluster.pools import seats
-from embassay.runs.engines.contract import Processes, Ray, crew
+from embassay.runs.execution import Processes, Ray, crew
 
 
 def node(cpus=4, gpus=0.0, name="a"):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from embassay.errors import ModelError, UsageError
 from embassay.search.exact import exact_search
 from embassay.search.indexes import open_index
-from embassay.search.indexes.product import nearest_divisor
-from embassay.search.indexes.recall import recall
+from embassay.search.indexes.faiss_index import nearest_divisor
+from embassay.search.indexes.store import recall
 
 APPROXIMATE = ("hnsw-f32", "hnsw-int8", "pq?nbits=4", "opq?nbits=4")
 

@@ -11,8 +11,8 @@ from embassay.errors import UsageError
 from embassay.search import exact as exact_module
 from embassay.search.exact import exact_search
 from embassay.search.indexes import open_index
-from embassay.search.indexes.flat import LEAST_MEMORY, Flat
-from embassay.search.indexes.vectors import forget
+from embassay.search.indexes.faiss_index import LEAST_MEMORY, Flat
+from embassay.search.indexes.store import forget
 
 
 def vectors(n=500, d=12, seed=1):

@@ -6,7 +6,7 @@ import pytest
 from embassay.errors import UsageError
 from embassay.search.exact import exact_search
 from embassay.search.indexes import INDEXES, open_index
-from embassay.search.indexes.vectors import digest_of
+from embassay.search.indexes.store import digest_of
 
 
 def vectors(n=50, d=8, seed=1):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Ranked
 from embassay.errors import UsageError
-from embassay.search.indexes.recall import recall, recalls
+from embassay.search.indexes.store import recall, recalls
 
 
 def ranked(*rows: list[int]) -> Ranked:

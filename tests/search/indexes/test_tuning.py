@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from embassay.errors import UsageError
 from embassay.search.exact import exact_search
 from embassay.search.indexes import open_index
-from embassay.search.indexes.recall import recall, tuned
+from embassay.search.indexes.store import recall, tuned
 
 FLAT = {"RA-nWG@10": 0.8, "RA-nWG@30": 0.9}
 

@@ -133,7 +133,7 @@ def test_a_fault_that_passes(fault, hasty):
 
 def test_a_fault_that_stays(monkeypatch):
     """Is an error that names it; one that may be the texts' own is told from one of the server."""
-    monkeypatch.setattr("embassay.systems.remote.vendors.Limits", _quick)
+    monkeypatch.setattr("embassay.systems.remote.http.Limits", _quick)
     with StubServer(faults=Faults(not_a_number=1.0)) as stub, pytest.raises(TextRefused, match="not finite"):
         opened(stub, dimensions=64).encode(["a"])
     with (
@@ -211,7 +211,7 @@ def test_long_texts_are_cut_where_the_tokenizer_is_at_hand(root, tmp_path, monke
         pytest.skip("the development datasets are absent")
     shutil.copy(vocabulary, tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("embassay.systems.remote.tokens.open_tokenizer", lambda name: Cl100k())
+    monkeypatch.setattr("embassay.systems.remote.ledger.open_tokenizer", lambda name: Cl100k())
     texts = ["short", "naïve café 東京 " * 2000]
     with StubServer() as stub:
         encoder = opened(stub, model="text-embedding-3-small", dimensions=64)

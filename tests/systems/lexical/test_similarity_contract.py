@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
 
 from embassay.errors import UsageError
-from embassay.search import blocks as blockwise
+from embassay.search import exact as blockwise
 from embassay.search import top_k
 from embassay.systems.lexical.bm25 import BM25
 from embassay.systems.lexical.levenshtein import Levenshtein

@@ -6,7 +6,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import http
-from embassay.systems.remote.vendors import COHERE, GEMINI, OLLAMA, Connection, Server, ollama_url
+from embassay.systems.remote.http import COHERE, GEMINI, OLLAMA, Connection, Server, ollama_url
 
 
 @pytest.mark.parametrize(

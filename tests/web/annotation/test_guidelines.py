@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.web.annotation.payload import as_html
+from embassay.web.annotation.service import as_html
 from embassay.web.server import hosts_answered
 
 PLAIN = {

@@ -14,7 +14,7 @@ from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.folder import AnnotationRow, read_study
 from embassay.protocols.hume.folder.collection import annotation_of, collected
 from embassay.protocols.hume.inference.coefficients import agreement_intervals
-from embassay.protocols.hume.scoring.agreement import people_agreement
+from embassay.protocols.hume.scoring.people import people_agreement
 from embassay.web.annotation.overview import overview
 from hume_small import small_study
 

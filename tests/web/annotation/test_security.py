@@ -12,7 +12,7 @@ import pytest
 
 from embassay.protocols.hume.folder import GoldRow, ItemRow, content_hash, read_study, write_study
 from embassay.web.annotation.service import Rates
-from embassay.web.guard import HEADERS
+from embassay.web.server import HEADERS
 from hume_small import small_study
 
 from .conftest import page_of

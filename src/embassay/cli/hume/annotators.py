@@ -106,7 +106,7 @@ def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
     from embassay.runs.spending import dollars, in_one_line
 
     if json:
-        from embassay.runs.files import to_json
+        from embassay.runs.folder import to_json
 
         rows = [one.as_dict() for one in outcome.annotated]
         typer.echo(to_json({"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)}))

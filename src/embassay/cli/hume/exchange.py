@@ -56,7 +56,7 @@ def import_(
     chosen = None if form is Format.auto else cast("Known", form.value)
     done = import_files(study, files, form=chosen, annotator=annotator or (), replace=replace)
     if json:
-        from embassay.runs.files import to_json
+        from embassay.runs.folder import to_json
 
         typer.echo(to_json(done.as_dict()))
         return

@@ -11,10 +11,10 @@ import typer
 
 from embassay.cli.options import DryRun, Json, MaxCost, Seed, Wide, default_out, settings, stopping_at_memory
 from embassay.errors import Interrupted
-from embassay.protocols.pteb.validation.rules import Rules
+from embassay.protocols.pteb.validation.pairs import Rules
 
 if TYPE_CHECKING:
-    from embassay.protocols.pteb.validation.languages import LanguageResult
+    from embassay.protocols.pteb.validation.checks import LanguageResult
     from embassay.protocols.pteb.validation.scoring import Scored
     from embassay.protocols.pteb.validation.study import Study
 
@@ -136,8 +136,7 @@ def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
     if not judges:
         return
     from embassay.cli.progress import listener
-    from embassay.protocols.pteb.validation.estimates import estimate
-    from embassay.protocols.pteb.validation.scoring import accounts
+    from embassay.protocols.pteb.validation.scoring import accounts, estimate
 
     heard = listener()
     heard.paraphrasing("Estimates", len(study.items) * len(judges))
@@ -154,7 +153,7 @@ def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
 
 def _show_plan(study: Study, judges: list[str], json: bool, wide: bool) -> None:
     from embassay.cli.session import Display, show_plan
-    from embassay.protocols.pteb.validation.estimates import forecast
+    from embassay.protocols.pteb.validation.scoring import forecast
 
     show_plan(lambda _: forecast(study, judges), Display(json, wide))
 
@@ -228,7 +227,7 @@ def _verdict(scored: Scored) -> str:
 
 def _cells(one: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
     from embassay.protocols.kernel import tables as numbers
-    from embassay.protocols.pteb.validation.tables import TOTAL, verdict
+    from embassay.protocols.pteb.validation.scoring import TOTAL, verdict
 
     mean, share = one.mean, one.share
     return [

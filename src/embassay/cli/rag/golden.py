@@ -272,7 +272,7 @@ def score(
     if json:
         from dataclasses import asdict
 
-        from embassay.runs.files import to_json
+        from embassay.runs.folder import to_json
 
         typer.echo(to_json(asdict(found)))
         return
@@ -353,7 +353,7 @@ def _rows(found: HumanCheck) -> Iterator[list[str]]:
 
 def prompts(json: Json = False) -> None:
     """Show the instructions for grading one passage and for ordering several, with the digests that results carry."""
-    from embassay.protocols.rag.judges.prompts import KINDS, prompt
+    from embassay.protocols.rag.judges.chat import KINDS, prompt
 
     if json:
         from json import dumps

@@ -14,7 +14,7 @@ from embassay.cli.options import column_map, default_out, within_memory
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
-    from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+    from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest
 
 app = typer.Typer(
     help="Two cheap probes that say why retrieval fails: names, and small talk.", no_args_is_help=True,
@@ -109,7 +109,7 @@ def names(
     identifier, missed by a letter, without label, accents ... The same command with the same --out resumes.
     """
     from embassay.cli.session import Display
-    from embassay.protocols.rag.probes.options import LANGS, NamesRequest
+    from embassay.protocols.rag.probes.plan import LANGS, NamesRequest
 
     request = NamesRequest(
         tuple(system), tuple(one.value for one in lang or ()) or LANGS, tuple(condition or ()), _text(people),
@@ -156,7 +156,7 @@ def noise(
     what is meant and what is retrieved, before and after rewriting. The same command with the same --out resumes.
     """
     from embassay.cli.session import Display
-    from embassay.protocols.rag.probes.options import BUNDLED, NoiseRequest
+    from embassay.protocols.rag.probes.plan import BUNDLED, NoiseRequest
 
     request = NoiseRequest(
         tuple(system), tuple(dataset or (BUNDLED,)), tuple(one.value for one in lang or ()),

@@ -14,7 +14,7 @@ from embassay.cli import options as given
 from embassay.cli.options import column_map
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.scoring.options import ScoreRequest
+    from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import Scored
 
 
@@ -142,7 +142,7 @@ def score(
     wide: given.Wide = False,
 ) -> None:
     """Score runs against graded judgements: is it the pool or the ordering, and which run is better."""
-    from embassay.protocols.rag.scoring.options import CUTOFFS, ScoreRequest
+    from embassay.protocols.rag.scoring.inputs import CUTOFFS, ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
 
     request = ScoreRequest(
@@ -200,7 +200,7 @@ def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None
     import json
 
     from embassay.protocols.rag.scoring.tables import result_rows
-    from embassay.runs.files import to_json
+    from embassay.runs.folder import to_json
 
     record = scored.record.as_dict()
     rest = {name: record[name] for name in _IN_JSON} | {"report": None if report is None else str(report)}

@@ -12,7 +12,7 @@ from embassay.cli import options as given
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
-    from embassay.protocols.rag.sweep.options import SweepRequest
+    from embassay.protocols.rag.sweep.config import SweepRequest
 
 Config = Annotated[
     Path, typer.Argument(metavar="CONFIG.yaml", help="What to sweep: datasets, axes, prices, rules.")

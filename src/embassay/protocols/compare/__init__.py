@@ -1,17 +1,28 @@
 """How sure a difference is: two systems of a run, one system in two runs, or all that a run ranks."""
 
-from embassay.protocols.compare.comparison import Comparison, InFolder, compare, folder_of
-from embassay.protocols.compare.contrast import ByItem, Contrast, contrast, higher_is_better, one_sided
-from embassay.protocols.compare.many import Entrant, Field, fields
-from embassay.protocols.compare.pairs import (
+from embassay.protocols.compare.comparison import (
     Across,
     Among,
+    Comparison,
+    InFolder,
     Pairing,
     PairOfSystems,
     adjusted,
+    compare,
     compare_systems,
+    folder_of,
     leading,
     pairing,
+)
+from embassay.protocols.compare.contrast import (
+    ByItem,
+    Contrast,
+    Entrant,
+    Field,
+    contrast,
+    fields,
+    higher_is_better,
+    one_sided,
 )
 from embassay.protocols.compare.values import Place, RunValues, Side, read_values
 

@@ -2,17 +2,225 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 from embassay.errors import UsageError
-from embassay.protocols.compare import InFolder, folder_of, read_values
-from embassay.protocols.gate.bars import Bar, Rows, Verdict, read_bar, read_rows
-from embassay.protocols.gate.files import as_junit, as_markdown
-from embassay.protocols.gate.regression import judged_against
+from embassay.protocols.compare import (
+    Contrast,
+    InFolder,
+    Place,
+    RunValues,
+    Side,
+    contrast,
+    folder_of,
+    higher_is_better,
+    one_sided,
+    pairing,
+    read_values,
+)
+from embassay.protocols.compare.values import wanted
+from embassay.protocols.gate.bars import Bar, Rows, Verdict, read_bar, read_rows, summary
+from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.registry import attribute
+from embassay.stats import holm
+
+
+def value_text(one: Verdict) -> str:
+    """The value with its interval as people read it."""
+    unit = numbers.unit_of(one.scale)
+    if one.value is None:
+        return "n/a"
+    text = unit.change(one.value) if one.is_change else unit.text(one.value)
+    if one.low is None or one.high is None:
+        return text
+    return f"{text} {unit.interval(one.low, one.high)}"
+
+
+UNPAIRED = "the errors of both runs add up, so only a larger fall is found"
+
+
+def word(one: Verdict) -> str:
+    """Met, missed or not tested, whether it was near, and whether its test was weaker than it could be."""
+    return (
+        {True: "met", False: "MISSED", None: "not tested"}[one.met]
+        + ", near" * one.near
+        + ", unpaired" * bool(one.unpaired)
+    )
+
+
+def why(one: Verdict) -> str:
+    """Why it was missed or not tested, and why it was not paired."""
+    return "; ".join(filter(None, (one.reason, f"not paired: {one.unpaired}" if one.unpaired else "")))
+
+
+def as_junit(verdicts: Sequence[Verdict]) -> str:
+    """A test suite of one case per bar, XML. What is not tested is an error where the gate stops for it, else
+    skipped."""
+    kinds = [_kind(one) for one in verdicts]
+    suite = ElementTree.Element(
+        "testsuite",
+        name="embassay gate",
+        tests=str(len(verdicts)),
+        failures=str(kinds.count("failure")),
+        errors=str(kinds.count("error")),
+        skipped=str(kinds.count("skipped")),
+    )
+    for one, kind in zip(verdicts, kinds, strict=True):
+        name = _clean(one.bar + " (unpaired)" * bool(one.unpaired))
+        case = ElementTree.SubElement(suite, "testcase", classname="embassay.gate", name=name)
+        if kind:
+            told = ElementTree.SubElement(case, kind, message=_clean(why(one)), type="bar")
+            told.text = _clean(f"{one.bar}: {value_text(one)} (n = {one.n}); {why(one)}")
+        if one.unpaired:
+            said = ElementTree.SubElement(case, "system-out")
+            said.text = _clean(f"Not paired ({one.unpaired}): {UNPAIRED}.")
+    ElementTree.indent(suite)
+    return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _kind(one: Verdict) -> str:
+    if one.met is None:
+        return "error" if one.stops else "skipped"
+    return "" if one.met else "failure"
+
+
+def as_markdown(verdicts: Sequence[Verdict]) -> str:
+    """A heading that says how it went, and a table."""
+    lines = [
+        f"### Embassay gate: {summary(verdicts)}",
+        "",
+        "| Bar | Value, 95% | n | Verdict | Why |",
+        "|---|---:|---:|---|---|",
+    ]
+    lines += [
+        f"| `{_cell(one.bar)}` | {value_text(one)} | {one.n:,} | {word(one)} | {_cell(why(one))} |"
+        for one in verdicts
+    ]
+    lines += ["", "Near: the bar lies inside the interval, so another sample could have said otherwise."]
+    if any(one.unpaired for one in verdicts):
+        lines += ["", f"Unpaired: {UNPAIRED}."]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return _clean(text).replace("|", "\\|").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
+
+
+def _clean(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(one if one.isprintable() or one in "\t\n" else " " for one in text)
+
+
+@dataclass(frozen=True)
+class _Test:
+    place: Place
+    system: str
+    found: Contrast | None
+    p: float = math.nan
+    reason: str = ""
+    """Why it is not a test; empty where it is one."""
+    stops: bool = False
+
+
+def judged_against(
+    now: RunValues,
+    base: RunValues,
+    *,
+    alpha: float = 0.05,
+    margin: float = 0.0,
+    systems: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+) -> tuple[Verdict, ...]:
+    """Whether each ranked system of the earlier run is no worse now, at every headline over datasets.
+
+    A test says worse where the difference is below -`margin` (above, where lower is better) with a one-sided p, by Holm
+    over all tests of the call, below `alpha`: with nothing changed, the chance of any false alarm is at most about
+    alpha. Runs whose items differ are tested unpaired, which every verdict says: such a test needs a larger fall. What
+    has no value in one of the runs, no interval, or did not change on any item is not tested; the gate stops for a
+    value that is gone, and for a fall without an interval. Raises UsageError for runs of two protocols, or where
+    nothing is left to compare.
+    """
+    if now.protocol != base.protocol:
+        raise UsageError(
+            f"{base.path} is a {base.protocol} run and {now.path} a {now.protocol} run.",
+            mend="Give runs of one protocol.",
+        )
+    base.check(systems)
+    how = pairing(now.manifest, base.manifest)
+    tests = [
+        _tested(now, base, place, system, paired=how.paired, margin=margin)
+        for place in _places(base, tasks, measures)
+        for system in systems or [one.system for one in base.at(place)]
+        if base.standing(place, system) is not None
+    ]
+    if not tests:
+        raise UsageError(f"{base.path} has nothing of that to compare with.", mend="Leave out -s, -t or -m.")
+    return tuple(_verdicts(tests, alpha, margin, now.protocol, how.reason))
+
+
+def _places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
+    """Over datasets, where the run has that; a run of one kind of dataset has its own only."""
+    named = [place for place in base.places if wanted(place, tasks, measures)]
+    return [place for place in named if not place[1]] or named
+
+
+def _tested(
+    now: RunValues, base: RunValues, place: Place, system: str, *, paired: bool, margin: float
+) -> _Test:
+    before, after = base.standing(place, system), now.standing(place, system)
+    if before is None or before.headline.value is None:
+        return _Test(place, system, None, reason="it had no value before")
+    if after is None or after.headline.value is None:
+        why = after.headline.reason if after else "not in this run"
+        return _Test(place, system, None, reason=f"no value now: {why}", stops=True)
+    found = contrast(Side(after), Side(before), paired=paired)
+    sign = 1.0 if higher_is_better(place[2]) else -1.0
+    shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)
+    if math.isnan(found.p):
+        same = found.error == 0 and found.difference == 0
+        if same and None not in (*after.headline.interval, *before.headline.interval):
+            return _Test(place, system, found, 1.0)
+        fell = (shifted.difference or 0.0) < 0
+        why = f"it fell, and it cannot be said whether by chance: {found.reason}" if fell else found.reason
+        return _Test(place, system, found, reason=why, stops=fell)
+    return _Test(place, system, found, one_sided(shifted))
+
+
+def _verdicts(
+    tests: Sequence[_Test], alpha: float, margin: float, protocol: str, unpaired: str
+) -> Iterator[Verdict]:
+    tested = [one.p for one in tests if one.p < 1]
+    corrected = iter(holm(tested) if tested else ())
+    measures: dict[str, set[str]] = {}
+    for one in tests:
+        measures.setdefault(one.place[0], set()).add(one.place[2])
+    for one in tests:
+        task, dataset, measure = one.place
+        what = f"{task}.{measure}" if len(measures[task]) > 1 else task
+        inside = f"{one.system},dataset={dataset}" if dataset else one.system
+        bar = f"{protocol}.{what}[{inside}] no worse" + (f" than -{margin:g}" if margin else "")
+        p = next(corrected) if one.p < 1 else one.p
+        yield _verdict(one, bar, p, alpha, protocol, unpaired)
+
+
+def _verdict(one: _Test, bar: str, p: float, alpha: float, protocol: str, unpaired: str) -> Verdict:
+    found = one.found
+    made = Verdict(bar, None, None, reason=one.reason, scale=protocol, is_change=True, stops=one.stops)
+    if found is None:
+        return made
+    low, high = (None if math.isnan(end) else end for end in (found.low, found.high))
+    made = replace(made, value=found.difference, low=low, high=high, n=found.n)
+    if one.reason:
+        return made
+    worse = p < alpha
+    reason = f"p {p:.3g} (one-sided, Holm) is below {alpha:g}" if worse else ""
+    return replace(made, met=not worse, reason=reason, unpaired=unpaired, stops=worse)
 
 
 def judged_bars(bars: Sequence[Bar], rows: Rows) -> Iterator[Verdict]:

@@ -19,7 +19,7 @@ from embassay.protocols.kernel.tables import p_value
 from embassay.records import Component, Stratum
 from embassay.runs.folder import write_columns
 from embassay.stats import compare_replicates
-from embassay.stats.freedom import freedom, scaled, strata_of
+from embassay.stats.intervals import freedom, scaled, strata_of
 from embassay.stats.ranks import ranges_of
 
 ALPHA = 0.05

@@ -27,7 +27,7 @@ from embassay.protocols.kernel.estimates import UNVARIED, unvaried
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, in_words
 from embassay.records import Component, Result
-from embassay.runs.cells import CellRecord
+from embassay.runs.folder import CellRecord
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.evaluation import TaskProtocol

@@ -31,7 +31,7 @@ from embassay.records import (
     Skipped,
     TaskOutcome,
 )
-from embassay.runs.cells import CellRecord
+from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 from embassay.stats.resampling import resampled_rows
 

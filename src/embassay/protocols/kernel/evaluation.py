@@ -28,8 +28,7 @@ from embassay.protocols.kernel.forecast import (
     token_bytes,
     vectors,
 )
-from embassay.protocols.kernel.frames import sources
-from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.inputs import charged, sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     Plan,
@@ -55,10 +54,8 @@ from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.kernel.tables import RunTable
 from embassay.records import Loaded, Result, TaskOutcome
 from embassay.registry import Registry, attribute
-from embassay.runs.cells import Cell, CellRecord
-from embassay.runs.engines.contract import Workers
-from embassay.runs.execution import HERE
-from embassay.runs.files import digest
+from embassay.runs.execution import HERE, Workers
+from embassay.runs.folder import Cell, CellRecord, digest
 from embassay.runs.forecast import Forecast, Forecasts, Hear, Rehearsal, tokens_of
 from embassay.runs.memory import Footprint, room_for
 from embassay.systems.objects import given

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
@@ -15,12 +17,13 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Encoder, Role, Similarity, Spread, Tokenizer
 from embassay.data import Dataset, open_dataset
+from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.randomness import generator
 from embassay.records import TaskOutcome
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.execution import HERE
-from embassay.runs.files import digest
+from embassay.runs.folder import digest
 from embassay.runs.forecast import Hear
 from embassay.runs.remembered_encoder import RememberedEncoder
 from embassay.runs.spending import Spending, Spent
@@ -28,6 +31,64 @@ from embassay.stats import resample_means
 from embassay.systems import open_system
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
+
+
+def sources(datasets: Sequence[Any] | Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+    """Names and paths of datasets as a caller gives them: strings and paths as they are; of frames (polars, pandas) and
+    lists of dictionaries the JSON Lines file in `folder` that they are written to: `data-1.jsonl` and so on, or by the
+    names of a mapping. A file that holds the same is left as it is.
+
+    UsageError for anything else, and for a frame without rows.
+    """
+    named = datasets.items() if isinstance(datasets, Mapping) else [("", one) for one in datasets]
+    return tuple(
+        str(one)
+        if isinstance(one, str | Path)
+        else str(_kept(one, folder / f"{name or f'data-{place}'}.jsonl"))
+        for place, (name, one) in enumerate(named, 1)
+    )
+
+
+def _kept(frame: Any, path: Path) -> Path:
+    text = "".join(json.dumps(_plain(row), ensure_ascii=False) + "\n" for row in _rows(frame))
+    if not text:
+        raise UsageError(
+            f"The dataset {path.stem} has no rows.", mend="Give a frame or list with one row per item."
+        )
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return path
+
+
+def _rows(frame: Any) -> Iterable[Mapping[str, Any]]:
+    if hasattr(frame, "to_dicts"):
+        return frame.to_dicts()  # type: ignore[no-any-return]
+    if hasattr(frame, "to_dict") and hasattr(frame, "columns"):
+        return frame.to_dict("records")  # type: ignore[no-any-return]
+    if isinstance(frame, list | tuple) and all(isinstance(row, Mapping) for row in frame):
+        return frame
+    raise UsageError(
+        f"{type(frame).__name__} is no dataset.",
+        mend="Give a name of the catalogue, a path, a polars or pandas frame, or a list of dictionaries.",
+    )
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as JSON has it: numbers of numpy as Python's, what is missing as null."""
+    return {str(key): _value(value) for key, value in row.items()}
+
+
+def _value(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, list | tuple):
+        return [_value(one) for one in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
 
 
 @lru_cache(maxsize=8)

@@ -17,7 +17,7 @@ from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.kernel.inputs import charged, describe
 from embassay.records import Loaded, Skipped
 from embassay.registry import Registry
-from embassay.runs.cells import Cell
+from embassay.runs.folder import Cell
 from embassay.runs.forecast import served
 from embassay.systems import SYSTEMS
 from embassay.systems.remote import Ledger, NoCalls

@@ -13,10 +13,8 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, check_prices, lock, opened
 from embassay.records import Result, TaskOutcome
-from embassay.runs.cells import CellRecord
-from embassay.runs.engines.contract import Workers
-from embassay.runs.execution import HERE
-from embassay.runs.folder import RunFolder
+from embassay.runs.execution import HERE, Workers
+from embassay.runs.folder import CellRecord, RunFolder
 from embassay.runs.forecast import Forecasts
 from embassay.systems.remote import Ledger
 

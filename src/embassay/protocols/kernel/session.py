@@ -20,11 +20,8 @@ from embassay.protocols.kernel.outcome import manifest, moment, sessions, spent
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
-from embassay.runs.cells import Cell, CellRecord
-from embassay.runs.engines.contract import Processes, Workers
-from embassay.runs.execution import Crew
-from embassay.runs.files import to_json, write_atomic
-from embassay.runs.folder import RunFolder
+from embassay.runs.execution import Crew, Processes, Workers
+from embassay.runs.folder import Cell, CellRecord, RunFolder, to_json, write_atomic
 from embassay.runs.spending import Spending
 from embassay.systems.encoders.onnx_backends import openvino_of
 from embassay.systems.remote import Ledger

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.runs.files import write_atomic
+from embassay.runs.folder import write_atomic
 
 MINUS = "−"
 NONE = "–"

@@ -29,8 +29,7 @@ from embassay.protocols.mteb.rows import (
 )
 from embassay.protocols.mteb.survey import Fault, Progress, Reading, Survey, TaskSurvey, read_documents
 from embassay.records import Result
-from embassay.runs.files import digest, to_json, write_atomic
-from embassay.runs.folder import RunFolder, hardware, versions
+from embassay.runs.folder import RunFolder, digest, hardware, to_json, versions, write_atomic
 
 FAULTS = "faults.jsonl"
 

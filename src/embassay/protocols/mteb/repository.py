@@ -11,7 +11,7 @@ from typing import Any
 from embassay.errors import UsageError
 from embassay.limits import bounded_walk
 from embassay.protocols.mteb.document import Document, is_name, json_text
-from embassay.runs.files import slug
+from embassay.runs.folder import slug
 
 META = "model_meta.json"
 RESULTS = "results"

@@ -13,10 +13,9 @@ from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.pteb.analysis import LengthBin, by_length, item_words, word_counts
 from embassay.protocols.pteb.analysis.words import SCORES
-from embassay.protocols.pteb.paraphrasing.quality import quality_rows
+from embassay.protocols.pteb.paraphrasing.records import quality_rows
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.plan import Growth, Plan, PlannedDataset, Seeds, Source
-from embassay.protocols.pteb.slices import task
 from embassay.protocols.pteb.summary import (
     Layout,
     RunDataset,
@@ -27,13 +26,12 @@ from embassay.protocols.pteb.summary import (
     summarise,
     summarise_originals,
 )
-from embassay.protocols.pteb.summary.layout import ORIGINAL
+from embassay.protocols.pteb.summary.runs import ORIGINAL
 from embassay.protocols.pteb.tables import Given, tables
-from embassay.protocols.pteb.tables.grid import points
+from embassay.protocols.pteb.tables.scores import points
+from embassay.protocols.pteb.work import task
 from embassay.records import Result
-from embassay.runs.cells import CellRecord
-from embassay.runs.files import slug
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import CellRecord, RunFolder, slug
 
 PARAPHRASES = "paraphrases"
 """The folder of a run's set."""

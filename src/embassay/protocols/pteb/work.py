@@ -14,28 +14,79 @@ from typing import Any
 import numpy as np
 
 from embassay.contracts import Similarity, Spread
+from embassay.data import Dataset
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, interval, named_groups
-from embassay.protocols.kernel.inputs import CachedSystem, charged
+from embassay.protocols.kernel.inputs import CachedSystem, charged, dataset
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.slices import language_at, slices, task
-from embassay.protocols.tasks import Reworded, Task
-from embassay.protocols.tasks.comparison import encoded
-from embassay.protocols.tasks.options import PtebOptions
-from embassay.protocols.tasks.task import Context, needed
+from embassay.protocols.tasks import TASKS, Reworded, Task
+from embassay.protocols.tasks.task import Context, PtebOptions, encoded, needed
 from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
-from embassay.runs.cells import record_from_json
 from embassay.runs.execution import HERE
+from embassay.runs.folder import record_from_json
 from embassay.runs.forecast import Hear, Rehearsal
 from embassay.runs.memory import room_for
 from embassay.stats import freedom_of_units
-from embassay.stats.freedom import resampled_units
+from embassay.stats.intervals import resampled_units
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
-__all__ = ["Job", "Run", "difference", "evaluate", "mean_component", "rehearse"]
+_ENGLISH = frozenset({"en", "eng", "en-en", "eng-eng"})
+_CROSSED = re.compile("(?P<first>[a-z]{2,3})-(?P<second>[a-z]{2,3})")
+
+
+def task(name: str) -> Task:
+    """The task called `name`."""
+    return TASKS.build(name)
+
+
+@lru_cache(maxsize=4)
+def slices(
+    name: str, request: DatasetRequest, limit: int | None, seed: int, languages: str
+) -> tuple[Loaded[Any], ...]:
+    """The dataset in the task's shape, one for each of its languages, or one for all where they are `pooled`.
+
+    Each says its language, and a limit holds for each.
+    """
+    what, opened = task(name), dataset(request)
+    if languages == "pooled":
+        return (what.load(opened, limit, seed),)
+    by_language = opened.subsets(shape_of(what, opened))
+    return tuple(replace(what.load(one, limit, seed), lang=lang) for lang, one in by_language.items())
+
+
+def shape_of(what: Task, opened: Dataset) -> str:
+    """The first shape of the task that the dataset has."""
+    return next(shape for shape in what.shapes if not opened.missing(shape))
+
+
+def asked_of(
+    name: str, parts: tuple[Loaded[Any], ...], *, by_place: bool, unworded: tuple[str, ...] = ()
+) -> Iterator[Asked]:
+    """Every text of a task to be paraphrased, as often as it occurs, but for those at places that begin with one of
+    `unworded`; with `by_place`, occurrences of one text are told apart."""
+    what = task(name)
+    multilingual = not all(part.lang in _ENGLISH for part in parts)
+    for part in parts:
+        for place, text in what.texts(part.data):
+            if place.startswith(unworded):
+                continue
+            own = f"{name}:{place}" if by_place else ""
+            yield Asked(text, language_at(place, part.lang), own, multilingual)
+
+
+def language_at(place: str, lang: str) -> str:
+    """The language of a text: of a pair in two languages (`en-de`) each side has its own.
+
+    >>> language_at("second:7", "en-de"), language_at("first:7", "deu-eng"), language_at("text:7", "zh")
+    ('de', 'deu', 'zh')
+    """
+    crossed = _CROSSED.fullmatch(lang)
+    side = place.partition(":")[0]
+    return crossed[side] if crossed and side in ("first", "second") else lang
+
 
 Known = Mapping[tuple[str, str, str], Paraphrase]
 """(language, text, place) -> what came of it; the place is empty where equal texts share a wording."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embassay.protocols.rag import golden, sweep
     from embassay.protocols.rag.golden.options import GoldenOptions
-    from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+    from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest
     from embassay.protocols.rag.probes.protocol import probe_names, probe_noise
-    from embassay.protocols.rag.scoring.options import ScoreRequest
+    from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import Scoring, score
 
 __all__ = [
@@ -20,9 +20,9 @@ __all__ = [
 
 _HOMES = {
     "GoldenOptions": "golden.options",
-    "NamesRequest": "probes.options",
-    "NoiseRequest": "probes.options",
-    "ScoreRequest": "scoring.options",
+    "NamesRequest": "probes.plan",
+    "NoiseRequest": "probes.plan",
+    "ScoreRequest": "scoring.inputs",
     "Scoring": "scoring.protocol",
     "probe_names": "probes.protocol",
     "probe_noise": "probes.protocol",

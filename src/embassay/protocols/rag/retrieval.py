@@ -10,7 +10,7 @@ import numpy as np
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.runs.files import write_atomic
+from embassay.runs.folder import write_atomic
 from embassay.search.fusion import rrf
 
 Retrieved = Mapping[str, Sequence[tuple[str, float]]]

@@ -24,9 +24,9 @@ from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
 from embassay.protocols.sage.tables import tables
 from embassay.protocols.sage.tasks import PAIR_CORPUS, TASK_NAMES, TASKS, needed
 from embassay.records import Result, RetrievalSet
-from embassay.runs.engines.contract import Workers
+from embassay.runs.execution import Workers
 from embassay.runs.folder import RunFolder, write_columns
-from embassay.search.blocks import SHARD
+from embassay.search.exact import SHARD
 from embassay.systems.remote import Ledger
 
 _LENGTHS = {"robustness": 7.0, "sensitivity": 1 + 3 * (1.15 + 1.5 + 2) + 3 * (0.85 + 0.5 + 0.1)}

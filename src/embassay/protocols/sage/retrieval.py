@@ -44,7 +44,7 @@ from embassay.protocols.sage.edits import (
 )
 from embassay.records import Component, Documents, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.search import merge
-from embassay.search.blocks import SHARD, cut, over_shards
+from embassay.search.exact import SHARD, cut, over_shards
 
 HEADLINE = "retention"
 

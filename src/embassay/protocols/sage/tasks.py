@@ -22,7 +22,7 @@ from embassay.protocols.sage.options import ALL, SageOptions
 from embassay.records import LabelledTexts, Loaded, RetrievalSet
 from embassay.registry import Registry
 from embassay.runs.memory import Footprint
-from embassay.search.blocks import SHARD
+from embassay.search.exact import SHARD
 
 if TYPE_CHECKING:
     from embassay.data import Dataset

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, undefined
-from embassay.protocols.tasks.options import PtebOptions
-from embassay.protocols.tasks.task import Context, Reworded, Task, Wording
+from embassay.protocols.tasks.task import Context, PtebOptions, Reworded, Task, Wording
 from embassay.records import Loaded, TaskOutcome
 from embassay.registry import Registry
 

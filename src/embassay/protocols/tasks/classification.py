@@ -16,8 +16,17 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.tasks.comparison import Embedding, outcome
-from embassay.protocols.tasks.task import Context, Place, Reworded, Wording, places, reworded, rows_reworded
+from embassay.protocols.tasks.task import (
+    Context,
+    Embedding,
+    Place,
+    Reworded,
+    Wording,
+    outcome,
+    places,
+    reworded,
+    rows_reworded,
+)
 from embassay.records import Classification, LabelledTexts, TaskOutcome
 
 HEADLINE = "accuracy"

@@ -18,8 +18,17 @@ from embassay.data import draw_stratified
 from embassay.measures import v_measure
 from embassay.measures.clusters import complete_linkage
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, over_sets, over_texts_of_a_set
-from embassay.protocols.tasks.comparison import Embedding, outcome
-from embassay.protocols.tasks.task import Context, Place, Reworded, Wording, places, reworded, rows_reworded
+from embassay.protocols.tasks.task import (
+    Context,
+    Embedding,
+    Place,
+    Reworded,
+    Wording,
+    outcome,
+    places,
+    reworded,
+    rows_reworded,
+)
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
 
 HEADLINE = "v_measure"

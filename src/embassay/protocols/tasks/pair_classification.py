@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.measures.resamples import counted_average_precision
+from embassay.measures.summary import counted_average_precision
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, words
-from embassay.protocols.tasks.comparison import outcome, similarity
 from embassay.protocols.tasks.resampling import drawn
-from embassay.protocols.tasks.task import Context, Place, places, reworded_pairs
+from embassay.protocols.tasks.task import Context, Place, outcome, places, reworded_pairs, similarity
 from embassay.records import LabelledPairs, TaskOutcome
 
 HEADLINE = "average_precision"

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.measures import average_precision
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.tasks.comparison import nearest, outcome
 from embassay.protocols.tasks.task import (
     Context,
     Groups,
@@ -25,7 +24,9 @@ from embassay.protocols.tasks.task import (
     Reworded,
     Wording,
     left_out,
+    nearest,
     numbered,
+    outcome,
     several_places,
 )
 from embassay.records import RerankingSet, TaskOutcome

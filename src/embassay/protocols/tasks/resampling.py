@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.measures.resamples import counted_spearman
+from embassay.measures.summary import counted_spearman
 from embassay.protocols.kernel.estimates import Estimate
 from embassay.protocols.kernel.inputs import Context
 from embassay.stats.resampling import resampled_rows, row_counts

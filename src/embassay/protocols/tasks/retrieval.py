@@ -16,13 +16,13 @@ import numpy as np
 from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg
 from embassay.protocols.kernel.estimates import Items, Lost, estimate, words
-from embassay.protocols.tasks.comparison import outcome
 from embassay.protocols.tasks.task import (
     Context,
     Place,
     Reworded,
     Wording,
     left_out,
+    outcome,
     places,
     reworded,
     rows_of,

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, words
-from embassay.protocols.tasks.comparison import outcome, similarity
 from embassay.protocols.tasks.resampling import correlated
-from embassay.protocols.tasks.task import Context, Place, places, reworded_pairs
+from embassay.protocols.tasks.task import Context, Place, outcome, places, reworded_pairs, similarity
 from embassay.records import ScoredPairs, TaskOutcome
 
 HEADLINE = "spearman"

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.measures import spearman
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
-from embassay.protocols.tasks.comparison import nearest, outcome
 from embassay.protocols.tasks.resampling import correlated
 from embassay.protocols.tasks.task import (
     Context,
@@ -28,7 +27,9 @@ from embassay.protocols.tasks.task import (
     Reworded,
     Wording,
     left_out,
+    nearest,
     numbered,
+    outcome,
     several_places,
 )
 from embassay.records import JudgedSummaries, Skipped, TaskOutcome

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from embassay.contracts import Similarity
+from embassay.contracts import Role, Similarity
+from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as context
+from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, undefined
 from embassay.protocols.kernel.forecast import (
     dimensions,
     distances,
@@ -20,12 +23,54 @@ from embassay.protocols.kernel.forecast import (
     token_bytes,
     vectors,
 )
-from embassay.protocols.tasks.options import PtebOptions
-from embassay.records import LabelledTexts, Loaded, RetrievalSet, Skipped, TaskOutcome
+from embassay.protocols.kernel.request import check_options, option
+from embassay.records import Component, LabelledTexts, Loaded, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.runs.memory import Footprint
 
 if TYPE_CHECKING:
     from embassay.data import Dataset
+
+
+@dataclass(frozen=True)
+class PtebOptions:
+    """Options of the seven tasks. `[An]` is the ambiguity of the paper each one settles (docs/pteb.md)."""
+
+    languages: Literal["each", "pooled"] = option(
+        "each", "Score every language by itself and take the mean, or all of them as one problem [A9]."
+    )
+    classification_texts: Literal["both", "test"] = option(
+        "both", "Paraphrase the training and the test texts, or the test texts alone."
+    )
+    summaries: Literal["pooled", "per-text"] = option(
+        "pooled", "One correlation over all summaries, or the mean of one per text [A10]."
+    )
+    own_document: Literal["before", "after"] = option(
+        "before", "Leave a query's own document out before the ten best are taken, or after [A8]."
+    )
+    exclude_own: bool = option(
+        False, "Retrieval: leave out the document whose id is the query's. Always so for ArguAna."
+    )
+    normalize_punctuation: bool = option(
+        False, "Take blanks before closing punctuation out of both sides [A19]."
+    )
+    most_lost: float = option(
+        MOST_LOST, "Share of a task's texts that may lack a usable paraphrase; with more there is no score."
+    )
+    neighbours: int = option(10, "Nearest neighbours that classify for a system without vectors.")
+    clustering_cap: int = option(
+        10_000, "Largest clustering set for a system without vectors; larger ones are drawn by label."
+    )
+    resamples: int = option(1_000, "Bootstrap resamples behind every interval.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not 0 <= self.most_lost < 1:
+            raise UsageError(f"most_lost is {self.most_lost}.", mend="Use a share from 0 to below 1.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every option with its value, as saved in a manifest."""
+        return asdict(self)
+
 
 Wording = Callable[[str, str], str | None]
 """From a text's place and the text to its other wording; None where there is none. A place says which text of
@@ -210,3 +255,103 @@ def needed(system: Similarity, data: Any, worded: Sequence[str], resamples: int)
             largest = max(Counter(data.sets).values(), default=0)
             parts[f"the distances of {largest:,} texts"] = distances(largest)
     return footprint(parts, "Use fewer items (--limit).")
+
+
+DECIMALS = 6
+"""Similarities are rounded before they are ranked, so that float noise decides nothing."""
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """A similarity that has vectors: `systems.cosine.Cosine`, and what stands in for it."""
+
+    def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
+        """The texts' vectors, (n, dim)."""
+        ...
+
+    def between(
+        self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Similarity of `texts[left[i]]` and `texts[right[i]]`, (n,)."""
+        ...
+
+
+def similarity(system: Similarity, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+    """Similarity of `first[i]` and `second[i]`, (n,), to 1e-6; NaN where a text could not be encoded.
+
+    One call, so one batch to metrics that compare within a batch; an encoder sees every distinct text once.
+    """
+    if not isinstance(system, Embedding):
+        return _rounded(system.pairs(first, second))
+    place = {text: row for row, text in enumerate(dict.fromkeys((*first, *second)))}
+    left, right = (np.array([place[text] for text in side], dtype=np.int64) for side in (first, second))
+    return _rounded(system.between(list(place), left, right))
+
+
+def nearest(
+    system: Similarity, anchors: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]
+) -> list[NDArray[np.float64]]:
+    """Of every item, each text's highest similarity to any of the item's anchors, (texts,); NaN where the text, or
+    all of the anchors, could not be encoded."""
+    first = [anchor for group, others in zip(anchors, texts, strict=True) for anchor in group for _ in others]
+    second = [text for group, others in zip(anchors, texts, strict=True) for _ in group for text in others]
+    sizes = [(len(group), len(others)) for group, others in zip(anchors, texts, strict=True)]
+    cuts = np.cumsum([rows * columns for rows, columns in sizes], dtype=np.int64)
+    parts = np.split(similarity(system, first, second), cuts)[:-1]
+    # fmax, and not max: an anchor that was lost leaves the others.
+    return [np.fmax.reduce(part.reshape(size), axis=0) for part, size in zip(parts, sizes, strict=True)]
+
+
+def _rounded(values: NDArray[np.float32]) -> NDArray[np.float64]:
+    # Zero has one sign, and equal values compare equal.
+    return np.asarray(np.round(values.astype(np.float64), DECIMALS) + 0.0)
+
+
+NOT_ENCODED = "texts that could not be encoded in one of their two wordings"
+
+
+def encoded(task: Task, both: Reworded, failures: Collection[str]) -> Reworded:
+    """`both` without the texts of which one wording is among `failures` (the texts that a system could not encode), and
+    without what they take along; `both` itself where there are none."""
+    said, own = dict(task.texts(both.paraphrased)), dict(task.texts(both.original))
+    gone = [place for place, text in own.items() if text in failures or said[place] in failures]
+    if not gone:
+        return both
+    without = set(gone)
+    rest = task.reword(both.original, lambda place, _: None if place in without else said[place])
+    taken = tuple(left for left in rest.lost if not left.reason.endswith(WITHOUT_WORDING))
+    lost = (*both.lost, Skipped(NOT_ENCODED, len(gone), tuple(gone[:5])), *taken)
+    return replace(rest, items=both.items, lost=lost)
+
+
+def outcome(
+    headline: str,
+    found: Estimate | str,
+    items: Items,
+    *,
+    n: int,
+    scores: Iterable[Score] = (),
+    skipped: Iterable[Skipped] = (),
+    warnings: Iterable[str] = (),
+    counts: Mapping[str, int],
+) -> TaskOutcome:
+    """The outcome whose headline is `found`, or has no value for the reason that `found` is. `n` counts the items."""
+    left_out, noted = _summed(skipped), tuple(warnings)
+    if isinstance(found, str):
+        row = undefined(headline, n, found)
+        component = Component(None, n, reason=found)
+    else:
+        row = replace(found.score(headline), n=n)
+        units = found.n if found.units is None else found.units
+        component = replace(found.component(), n=n, units=None if units == n else units)
+    return TaskOutcome((row, *scores), {headline: component}, items.columns, left_out, noted, counts)
+
+
+def _summed(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
+    """One entry per reason."""
+    by_reason: dict[str, Skipped] = {}
+    for one in skipped:
+        before = by_reason.get(one.reason, Skipped(one.reason, 0))
+        examples = (*before.examples, *one.examples)[:5]
+        by_reason[one.reason] = Skipped(one.reason, before.count + one.count, examples)
+    return tuple(by_reason.values())

@@ -281,8 +281,7 @@ def step_table(record: Record, board: Board) -> tuple[list[Column], list[list[st
     """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
     if record.kind == "validation":
         return _languages(record)
-    from embassay.report.pteb.judges import judge_scores
-    from embassay.report.pteb.paraphrasers import candidates
+    from embassay.report.pteb.models import candidates, judge_scores
 
     if not record.rows or record.kind not in ("judge", "paraphrasers"):
         return [], []

@@ -11,7 +11,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.analysis.drops import source_of
 from embassay.protocols.pteb.paraphrasing.records import USABLE
-from embassay.protocols.pteb.summary.layout import CONTROLS
+from embassay.protocols.pteb.summary.runs import CONTROLS
 from embassay.records import Result
 from embassay.report.board import Board, Row, Task, Value, missing_value
 from embassay.report.record import OVERALL, Record

@@ -27,7 +27,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.records import Result
 from embassay.report.board import Board
-from embassay.report.pteb.judges import RATING
+from embassay.report.pteb.models import RATING
 from embassay.report.record import Record
 from embassay.report.runs import Run
 

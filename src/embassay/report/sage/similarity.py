@@ -6,17 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from embassay.document.blocks import (
-    Block,
-    Box,
-    Command,
-    Details,
-    Facts,
-    Heading,
-    Link,
-    Panes,
-    Text,
-)
+from embassay.document.blocks import Block, Box, Command, Details, Facts, Heading, Link, Panes, Text
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.report.board import Board, Row, Wanted, missing_here, value_table

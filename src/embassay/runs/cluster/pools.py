@@ -22,8 +22,17 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Encoder, Role
 from embassay.errors import ModelError, TextRefused
-from embassay.runs.cluster.library import Raised, go_to, gotten, library, on_node, raised, unpacked
-from embassay.runs.cluster.nodes import Node, nodes
+from embassay.runs.cluster.connection import (
+    Node,
+    Raised,
+    go_to,
+    gotten,
+    library,
+    nodes,
+    on_node,
+    raised,
+    unpacked,
+)
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from embassay.registry import Registry
 from embassay.spec import Spec
 
 if TYPE_CHECKING:
-    from embassay.search.indexes.vectors import Vectors
+    from embassay.search.indexes.store import Vectors
 
 __all__ = ["INDEXES", "open_index"]
 
@@ -36,34 +36,34 @@ and `name` (its canonical spec string). It checks neither shape nor values of th
 
 INDEXES.add(
     "flat",
-    "embassay.search.indexes.flat:Flat",
+    "embassay.search.indexes.faiss_index:Flat",
     "exact: every vector is compared; needs nothing",
     kind="exact",
 )
 INDEXES.add(
     "hnsw-f32",
-    "embassay.search.indexes.hnsw:hnsw_f32",
+    "embassay.search.indexes.faiss_index:hnsw_f32",
     "a graph of near vectors, as they are: hnsw-f32?m=16&ef_construction=100&ef=64",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "hnsw-int8",
-    "embassay.search.indexes.hnsw:hnsw_int8",
+    "embassay.search.indexes.faiss_index:hnsw_int8",
     "a graph of near vectors of one byte a value: hnsw-int8?m=16&ef_construction=100&ef=64",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "pq",
-    "embassay.search.indexes.product:pq",
+    "embassay.search.indexes.faiss_index:pq",
     "vectors cut into parts, each part one of a few: pq?m=48&nbits=8&sample=16384",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "opq",
-    "embassay.search.indexes.product:opq",
+    "embassay.search.indexes.faiss_index:opq",
     "as pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=16384",
     kind="approximate",
     needs="embassay[ann]",
@@ -103,7 +103,7 @@ def open_index(
     UsageError for unknown names and parameters and for vectors that are none, ModelError for values that are not
     finite, a library that is missing and a server that does not answer.
     """
-    from embassay.search.indexes.vectors import checked, digest_of
+    from embassay.search.indexes.store import checked, digest_of
 
     spec = INDEXES.parse(text)
     vectors = checked(vectors)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts, Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.search.indexes.store import Form, Recipe, kept
-from embassay.search.indexes.vectors import Floats, Vectors
+from embassay.randomness import generator
+from embassay.search.exact import blocks, exact_search_shards, longest_of
+from embassay.search.indexes.store import Floats, Form, Recipe, Vectors, forget, kept, shape_of, shards_of
 
 SearchParameters = Callable[[Any], Any]
 
@@ -134,3 +135,250 @@ def memory_bytes(faiss: Any, index: Any) -> int:
     if isinstance(index, faiss.IndexScalarQuantizer):
         return codes + 4 * int(index.sq.trained.size())
     return codes
+
+
+LEAST_MEMORY = 2**25
+_WIDEST_BLOCK = 4096
+_QUERIES = 1024
+
+
+class Flat:
+    """The vectors themselves, under the rules of `exact_search`. Nothing is built and nothing is kept.
+
+    With a limit of `memory`, in bytes, a quarter of it is for vectors, which are read piece by piece and, where they
+    are a memory map, given back to the system; an eighth is for products, the rest for candidates and for what the
+    matrix product needs itself. What is found does not depend on it. UsageError for less than 32 MiB, ModelError for
+    values that are not finite."""
+
+    def __init__(self, vectors: Vectors, *, memory: int | None = None, name: str = "flat") -> None:
+        if memory is not None and memory < LEAST_MEMORY:
+            raise UsageError(
+                f"Exact search cannot work in {memory} bytes.",
+                mend=f"Give it {LEAST_MEMORY} (32 MiB) or more.",
+            )
+        self.name = name
+        self._vectors: Vectors | None = vectors
+        self._memory = memory
+        n, dim = shape_of(vectors)
+        # Under a limit the vectors are read anew for every search, and this is found on the way.
+        self._longest = max(map(longest_of, shards_of(vectors))) if memory is None else None
+        held = 4 * n * dim
+        self.facts = IndexFacts(
+            n,
+            dim,
+            build_seconds=0.0,
+            disk_bytes=0,
+            memory_bytes=held if memory is None else min(held, memory),
+        )
+
+    def search(self, queries: Floats, k: int) -> Ranked:
+        """The best k vectors of each query, exactly."""
+        if self._vectors is None:
+            raise UsageError(f"The index {self.name!r} is closed.", mend="Open it again.")
+        if self._memory is None:
+            return exact_search_shards(queries, shards_of(self._vectors), k, longest=self._longest)
+        block = min(_WIDEST_BLOCK, self._memory // (32 * _QUERIES))
+        return exact_search_shards(queries, self._pieces(self._vectors, self._memory // 4), k, block=block)
+
+    def _pieces(self, vectors: Vectors, size: int) -> Iterator[Floats]:
+        rows = max(1, size // (4 * self.facts.dim))
+        for shard in shards_of(vectors):
+            for part in blocks(len(shard), rows):
+                piece = shard[part]
+                yield piece
+                forget(piece)
+
+    def close(self) -> None:
+        """Let go of the vectors."""
+        self._vectors = None
+
+
+def hnsw_f32(
+    vectors: Vectors,
+    *,
+    name: str = "hnsw-f32",
+    digest: str,
+    folder: Path | None = None,
+    m: int = 16,
+    ef_construction: int = 100,
+    ef: int = 64,
+) -> FaissIndex:
+    """A graph over the vectors as they are. `m` links a vector on each level (twice as many on the lowest),
+    `ef_construction` and `ef` are how many candidates a search keeps while building and when asked."""
+    return _hnsw("hnsw-f32", vectors, (name, digest, folder), (m, ef_construction), ef)
+
+
+def hnsw_int8(
+    vectors: Vectors,
+    *,
+    name: str = "hnsw-int8",
+    digest: str,
+    folder: Path | None = None,
+    m: int = 16,
+    ef_construction: int = 100,
+    ef: int = 64,
+) -> FaissIndex:
+    """A graph over vectors of one byte a value, each dimension's range cut in 256 steps. The graph is no smaller."""
+    return _hnsw("hnsw-int8", vectors, (name, digest, folder), (m, ef_construction), ef)
+
+
+def _hnsw(
+    kind: str, vectors: Vectors, where: tuple[str, str, Path | None], links: tuple[int, int], ef: int
+) -> FaissIndex:
+    name, digest, folder = where
+    m, ef_construction = links
+    _check_graph(kind, m=m, ef_construction=ef_construction, ef=ef)
+    faiss = faiss_library(kind)
+    recipe = recipe_of(kind, {"m": m, "ef_construction": ef_construction}, digest)
+    return FaissIndex(
+        name,
+        recipe,
+        folder,
+        lambda: _graph(faiss, kind, stacked(vectors), links),
+        # As parameters of each search: an attribute of the index would change under another thread's search.
+        lambda faiss: faiss.SearchParametersHNSW(efSearch=ef),
+    )
+
+
+def _graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int]) -> Any:
+    m, ef_construction = links
+    dim, metric = vectors.shape[1], faiss.METRIC_INNER_PRODUCT
+    if kind == "hnsw-int8":
+        index = faiss.IndexHNSWSQ(dim, faiss.ScalarQuantizer.QT_8bit, m, metric)
+    else:
+        index = faiss.IndexHNSWFlat(dim, m, metric)
+    index.hnsw.efConstruction = ef_construction
+    with one_thread(faiss):
+        index.train(vectors)
+        index.add(vectors)
+    return index
+
+
+def _check_graph(kind: str, *, m: int, ef_construction: int, ef: int) -> None:
+    if not 2 <= m <= 512:
+        raise UsageError(
+            f"The index {kind!r} cannot link {m} neighbours.", mend="m is from 2 to 512, usually 16."
+        )
+    for knob, value in (("ef_construction", ef_construction), ("ef", ef)):
+        if value < 1:
+            raise UsageError(
+                f"The index {kind!r} cannot keep {value} candidates.",
+                mend=f"{knob} is 1 or more, usually 64.",
+            )
+
+
+SAMPLE = 16_384
+"""Vectors to learn from: 64 for each of 256 values; with more, learning takes longer and finds hardly more."""
+_VALUES_PER_PART = 8
+_ROUNDS = 25
+_ROTATIONS = 10
+"""Of learning the rotation and the parts in turn, where faiss takes 50: more changes little and takes minutes."""
+
+
+def pq(
+    vectors: Vectors,
+    *,
+    name: str = "pq",
+    digest: str,
+    folder: Path | None = None,
+    m: int | None = None,
+    nbits: int = 8,
+    sample: int = SAMPLE,
+) -> FaissIndex:
+    """Vectors in `m` parts (by default of about 8 values), each one of 2^nbits; every code is compared.
+
+    The parts are learned from `sample` of the vectors. `m` must divide the dimensions."""
+    return _product("pq", vectors, (name, digest, folder), m, (nbits, sample))
+
+
+def opq(
+    vectors: Vectors,
+    *,
+    name: str = "opq",
+    digest: str,
+    folder: Path | None = None,
+    m: int | None = None,
+    nbits: int = 8,
+    sample: int = SAMPLE,
+) -> FaissIndex:
+    """As `pq`, the vectors rotated first so that the parts are as independent as can be."""
+    return _product("opq", vectors, (name, digest, folder), m, (nbits, sample))
+
+
+def _product(
+    kind: str,
+    vectors: Vectors,
+    where: tuple[str, str, Path | None],
+    m: int | None,
+    learning: tuple[int, int],
+) -> FaissIndex:
+    name, digest, folder = where
+    n, dim = shape_of(vectors)
+    m = nearest_divisor(dim, max(1, dim // _VALUES_PER_PART)) if m is None else m
+    nbits, sample = learning
+    _check_codes(kind, n, dim, m=m, nbits=nbits, sample=sample)
+    faiss = faiss_library(kind)
+    # Of a sample that takes all vectors, the size makes no difference.
+    recipe = recipe_of(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
+    return FaissIndex(name, recipe, folder, lambda: _codes(faiss, kind, stacked(vectors), m, learning))
+
+
+def _codes(faiss: Any, kind: str, vectors: Floats, m: int, learning: tuple[int, int]) -> Any:
+    nbits, sample = learning
+    codes = faiss.IndexPQ(vectors.shape[1], m, nbits, faiss.METRIC_INNER_PRODUCT)
+    _set(codes.pq.cp, len(vectors))
+    index = codes
+    if kind == "opq":
+        rotation = faiss.OPQMatrix(vectors.shape[1], m)
+        rotation.niter, rotation.max_train_points = _ROTATIONS, sample
+        parts = faiss.ProductQuantizer(vectors.shape[1], m, nbits)
+        _set(parts.cp, len(vectors))
+        rotation.niter_pq_0, rotation.niter_pq = 10, 4
+        rotation.pq = parts
+        index = faiss.IndexPreTransform(rotation, codes)
+    with one_thread(faiss):
+        index.train(_sampled(vectors, sample))
+        index.add(vectors)
+    return index
+
+
+def _set(clustering: Any, n: int) -> None:
+    clustering.niter = _ROUNDS
+    # We draw the sample ourselves; faiss would cut it once more, and write to stderr where it finds it small.
+    clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, n
+
+
+def _sampled(vectors: Floats, sample: int) -> Floats:
+    """The vectors to learn from, in their order: drawn by how many there are, so that equal ones give equal codes."""
+    if sample >= len(vectors):
+        return vectors
+    rows = generator(0, "index training", str(len(vectors))).choice(len(vectors), sample, replace=False)
+    return vectors[np.sort(rows)]
+
+
+def nearest_divisor(dim: int, m: int) -> int:
+    """The divisor of `dim` nearest to `m`, the lower of two.
+
+    >>> nearest_divisor(384, 50), nearest_divisor(100, 12)
+    (48, 10)
+    """
+    return min((one for one in range(1, dim + 1) if dim % one == 0), key=lambda one: (abs(one - m), one))
+
+
+def _check_codes(kind: str, n: int, dim: int, *, m: int, nbits: int, sample: int) -> None:
+    if m < 1 or dim % m:
+        raise UsageError(
+            f"The index {kind!r} cannot cut {dim} dimensions into {m} equal parts.",
+            mend=f"Use m={nearest_divisor(dim, m)}.",
+        )
+    if not 1 <= nbits <= 12:
+        raise UsageError(
+            f"The index {kind!r} cannot use parts of {nbits} bits.", mend="nbits is from 1 to 12."
+        )
+    if min(n, sample) < 2**nbits:
+        fits = max(0, min(n, sample).bit_length() - 1)
+        raise UsageError(
+            f"The index {kind!r} learns {2**nbits} values of each part and has {min(n, sample)} vectors to learn "
+            f"from.",
+            mend=f"Use nbits={fits}, or the index flat." if fits else "Use the index flat.",
+        )

@@ -9,15 +9,143 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Ranked
+from embassay.errors import UsageError
+from embassay.search.exact import blocks
+
+
+def recalls(found: Ranked, exact: Ranked, k: int) -> NDArray[np.float64]:
+    """The share of each query's first k of exact search that are among its first k found, (q,), 0 to 1.
+
+    By number: of vectors that tie at place k, the one that exact search keeps counts. Where there are fewer than k to
+    find, those are all; where there are none, 1. UsageError for another number of queries, and for rankings shorter
+    than k. Source: spec rag 3.4, index quality check.
+    """
+    q, depth = exact.indices.shape
+    if len(found.indices) != q or k < 1 or min(depth, found.indices.shape[1]) < k:
+        raise UsageError(
+            f"Cannot compare the first {k} of rankings {found.indices.shape} and {exact.indices.shape}.",
+            mend="Search the same queries, both to at least k.",
+        )
+    wanted = exact.indices[:, :k]
+    # One pair of a query and a number is one integer.
+    most = max(int(wanted.max(initial=0)), int(found.indices.max(initial=0))) + 2
+    offsets = np.arange(q)[:, None] * most + 1
+    hit = np.isin(wanted + offsets, found.indices[:, :k] + offsets) & (wanted >= 0)
+    there = np.count_nonzero(wanted >= 0, axis=1)
+    return np.where(there == 0, 1.0, np.count_nonzero(hit, axis=1) / np.maximum(there, 1))
+
+
+def recall(found: Ranked, exact: Ranked, k: int) -> float:
+    """The mean of `recalls`. UsageError without queries.
+
+    >>> one = Ranked(np.array([[4, 7]]), np.array([[0.9, 0.8]]))
+    >>> other = Ranked(np.array([[7, 5]]), np.array([[0.8, 0.7]]))
+    >>> recall(other, one, 2)
+    0.5
+    """
+    each = recalls(found, exact, k)
+    if not len(each):
+        raise UsageError("There is no recall without queries.", mend="Search at least one.")
+    return float(each.mean())
+
+
+LADDER = (16, 32, 64, 128, 256, 512)
+GAP = 0.02
+
+
+@dataclass(frozen=True)
+class Step:
+    """A search width that was tried: each metric's value, and how far it is below flat's as a share of that (negative
+    where it is above)."""
+
+    ef: int
+    values: Mapping[str, float]
+    gaps: Mapping[str, float]
+
+    @property
+    def worst(self) -> float:
+        """The largest gap."""
+        return max(self.gaps.values())
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The smallest width of the ladder whose metrics are all within `gap` of flat's, None if none is; what was tried,
+    in order, ends with it."""
+
+    ef: int | None
+    gap: float
+    flat: Mapping[str, float]
+    steps: tuple[Step, ...]
+
+
+def tuned(
+    values_at: Callable[[int], Mapping[str, float]],
+    flat: Mapping[str, float],
+    *,
+    ladder: Sequence[int] = LADDER,
+    gap: float = GAP,
+) -> Tuned:
+    """Raise the search width until no metric is more than `gap` (a share, 0.01 to 0.02) below its value with flat.
+
+    `values_at(ef)` measures the index at that width, `flat` has the same metrics of exact search; higher is better, as
+    for RA-nWG@10 and @30. Wider searches are not tried once one is near enough. A metric that flat has at 0 has no gap
+    unless it is below. UsageError for an empty or descending ladder, a negative gap, and metrics that are not the same
+    or no numbers. Source: spec rag 3.4.
+
+    >>> found = tuned(lambda ef: {"RA-nWG@10": 0.8 * (1 - 1 / ef)}, {"RA-nWG@10": 0.8}, gap=0.02)
+    >>> found.ef, [round(step.worst, 2) for step in found.steps]
+    (64, [0.06, 0.03, 0.02])
+    """
+    if not ladder or sorted(set(ladder)) != list(ladder) or ladder[0] < 1 or gap < 0 or not flat:
+        raise UsageError(
+            f"Cannot tune over the widths {list(ladder)} to a gap of {gap} in {len(flat)} metrics.",
+            mend="Give ascending widths from 1, a gap from 0, and at least one metric.",
+        )
+    steps: list[Step] = []
+    for ef in ladder:
+        steps.append(_step(ef, values_at(ef), flat))
+        if steps[-1].worst <= gap:
+            return Tuned(ef, gap, flat, tuple(steps))
+    return Tuned(None, gap, flat, tuple(steps))
+
+
+def _step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> Step:
+    if values.keys() != flat.keys():
+        raise UsageError(
+            f"At ef={ef} there are {', '.join(sorted(values)) or 'no metrics'}, with flat {', '.join(sorted(flat))}.",
+            mend="Measure the same metrics.",
+        )
+    undefined = [name for name in flat if not (isfinite(values[name]) and isfinite(flat[name]))]
+    if undefined:
+        raise UsageError(
+            f"{undefined[0]} is no number at ef={ef} or with flat.", mend="Leave it out of the rule."
+        )
+    return Step(ef, values, {name: _gap(value, flat[name]) for name, value in values.items()})
+
+
+def _gap(value: float, reference: float) -> float:
+    lost = reference - value
+    if reference:
+        return lost / abs(reference)
+    return 0.0 if lost <= 0 else float("inf")
+
 
 T = TypeVar("T")
 Write = Callable[[bytes], int]
@@ -217,3 +345,76 @@ def clear_indexes(folder: Path) -> int:
             freed += file.stat().st_size
             file.unlink()
     return freed
+
+
+def forget(array: NDArray[Any]) -> None:
+    """Tell the system that these rows of a file mapped for reading are not needed now; read again, they are the same.
+
+    Does nothing for other arrays, for maps that may be written, and where the system cannot be told (Windows).
+    """
+    origin: Any = array
+    mode = None
+    while isinstance(origin, np.ndarray):
+        mode = getattr(origin, "mode", mode)
+        origin = origin.base
+    # Of a private copy (mode "c") changed pages would be lost.
+    if mode != "r" or not isinstance(origin, mmap.mmap) or not hasattr(origin, "madvise") or not array.size:
+        return
+    low, high = np.lib.array_utils.byte_bounds(array)
+    first = int(np.frombuffer(origin, dtype=np.uint8).__array_interface__["data"][0])
+    start = (low - first) // mmap.PAGESIZE * mmap.PAGESIZE
+    origin.madvise(mmap.MADV_DONTNEED, start, high - first - start)
+
+
+Floats = NDArray[np.float32]
+Vectors = Floats | Sequence[Floats]
+"""Float32 (n, d), or shards of it: a sequence of (n_i, d)."""
+
+_READ_BYTES = 2**25
+
+
+def shards_of(vectors: Vectors) -> Sequence[Floats]:
+    """The shards of `vectors`; an array is its own only one."""
+    return [vectors] if isinstance(vectors, np.ndarray) else vectors
+
+
+def shape_of(vectors: Vectors) -> tuple[int, int]:
+    """Vectors and dimensions of all shards together."""
+    if isinstance(vectors, np.ndarray):
+        return vectors.shape[0], vectors.shape[1]
+    shapes = [shard.shape for shard in vectors]
+    return sum(n for n, _ in shapes), shapes[0][1]
+
+
+def checked(vectors: Vectors) -> Vectors:
+    """`vectors`, if they are float32 with two axes and one number of dimensions; UsageError otherwise."""
+    shapes = []
+    for shard in shards_of(vectors):
+        if not isinstance(shard, np.ndarray) or shard.dtype != np.float32 or shard.ndim != 2:
+            found = f"{shard.dtype} {shard.shape}" if isinstance(shard, np.ndarray) else type(shard).__name__
+            raise UsageError(
+                f"An index cannot be made of {found}.", mend="Give float32 vectors, shape (n, dimensions)."
+            )
+        shapes.append(shard.shape)
+    if len({dim for _, dim in shapes}) != 1 or shapes[0][1] == 0:
+        raise UsageError(
+            f"An index cannot be made of shards of shapes {shapes[:5]}.",
+            mend="Give at least one shard, all of as many dimensions, at least 1.",
+        )
+    return vectors
+
+
+def digest_of(vectors: Vectors) -> str:
+    """A fingerprint of shape and values, 32 hexadecimal digits, the same however the vectors are cut into shards."""
+    n, dim = shape_of(vectors)
+    digest = hashlib.blake2b(f"{n} {dim} <f4 ".encode(), digest_size=16)
+    for rows in row_blocks(vectors):
+        digest.update(np.ascontiguousarray(rows, dtype="<f4").data.cast("B"))
+    return digest.hexdigest()
+
+
+def row_blocks(vectors: Vectors) -> Iterator[Floats]:
+    """The vectors in order, 32 MiB or less at a time."""
+    for shard in shards_of(vectors):
+        size = max(1, _READ_BYTES // (4 * shard.shape[1]))
+        yield from (shard[rows] for rows in blocks(len(shard), size))

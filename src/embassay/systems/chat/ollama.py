@@ -10,7 +10,7 @@ from typing import Any
 from embassay.contracts import Message, Sampling, Usage
 from embassay.systems.chat.server import Reply, ServedChat
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
-from embassay.systems.remote.vendors import OLLAMA, Connection, Server, options
+from embassay.systems.remote.http import OLLAMA, Connection, Server, options
 
 _LEAST_CONTEXT = 4096
 

@@ -10,8 +10,7 @@ from embassay.contracts import Message, Sampling, Usage
 from embassay.systems.chat.server import Reply, ServedChat, is_strict, with_schema
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.failures import format_refused
-from embassay.systems.remote.http import OPENAI, OpenAIClient, openai_address
-from embassay.systems.remote.vendors import Server
+from embassay.systems.remote.http import OPENAI, OpenAIClient, Server, openai_address
 
 _WAYS = ("json_schema", "json_object", "words")
 _SETTABLE = ("temperature", "top_p", "seed")

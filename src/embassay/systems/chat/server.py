@@ -13,7 +13,7 @@ from typing import Any
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import TextRefused, Unanswered, Why
 from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price
-from embassay.systems.remote.tokens import believed, count_tokens, likely_tokens, most_tokens
+from embassay.systems.remote.ledger import believed, count_tokens, likely_tokens, most_tokens
 
 _OPEN = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
 _CLOSE_ONLY = re.compile(r"\A(?:(?!<think).)*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)

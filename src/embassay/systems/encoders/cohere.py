@@ -8,7 +8,7 @@ from typing import Any, Literal
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.vendors import COHERE, Server, options
+from embassay.systems.remote.http import COHERE, Server, options
 
 InputType = Literal["search_document", "search_query", "clustering", "classification"]
 

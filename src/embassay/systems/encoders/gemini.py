@@ -8,7 +8,7 @@ from typing import Any, Literal
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.vendors import GEMINI, Server, options
+from embassay.systems.remote.http import GEMINI, Server, options
 
 TaskType = Literal[
     "SEMANTIC_SIMILARITY", "CLUSTERING", "CLASSIFICATION", "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY", "none"

@@ -8,7 +8,7 @@ from typing import Any
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.vendors import OLLAMA, Server, options
+from embassay.systems.remote.http import OLLAMA, Server, options
 
 
 class OllamaEncoder(PostedEncoder):

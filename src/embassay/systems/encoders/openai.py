@@ -14,9 +14,8 @@ from embassay.systems.encoders.server import ServedEncoder, ServedModel, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.failures import format_refused
-from embassay.systems.remote.http import OpenAIClient, openai_address
-from embassay.systems.remote.tokens import believed, likely_tokens, most_tokens, own_tokenizer
-from embassay.systems.remote.vendors import Server
+from embassay.systems.remote.http import OpenAIClient, Server, openai_address
+from embassay.systems.remote.ledger import believed, likely_tokens, most_tokens, own_tokenizer
 
 
 class OpenAIEncoder(ServedEncoder):

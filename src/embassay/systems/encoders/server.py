@@ -16,8 +16,8 @@ from embassay.contracts import Role, Tokenizer, Usage
 from embassay.errors import TextRefused, UsageError
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price, as_finished, wait_for
-from embassay.systems.remote.tokens import believed, count_tokens, cut, likely_tokens, most_tokens, too_long
-from embassay.systems.remote.vendors import Connection, Server, Vendor
+from embassay.systems.remote.http import Connection, Server, Vendor
+from embassay.systems.remote.ledger import believed, count_tokens, cut, likely_tokens, most_tokens, too_long
 
 Vectors = NDArray[np.float32]
 

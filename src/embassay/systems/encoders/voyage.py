@@ -11,7 +11,7 @@ import numpy as np
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder, Vectors
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.vendors import VOYAGE, Server, options
+from embassay.systems.remote.http import VOYAGE, Server, options
 
 
 class VoyageEncoder(PostedEncoder):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
-from embassay.search.blocks import blocks, cores, in_threads
+from embassay.search.exact import blocks, cores, in_threads
 
 Rows = NDArray[np.int64]
 

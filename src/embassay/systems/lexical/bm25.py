@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
 from embassay.errors import UsageError
-from embassay.search.blocks import blocks, condensed_blocks, cores, in_threads
+from embassay.search.exact import blocks, condensed_blocks, cores, in_threads
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Bags,

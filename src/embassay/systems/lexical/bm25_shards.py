@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Spread, Tokenizer
 from embassay.errors import UsageError
-from embassay.search import blocks as blockwise
-from embassay.search.blocks import blocks, cores, merge, over_shards, ranked_blocks
+from embassay.search import exact as blockwise
+from embassay.search.exact import blocks, cores, merge, over_shards, ranked_blocks
 from embassay.systems.lexical.bags import (
     Bags,
     Numbers,

@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein as UnitCost
 from rapidfuzz.process import cdist, cpdist
 
 from embassay.contracts import Kind, Ranked, Spread
-from embassay.search.blocks import condensed_blocks, over_shards, ranked_blocks
+from embassay.search.exact import condensed_blocks, over_shards, ranked_blocks
 from embassay.systems.lexical.bags import check_pairs
 
 _ALL_CORES = -1

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
-from embassay.search.blocks import RowScores, condensed_blocks, cores, over_shards, ranked_blocks
+from embassay.search.exact import RowScores, condensed_blocks, cores, over_shards, ranked_blocks
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Bags,

@@ -7,7 +7,7 @@ from typing import Any
 
 from embassay.systems.models import known_model
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.vendors import COHERE, Server, options
+from embassay.systems.remote.http import COHERE, Server, options
 from embassay.systems.rerankers.server import PostedReranker
 
 _PER_SEARCH = 100

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.vendors import JINA, Server
+from embassay.systems.remote.http import JINA, Server
 from embassay.systems.rerankers.server import PostedReranker, total_tokens
 
 _TOGETHER = re.compile(r"jina-reranker-v(?:[3-9]|\d\d)")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
 from embassay.spec import QUERY, Spec, Value
+from embassay.systems.cosine import unit
 from embassay.systems.remote.ledger import Ledger
-from embassay.systems.transforms import unit
 
 Vectors = NDArray[np.float32]
 

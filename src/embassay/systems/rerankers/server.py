@@ -14,8 +14,8 @@ from embassay.contracts import Usage
 from embassay.errors import UsageError
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Calls, Ledger, Malformed, as_finished
-from embassay.systems.remote.tokens import believed, count_tokens, likely_tokens, most_tokens
-from embassay.systems.remote.vendors import Connection, Server, Vendor
+from embassay.systems.remote.http import Connection, Server, Vendor
+from embassay.systems.remote.ledger import believed, count_tokens, likely_tokens, most_tokens
 
 Scores = NDArray[np.float32]
 _DOCUMENTS = 1000

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.vendors import VOYAGE, Server
+from embassay.systems.remote.http import VOYAGE, Server
 from embassay.systems.rerankers.server import PostedReranker, total_tokens
 
 

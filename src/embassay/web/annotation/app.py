@@ -6,21 +6,236 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from embassay.errors import ModelError
-from embassay.web.annotation.access import Door, Refusal, not_found
-from embassay.web.annotation.annotator import AnnotatorRoutes
+from embassay.errors import DataError, ModelError
+from embassay.protocols.hume.answers import Annotator, Draft, Refused, checked_value, is_plain
+from embassay.protocols.hume.folder import Task
+from embassay.protocols.hume.study import Item
+from embassay.web.annotation import service
 from embassay.web.annotation.overview import OWNER_STATIC, OwnerRoutes
-from embassay.web.annotation.page import STATIC
-from embassay.web.annotation.service import Service
-from embassay.web.guard import HEADERS, Guard
+from embassay.web.annotation.page import STATIC, render_page
+from embassay.web.annotation.service import (
+    Door,
+    Refusal,
+    Service,
+    answer_shown,
+    browser_of,
+    new_browser,
+    not_found,
+    remember,
+)
+from embassay.web.server import HEADERS, Guard
+
+
+class AnnotatorRoutes:
+    """What is behind `/a/TOKEN/`."""
+
+    def __init__(self, service: Service, door: Door) -> None:
+        self._service, self._door = service, door
+
+    def router(self) -> APIRouter:
+        """All of them."""
+        routes = APIRouter(prefix="/a/{token}")
+        routes.get("")(self.whole_link)
+        routes.get("/")(self.page)
+        routes.get("/study")(self.study)
+        routes.get("/tasks/{task}/items")(self.items)
+        routes.get("/items/{item_id:path}")(self.item)
+        routes.put("/answers/{item_id:path}")(self.answer)
+        routes.post("/tab")(self.tab)
+        routes.post("/tasks/{task}/finish")(self.finish)
+        routes.put("/profile")(self.profile)
+        return routes
+
+    def whole_link(self, request: Request, token: str) -> Response:
+        """Somebody lost the last stroke of their link."""
+        self._who(request, token)
+        return RedirectResponse(f"{token}/", 308)
+
+    def page(self, request: Request, token: str) -> HTMLResponse:
+        """The frame; what it shows it asks for."""
+        self._who(request, token)
+        form_key = self._service.links.form_key(token)
+        answer = HTMLResponse(render_page(self._service.folder.study.name, form_key))
+        if not browser_of(request):
+            remember(request, answer, new_browser())
+        return answer
+
+    def study(self, request: Request, token: str) -> dict[str, Any]:
+        """Tasks, own order, own answers."""
+        annotator = self._who(request, token)
+        told = service.study_shown(self._service, annotator)
+        if told["answers"]:
+            self._service.browsers.shown(browser_of(request), (annotator.id,))
+        return told
+
+    def items(self, request: Request, token: str, task: str) -> dict[str, Any]:
+        """All items of a task at once."""
+        annotator = self._who(request, token)
+        order = self._service.order(annotator.id, task_of(self._service, task).name)
+        return {"items": [service.item_shown(self._service.items[item]) for item in order]}
+
+    def item(self, request: Request, token: str, item_id: str) -> dict[str, Any]:
+        """One item."""
+        self._who(request, token)
+        return service.item_shown(item_of(self._service, item_id))
+
+    def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
+        """Store an answer."""
+        annotator = self._who(request, token)
+        saved = save(self._service, annotator, item_id, sent)
+        self._service.browsers.wrote(browser_of(request), annotator.id)
+        return saved
+
+    def tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
+        """Which tab writes."""
+        return take_lease(self._service, self._who(request, token), sent)
+
+    def finish(self, request: Request, token: str, task: str, sent: SentTab | None = None) -> dict[str, Any]:
+        """Freeze a task."""
+        return finish(self._service, self._who(request, token), task, sent)
+
+    def profile(self, request: Request, token: str, sent: SentProfile) -> dict[str, Any]:
+        """Name and settings."""
+        return set_profile(self._service, self._who(request, token), sent)
+
+    def _who(self, request: Request, token: str) -> Annotator:
+        """Whose link it is, once it is sure that their page sent what changes something."""
+        address = request.client.host if request.client else None
+        holder = self._door.let_in("annotator", token, address)
+        if request.method not in ("GET", "HEAD"):
+            self._door.check_form(token, request.headers)
+        found = self._service.store.annotator(holder.id)
+        if found is None:
+            raise not_found()
+        return found
+
+
+_MOST_SEQ = 2**53
+
+
+def _plain(text: str) -> str:
+    if not is_plain(text):
+        raise ValueError("a character that cannot be kept")
+    return text
+
+
+Comment = Annotated[str, Field(max_length=4000), AfterValidator(_plain)]
+Flag = Annotated[str, Field(max_length=500), AfterValidator(_plain)]
+Tab = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_plain)]
+Name = Annotated[str, Field(max_length=80), AfterValidator(_plain)]
+
+
+class _Sent(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class SentAnswer(_Sent):
+    """An answer to one item; `value` is checked by the family of its task."""
+
+    value: Any = None
+    seconds: Annotated[float, Field(ge=0, le=1e7)] = 0.0
+    flag: Flag = ""
+    comment: Comment = ""
+    seq: Annotated[int, Field(ge=1, le=_MOST_SEQ)]
+    tab: Tab
+    paused: Annotated[int, Field(ge=0, le=100_000)] = 0
+
+
+class SentTab(_Sent):
+    """A tab that asks whether it may write, or takes the right to."""
+
+    tab: Tab
+    take: bool = False
+
+
+class SentSettings(_Sent):
+    """How somebody's page is set."""
+
+    single_keys: bool = True
+    advance: bool = False
+    theme: Literal["system", "light", "dark"] = "system"
+
+
+class SentProfile(_Sent):
+    """The name somebody gives themselves, and their settings."""
+
+    name: Name | None = None
+    settings: SentSettings = SentSettings()
+
+
+_WHY = {
+    "frozen": "This task is finished, and its answers are frozen.",
+    "older": "A later answer to this item is stored already.",
+    "another_tab": "The study is open in another tab, which writes. Take over there or here.",
+}
+
+
+def item_of(service: Service, item_id: str) -> Item:
+    """The item of this id. Raises Refusal where there is none."""
+    if item_id not in service.items:
+        raise not_found()
+    return service.items[item_id]
+
+
+def task_of(service: Service, name: str) -> Task:
+    """The task of this name. Raises Refusal where there is none."""
+    if name not in service.tasks:
+        raise not_found()
+    return service.tasks[name]
+
+
+def save(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer) -> dict[str, Any]:
+    """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
+    item = item_of(service, item_id)
+    try:
+        value = checked_value(service.tasks[item.task], item.payload, sent.value)
+    except DataError as error:
+        raise Refusal(400, f"This is no answer to the item. {error.mend}".strip()) from None
+    draft = Draft(
+        item.id, value, sent.seq, sent.seconds, sent.flag.strip(), sent.comment, sent.tab, sent.paused
+    )
+    done = service.store.save(annotator.id, item.task, draft)
+    if isinstance(done, Refused):
+        held = answer_shown(done.answer) if done.answer else None
+        raise Refusal(409, _WHY[done.why], why=done.why, answer=held)
+    return {"seq": done.seq, "saved_at": done.saved_at}
+
+
+def take_lease(service: Service, annotator: Annotator, sent: SentTab) -> dict[str, bool]:
+    """Whether this tab may write."""
+    return {"writes": service.store.take_lease(annotator.id, sent.tab, take=sent.take)}
+
+
+def finish(service: Service, annotator: Annotator, task: str, sent: SentTab | None = None) -> dict[str, Any]:
+    """Freeze a task. Raises Refusal with the open items, and those that are flagged, where some are open, and where the
+    tab that asks is not the one that writes."""
+    name = task_of(service, task).name
+    if sent is not None and not service.store.take_lease(annotator.id, sent.tab, take=sent.take):
+        raise Refusal(409, _WHY["another_tab"], why="another_tab", open=[], flagged=[])
+    order = service.order(annotator.id, name)
+    left = service.store.finish(annotator.id, name, order)
+    if left:
+        answers = service.store.answers(annotator.id)
+        flagged = [item for item in order if item in answers and answers[item].flag]
+        raise Refusal(409, f"{len(left)} of {len(order)} are still open.", open=list(left), flagged=flagged)
+    return {"finished": True}
+
+
+def set_profile(service: Service, annotator: Annotator, sent: SentProfile) -> dict[str, Any]:
+    """Keep a name and settings."""
+    name = (sent.name or "").strip() or None
+    service.store.set_profile(annotator.id, name, sent.settings.model_dump())
+    return {"name": name, "settings": sent.settings.model_dump()}
+
 
 _THREADS = 16
 

@@ -17,17 +17,23 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from embassay.protocols.hume.answers import Annotator, Exposure, Saved, in_words, stored_annotations
-from embassay.protocols.hume.exchange.tables import as_csv, as_jsonl
+from embassay.protocols.hume.exchange.export import as_csv, as_jsonl
 from embassay.protocols.hume.folder import AnnotationRow, Task
 from embassay.protocols.hume.study import Annotation, Family, Item, read_value
 from embassay.protocols.kernel import tables as numbers
-from embassay.runs.files import to_json
-from embassay.web.annotation.access import Door, Refusal, browser_of, new_browser, remember
-from embassay.web.annotation.payload import titles_of
-from embassay.web.annotation.service import Service
+from embassay.runs.folder import to_json
+from embassay.web.annotation.service import (
+    Door,
+    Refusal,
+    Service,
+    browser_of,
+    new_browser,
+    remember,
+    titles_of,
+)
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.scoring.agreement import PeopleAgreement
+    from embassay.protocols.hume.scoring.people import PeopleAgreement
 
 
 class OwnerRoutes:
@@ -300,8 +306,7 @@ def _agreement(
     task: Task, items: Sequence[Item], answers: AnswersBy
 ) -> tuple[PeopleAgreement, tuple[float, float] | None, tuple[str, ...]]:
     # The numeric libraries wait for the first look: a server that was killed is up again sooner.
-    from embassay.protocols.hume.scoring.agreement import people_agreement
-    from embassay.protocols.hume.scoring.people import who_counts
+    from embassay.protocols.hume.scoring.people import people_agreement, who_counts
 
     read: dict[str, dict[str, Any]] = {}
     for annotator in sorted(answers):

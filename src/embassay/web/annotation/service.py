@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import secrets
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import Request, Response
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
+from markupsafe import Markup
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.answers import (
     OWNER,
+    Annotator,
     AnswerStore,
     Browsers,
     Holder,
     Links,
+    Role,
+    Saved,
     open_store,
     own_order,
     study_key,
@@ -23,6 +37,7 @@ from embassay.protocols.hume.answers import (
 from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.study import Item, Who
 from embassay.web import server
+from embassay.web.server import RateLimit, address_key
 
 
 @dataclass(frozen=True)
@@ -149,3 +164,210 @@ def serve_study(
         return make_app(service)
 
     server.serve(make, listening, command="hume serve", proxy_headers=proxy_headers, ready=ready)
+
+
+class Door:
+    """Lets holders of links in, and tells nobody else whether a link exists."""
+
+    def __init__(self, links: Links, options: ServeOptions) -> None:
+        self._links, self._origins = links, options.origins
+        rates = options.rates
+        self._own = RateLimit(rates.burst, rates.per_second)
+        self._wrong = RateLimit(rates.wrong_burst, rates.wrong_per_second)
+        self._known: set[bytes] = set()
+
+    def let_in(self, role: Role, token: str, address: str | None) -> Holder:
+        """The holder of the link. Raises Refusal: 404 where there is none, 429 where too much was asked or guessed.
+
+        An address that guessed too often is not looked up any more, unless its link was seen to be right: those who
+        share it with a guesser go on.
+        """
+        key = address_key(address)
+        mark = hashlib.sha256(token.encode("utf-8", "replace")).digest()
+        if mark not in self._known and self._wrong.is_spent(key):
+            raise Refusal(429, "Too many wrong links. Wait a minute.")
+        holder = self._links.find(token)
+        if holder is None or holder.role != role:
+            self._known.discard(mark)
+            self._wrong.allows(key)
+            raise not_found()
+        self._known.add(mark)
+        if not self._own.allows(mark.hex()):
+            raise Refusal(429, "Too many requests at once. Wait a moment.")
+        return holder
+
+    def check_form(self, token: str, headers: Mapping[str, str]) -> None:
+        """Raises Refusal for a change that another site, or a form of one, could have sent."""
+        empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+        if (
+            not empty
+            and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json"
+        ):
+            raise Refusal(415, "Send JSON.")
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise Refusal(403, "This was not sent by the page.")
+        origin = headers.get("origin")
+        own = (headers.get("host", "").lower(), *self._origins)
+        if origin is not None and urlsplit(origin).netloc.lower() not in own:
+            raise Refusal(403, "This was not sent by the page.")
+        if not self._links.is_form_key(token, headers.get("x-csrf-token", "")):
+            raise Refusal(403, "The page is out of date. Load it again.")
+
+
+COOKIE = "embassay_browser"
+_NAME = re.compile(r"[0-9a-f]{32}")
+_YEAR_SECONDS = 365 * 24 * 3600
+
+
+def browser_of(request: Request) -> str:
+    """The browser's name, empty where it has none."""
+    name = request.cookies.get(COOKIE, "")
+    return name if _NAME.fullmatch(name) else ""
+
+
+def new_browser() -> str:
+    """A name for a browser that has none."""
+    return secrets.token_hex(16)
+
+
+def remember(request: Request, answer: Response, name: str) -> None:
+    """Let the browser keep its name."""
+    # Lax: a link in a mail opens the page, and another site's form still brings no cookie.
+    answer.set_cookie(
+        COOKIE,
+        name,
+        max_age=_YEAR_SECONDS,
+        httponly=True,
+        samesite="lax",
+        secure=request.scope["scheme"] == "https",
+    )
+
+
+class Refusal(Exception):
+    """A request that is refused with `status`; `more` are further fields of the answer."""
+
+    def __init__(self, status: int, sentence: str, **more: Any) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.more = status, sentence, more
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What is sent."""
+        return {"error": self.sentence, **self.more}
+
+
+def not_found() -> Refusal:
+    """The one answer for wrong links, unknown paths and what is somebody else's."""
+    return Refusal(404, "There is nothing here.")
+
+
+RIGHT_TO_LEFT = frozenset(
+    {"ara", "arb", "heb", "fas", "pes", "urd", "yid", "div", "pus", "ckb", "snd", "uig"}
+)
+SETTINGS = {"single_keys": True, "advance": False, "theme": "system"}
+
+
+def study_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
+    """The study as one annotator meets it: no item's text is in it."""
+    answers = service.store.answers(annotator.id)
+    finished = service.store.finished().get(annotator.id, {})
+    study = service.folder.study
+    titles = titles_of(study.tasks)
+    return {
+        "study": study.name,
+        "annotator": {"name": annotator.name, "settings": {**SETTINGS, **annotator.settings}},
+        "guidelines_version": study.guidelines_version,
+        "tasks": [
+            task_shown(
+                task, titles[task.name], list(service.order(annotator.id, task.name)), task.name in finished
+            )
+            for task in study.tasks
+        ],
+        "answers": {item: answer_shown(one) for item, one in answers.items() if not one.is_empty},
+        "seq": service.store.last_seq(annotator.id),
+    }
+
+
+def titles_of(tasks: Sequence[Task]) -> dict[str, str]:
+    """The title of each task by its name. Where several have one title, such as that of their dataset, it has their
+    names."""
+    often = Counter(task.title for task in tasks)
+
+    def own(task: Task) -> str:
+        return task.name if task.title in task.name else f"{task.title} ({task.name})"
+
+    return {task.name: task.title if often[task.title] == 1 else own(task) for task in tasks}
+
+
+def task_shown(task: Task, title: str, items: list[str], finished: bool) -> dict[str, Any]:
+    """A task with its instructions and practice; of its source, nothing. `title` tells it from the others."""
+    return {
+        "name": task.name,
+        "family": task.family,
+        "lang": task.lang,
+        "dir": "rtl" if task.lang in RIGHT_TO_LEFT else "ltr",
+        "title": title,
+        "question": task.question,
+        "labels": [label.model_dump() for label in task.labels],
+        "scale": task.scale.model_dump() if task.scale else None,
+        "guidelines_html": str(as_html(task.guidelines)),
+        "practice": [one.model_dump() for one in task.practice],
+        "n": len(items),
+        "items": items,
+        "finished": finished,
+    }
+
+
+def item_shown(item: Item) -> dict[str, Any]:
+    """An item as everybody sees it."""
+    return {"id": item.id, "task": item.task, "payload": dict(item.payload)}
+
+
+def answer_shown(answer: Saved) -> dict[str, Any]:
+    """An annotator's own answer; `seconds` so that the page goes on counting."""
+    return {
+        "value": answer.value,
+        "flag": answer.flag,
+        "comment": answer.comment,
+        "seconds": answer.seconds,
+        "seq": answer.seq,
+        "saved_at": answer.saved_at,
+    }
+
+
+_DOWN = 2
+"""A page has its own heading: those of guidelines stand below it."""
+
+
+def as_html(markdown: str) -> Markup:
+    """Guidelines as HTML. Tags in them are shown as text, a picture is only linked, and a link that is no web address
+    stays text.
+
+    >>> as_html("**Rate** <b onclick=x>both</b>")
+    Markup('<p><strong>Rate</strong> &lt;b onclick=x&gt;both&lt;/b&gt;</p>\\n')
+    """
+    return Markup(_parser().render(markdown))
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    made.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign]
+    made.core.ruler.push("fit", _fit)
+    made.add_render_rule("link_open", _link_open)
+    return made
+
+
+def _fit(state: StateCore) -> None:
+    """Lower headings; and the alignment of columns goes, which would be an inline style that the policy stops."""
+    for token in state.tokens:
+        token.attrs.pop("style", None)
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + _DOWN)}"
+
+
+def _link_open(self: RendererHTML, tokens: Any, i: int, options: Any, env: Any) -> str:
+    # A personal link must not travel along, nor the page it leads to reach back.
+    tokens[i].attrSet("target", "_blank")
+    tokens[i].attrSet("rel", "noopener noreferrer nofollow")
+    return self.renderToken(tokens, i, options, env)

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from embassay.errors import EmbassayError
 from embassay.protocols.compare import RunValues, read_values
-from embassay.protocols.compare.many import shared_draws
+from embassay.protocols.compare.contrast import shared_draws
 from embassay.protocols.kernel.comparisons import ALPHA, REFERENCE, Standing, known_by_nothing, read_standings
 from embassay.records import Stratum
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
-from embassay.stats.freedom import shared_degrees, shared_freedom
-from embassay.stats.intervals import ROUNDING
+from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
 from embassay.stats.ranks import corrected_pairs, not_meeting
 from embassay.web.leaderboard.folders import HEADLINES, Place, RunData, shown_name
 

@@ -17,10 +17,10 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from embassay.web.guard import HEADERS, Guard, RateLimit, Receive, Send, address_key
 from embassay.web.leaderboard.answers import HTML, JSON, Packed, Service, is_known, pack
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.page import STATIC, render_error
+from embassay.web.server import HEADERS, Guard, RateLimit, Receive, Send, address_key
 
 _BURST, _PER_SECOND = 40, 4.0
 """Comparisons of one address: the only answers that are made for the asker alone."""

@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import ModelError
 from embassay.protocols.hume.answers import Draft, Saved, open_store
-from embassay.protocols.hume.answers.sqlite import SqliteFile
+from embassay.protocols.hume.answers.database import SqliteFile
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, EmbassayError, UsageError
+from embassay.protocols.hume.exchange.export import as_csv, read_csv
 from embassay.protocols.hume.exchange.intake import guessed, import_files
-from embassay.protocols.hume.exchange.tables import as_csv, read_csv
 from embassay.protocols.hume.folder import AnnotationRow
 
 HEAD = "item_id,annotator_id,value\n"

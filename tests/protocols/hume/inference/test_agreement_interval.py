@@ -9,7 +9,7 @@ import pytest
 
 from embassay.protocols.hume.inference.coefficients import agreement_intervals
 from embassay.protocols.hume.inference.resampling import ALIKE, Draws
-from embassay.protocols.hume.scoring.agreement import people_agreement
+from embassay.protocols.hume.scoring.people import people_agreement
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.randomness import generator
 

@@ -16,7 +16,7 @@ from embassay.protocols.hume.inference.ceiling import (
     human_ceiling,
     share_of_people,
 )
-from embassay.protocols.hume.inference.layouts import People
+from embassay.protocols.hume.inference.resampling import People
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import generator

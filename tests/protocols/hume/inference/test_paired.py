@@ -10,10 +10,9 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.inference import differences as paired
+from embassay.protocols.hume.inference.ceiling import needed
 from embassay.protocols.hume.inference.differences import compare_with_people
-from embassay.protocols.hume.inference.layouts import People, people_score
-from embassay.protocols.hume.inference.power import needed
-from embassay.protocols.hume.inference.resampling import Draws
+from embassay.protocols.hume.inference.resampling import Draws, People, people_score
 from embassay.protocols.hume.scoring.measures import marked_ap
 from embassay.protocols.hume.scoring.people import Aggregation, score_people
 from embassay.protocols.hume.study import Family, TaskSpec

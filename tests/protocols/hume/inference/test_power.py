@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
+from embassay.protocols.hume.inference.ceiling import (
+    annotators_by_correlation,
+    annotators_by_variance,
+    needed,
+    reach_of,
+)
 from embassay.protocols.hume.inference.differences import (
     Components,
     Correlations,
     compare_with_people,
     components,
 )
-from embassay.protocols.hume.inference.layouts import People
-from embassay.protocols.hume.inference.power import (
-    annotators_by_correlation,
-    annotators_by_variance,
-    needed,
-    reach_of,
-)
-from embassay.protocols.hume.inference.resampling import Draws
+from embassay.protocols.hume.inference.resampling import Draws, People
 from embassay.protocols.hume.study import TaskSpec
 from embassay.randomness import generator
 

@@ -13,12 +13,14 @@ from embassay.protocols.hume.llms.annotator import (
     Order,
     Unread,
     form,
+    letters,
+    messages,
+    prompt,
     read_label,
     read_marks,
     read_order,
     read_rating,
 )
-from embassay.protocols.hume.llms.prompts import letters, messages, prompt
 from hume_small import LABELS, small_study
 
 ABC = letters(3)

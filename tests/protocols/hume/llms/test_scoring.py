@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.llms.answers import LlmRow
-from embassay.protocols.hume.llms.scoring import score_llm
+from embassay.protocols.hume.llms.answers import LlmRow, score_llm
 from embassay.protocols.hume.scoring.people import score_people
 from embassay.protocols.hume.study import TaskSpec
 

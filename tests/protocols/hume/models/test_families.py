@@ -13,10 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import v_measure_score
 
 from embassay.errors import DataError
+from embassay.protocols.hume import models
 from embassay.protocols.hume.folder import StudyFolder, read_study
-from embassay.protocols.hume.models import work
-from embassay.protocols.hume.models.classification import OTHERS, drawn_rows, training_of, usual_per_label
-from embassay.protocols.hume.models.families import Settings, data_of
+from embassay.protocols.hume.models import OTHERS, Settings, data_of, drawn_rows, training_of, usual_per_label
 from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
 from embassay.protocols.hume.sampling.protocol import sample
 from embassay.protocols.hume.study import Item
@@ -32,10 +31,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 
 def evaluated(folder: StudyFolder, task: str, system: str, **settings: Any) -> TaskOutcome:
-    job = work.Job(
+    job = models.Job(
         system, 1337, "words", None, folder.path, folder.study.content, task, Settings(**settings), 100, 10
     )
-    return work.evaluate(job, lambda _: None)
+    return models.evaluate(job, lambda _: None)
 
 
 def vectors(texts: list[str]) -> np.ndarray[Any, Any]:

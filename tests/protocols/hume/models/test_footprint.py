@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embassay.protocols.hume.models.classification import FewLabelled, Training
-from embassay.protocols.hume.models.work import needed
+from embassay.protocols.hume.models import FewLabelled, Training, needed
 from embassay.records import LabelledTexts, ScoredPairs
 from embassay.systems import open_system
 from embassay.text import open_tokenizer

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.hume.published.language_models import (
+from embassay.protocols.hume.published.standings import correlated
+from embassay.protocols.hume.published.tables import (
     LlmScores,
     best_embedding,
     difficulty_table,
@@ -16,7 +17,6 @@ from embassay.protocols.hume.published.language_models import (
     read_llm_scores,
     same_difficulty,
 )
-from embassay.protocols.hume.published.standings import correlated
 
 HEADER = "dataset,lang,human,first,second\n"
 

@@ -8,33 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.published.language_models import (
-    LLM_TABLES,
-    LlmScores,
-    family_table,
-    pair_score_table,
-    read_llm_scores,
-    same_difficulty,
-)
-from embassay.protocols.hume.published.pairs import agreement_against_gap, pair_summaries, qualities
 from embassay.protocols.hume.published.paper import MULTILINGUAL, paper_study, plain
 from embassay.protocols.hume.published.result_files import Evaluation, long_frame
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,
+    agreement_against_gap,
     others,
+    pair_summaries,
     places,
+    qualities,
     score_matrix,
     standings,
     win_rates,
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
+    LLM_TABLES,
+    LlmScores,
     dataset_table,
     every_table,
+    family_table,
     human_leads,
     main_table,
+    pair_score_table,
     pair_table,
+    read_llm_scores,
+    same_difficulty,
 )
 from embassay.protocols.hume.study import Family
 from embassay.protocols.kernel.tables import ColumnTable

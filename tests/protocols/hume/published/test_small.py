@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.published.pairs import pair_summaries, qualities, quality_table, trust
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
     Pair,
@@ -30,10 +29,14 @@ from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,
     others,
+    pair_summaries,
     percent_of_human,
     places,
+    qualities,
+    quality_table,
     score_matrix,
     standings,
+    trust,
     win_rates,
 )
 from embassay.protocols.hume.published.tables import (

@@ -17,14 +17,12 @@ import embassay as eb
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.hume.folder import AnnotationRow, read_study, write_annotations
 from embassay.protocols.hume.folder.files import GoldRow, ItemRow, read_rows
-from embassay.protocols.hume.results.annotations import answered
-from embassay.protocols.hume.results.contestants import of_cell
+from embassay.protocols.hume.results.contestants import answered, of_cell
 from embassay.protocols.hume.scoring.people import MAIN
 from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import Run
-from embassay.runs.cells import record_from_json, record_to_json
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, record_from_json, record_to_json
 from hume_scored import PEOPLE, N, annotate, scored_study
 
 SYSTEMS = ["wordllama", "jaccard"]

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.hume.folder import GoldRow
-from embassay.protocols.hume.sampling.defects import (
+from embassay.protocols.hume.sampling.pools import Chosen, contradicted, first_of_each, pair_text, plain
+from embassay.protocols.hume.sampling.protocol import (
     SAID,
     THRESHOLD,
     counted_defects,
@@ -16,8 +17,7 @@ from embassay.protocols.hume.sampling.defects import (
     twins,
     with_defects,
 )
-from embassay.protocols.hume.sampling.pools import Chosen, contradicted, first_of_each, pair_text, plain
-from embassay.search.duplicates import jaccard
+from embassay.search.fusion import jaccard
 
 LONG = "the ferry to the northern island leaves the old harbour every morning at nine"
 sentences = st.lists(st.sampled_from("abcde"), min_size=1, max_size=7).map(" ".join)

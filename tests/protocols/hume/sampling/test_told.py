@@ -12,8 +12,7 @@ from embassay.protocols.hume.sampling.draws import (
     own_practice,
     rating_practice,
 )
-from embassay.protocols.hume.sampling.instructions import QUESTIONS, guidelines, label_choices, scale_of
-from embassay.protocols.hume.sampling.options import LabelText
+from embassay.protocols.hume.sampling.options import QUESTIONS, LabelText, guidelines, label_choices, scale_of
 from embassay.protocols.hume.study import FAMILIES, Family
 
 

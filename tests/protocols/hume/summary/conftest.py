@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from embassay.measures import agreement_band
-from embassay.protocols.hume.published.pairs import ADVICE, trust
 from embassay.protocols.hume.published.paper import paper_study
-from embassay.protocols.hume.published.standings import difficulty
+from embassay.protocols.hume.published.standings import ADVICE, difficulty, trust
 from embassay.protocols.hume.results.conclusions import Contender, matrix_of, places, wins
-from embassay.protocols.hume.scoring.agreement import BANDS, COEFFICIENT
-from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.scoring.people import BANDS, COEFFICIENT, MAIN
 from embassay.protocols.hume.summary.record import (
     Agreement,
     Annotator,

@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.protocols.pteb.analysis import (
-    Drop,
-    against_original,
-    by_language,
-    datasets_used,
-    drops,
-)
-from embassay.protocols.pteb.analysis.datasets import group_of
-from embassay.protocols.pteb.analysis.drops import HEADLINES, source_of
+from embassay.protocols.pteb.analysis import Drop, against_original, by_language, datasets_used, drops
+from embassay.protocols.pteb.analysis.drops import HEADLINES, group_of, source_of
 from embassay.records import Result, Skipped
 
 SEEDS = (1337, 1338, 1339)

@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.judging.conclusions import summarise
-from embassay.protocols.pteb.judging.tables import billions
+from embassay.protocols.pteb.judging.protocol import billions, summarise
 from embassay.records import Component, Stratum
-from embassay.runs.cells import CellRecord
+from embassay.runs.folder import CellRecord
 from embassay.stats import corrected_interval
-from embassay.stats.freedom import freedom
+from embassay.stats.intervals import freedom
 
 TABLE_2 = {
     "gemma3-27b": (88.53, 76.61, 75.13, 89.12, 83.82, 89.87, 91.42, 66.87, 87.26),

@@ -10,7 +10,7 @@ import pytest
 from embassay.protocols.pteb.analysis.drops import HEADLINES
 from embassay.protocols.pteb.summary import Layout, RunDataset, RunSource, RunSystem, RunTask
 from embassay.records import Component, Result, Score
-from embassay.runs.cells import CellRecord
+from embassay.runs.folder import CellRecord
 
 RESAMPLES = 200
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.estimates import interval
-from embassay.protocols.pteb.summary.layout import RunSource
 from embassay.protocols.pteb.summary.levels import on_dataset, over
-from embassay.protocols.pteb.summary.runs import Runs
-from embassay.stats.freedom import freedom
+from embassay.protocols.pteb.summary.runs import Runs, RunSource
+from embassay.stats.intervals import freedom
 
 
 def runs(scores, originals, *, label="", noise=None, n=50):

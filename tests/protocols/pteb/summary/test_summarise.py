@@ -9,7 +9,7 @@ import pytest
 
 from embassay.protocols.pteb.summary import summarise
 from embassay.records import Component, Score
-from embassay.runs.files import to_json
+from embassay.runs.folder import to_json
 
 RUNS = (0.70, 0.72, 0.77)
 

@@ -10,8 +10,7 @@ import pytest
 
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
-from embassay.protocols.pteb.validation.pairs import Item, Sample
-from embassay.protocols.pteb.validation.rules import Rules
+from embassay.protocols.pteb.validation.pairs import Item, Rules, Sample
 from embassay.protocols.pteb.validation.study import Drawing, Study, draw_study
 
 WORDS = {

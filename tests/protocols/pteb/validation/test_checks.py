@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.pteb.validation.checks import Decisions, Rating, check
-from embassay.protocols.pteb.validation.pairs import Item
-from embassay.protocols.pteb.validation.rules import Rules
+from embassay.protocols.pteb.validation.pairs import Item, Rules
 
 RULES = Rules()
 

@@ -7,9 +7,14 @@ import json
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.validation.inspection import read_decisions
 from embassay.protocols.pteb.validation.pairs import Item
-from embassay.protocols.pteb.validation.rating_file import COLUMNS, collect, read_ratings, write_ratings
+from embassay.protocols.pteb.validation.rating_file import (
+    COLUMNS,
+    collect,
+    read_decisions,
+    read_ratings,
+    write_ratings,
+)
 
 ITEMS = {
     "fra-001": Item("fra-001", "fra", "pair", "un chat, dort", "dort un «chat»", None),

@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.pteb.validation.checks import Rating, check
-from embassay.protocols.pteb.validation.languages import language_results
-from embassay.protocols.pteb.validation.pairs import Item
-from embassay.protocols.pteb.validation.rules import Rules
-from embassay.protocols.pteb.validation.tables import rows, tables
+from embassay.protocols.pteb.validation.checks import Rating, check, language_results
+from embassay.protocols.pteb.validation.pairs import Item, Rules
+from embassay.protocols.pteb.validation.scoring import rows, tables
 
 REFERENCE = Path(__file__).parents[4] / ".." / "shared" / "reference" / "pteb" / "table11.csv"
 RULES = Rules()

@@ -10,6 +10,7 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing.sets import Source
 from embassay.protocols.pteb.validation.pairs import (
+    Rules,
     Sample,
     by_language,
     candidates,
@@ -18,7 +19,6 @@ from embassay.protocols.pteb.validation.pairs import (
     sample_items,
     unrelated,
 )
-from embassay.protocols.pteb.validation.rules import Rules
 from embassay.protocols.pteb.validation.study import Drawing, read_study
 
 

@@ -35,8 +35,7 @@ from embassay.protocols.rag.golden.human_check import (
 )
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import Golden, Query, Settings, read_golden, write_golden
-from embassay.runs.files import to_json, write_atomic
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, to_json, write_atomic
 
 NASTY = [
     "=1+1",

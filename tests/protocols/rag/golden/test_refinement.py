@@ -30,7 +30,7 @@ from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.randomness import generator
-from embassay.runs.calls import Failure
+from embassay.runs.execution import Failure
 
 LOCKS = "locks:stability_turns=4"
 

@@ -9,10 +9,10 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden import protocol, stages
+from embassay.protocols.rag.golden.corpus import Encoder
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import STAGES, read_rows
 from embassay.protocols.rag.golden.summary import read_golden
-from embassay.protocols.rag.golden.work import Encoder
 
 from .conftest import SUBJECTS, artefacts, make_pack
 

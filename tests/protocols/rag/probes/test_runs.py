@@ -12,7 +12,7 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.kernel.session import Silent
-from embassay.runs.cells import Cell
+from embassay.runs.folder import Cell
 from stub import StubServer
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}

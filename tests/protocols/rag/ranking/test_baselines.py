@@ -8,8 +8,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.ranking import Call, Candidate
-from embassay.protocols.rag.ranking.baselines import Grades, SingleShot
-from embassay.protocols.rag.ranking.engines import ENGINES, is_answer
+from embassay.protocols.rag.ranking.engines import ENGINES, Grades, SingleShot, is_answer
 
 POOL = [Candidate("c", 3, 3), Candidate("a", 5, 2), Candidate("b", 3, 1), Candidate("d", None, 4)]
 SPECS = [

@@ -10,8 +10,15 @@ import embassay as eb
 from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import GRADE_MAPS, fitting_map, grade_map
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.scoring.inputs import counts_by_grade, graded, read_answers, read_inputs
-from embassay.protocols.rag.scoring.options import ScoreRequest, named_path, stem
+from embassay.protocols.rag.scoring.inputs import (
+    ScoreRequest,
+    counts_by_grade,
+    graded,
+    named_path,
+    read_answers,
+    read_inputs,
+    stem,
+)
 
 
 def qrels_file(folder: Path, *values: object) -> Path:

@@ -3,8 +3,7 @@
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.sweep.config import read_config, request_of
-from embassay.protocols.rag.sweep.options import Latency, SweepRequest
+from embassay.protocols.rag.sweep.config import Latency, SweepRequest, read_config, request_of
 
 LEAST = "datasets: sample\nencoder: wordllama\n"
 

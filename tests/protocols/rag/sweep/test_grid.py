@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
+from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.protocols.rag.sweep.grid import grid
-from embassay.protocols.rag.sweep.options import SweepRequest
 from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.systems import sized
 

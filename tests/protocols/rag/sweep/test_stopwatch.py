@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.sweep import measurement as stopwatch
+from embassay.protocols.rag.sweep.config import Latency
 from embassay.protocols.rag.sweep.measurement import Stopwatch
-from embassay.protocols.rag.sweep.options import Latency
 
 LATENCY = Latency(queries=4, warmup=2, repeats=3, concurrency=2)
 

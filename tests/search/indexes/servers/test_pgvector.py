@@ -155,7 +155,7 @@ class Interrupted:
 def test_a_table_that_is_half_loaded_is_never_seen(opened, corpus, queries, server):
     """Stopped while it loads: nothing is there, and the next one loads it all."""
     from embassay.search.indexes.servers.pgvector import Layout, PgVector, copy_rows
-    from embassay.search.indexes.vectors import digest_of
+    from embassay.search.indexes.store import digest_of
 
     digest = digest_of(corpus)
     with pytest.MonkeyPatch.context() as patch:

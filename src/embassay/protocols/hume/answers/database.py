@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import Any, Protocol, TypeVar, cast
+
+from embassay.errors import ModelError
+from embassay.runs.folder import private_file
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -82,3 +90,190 @@ def now() -> str:
 def seconds() -> float:
     """Seconds since 1970, for leases that outlive a process."""
     return time.time()
+
+
+_BUSY_SECONDS = 20
+
+
+class SqliteFile:
+    """The file at `path`, made where it is absent.
+
+    One connection writes and others read beside it (write-ahead log). Every transaction is forced to the disk before it
+    is acknowledged (`synchronous = FULL`): it survives a killed process, and a power cut too where the disk keeps what
+    it says it has kept. What waits while the disk is busy goes into the next transaction together: many who save at
+    once wait for two turns of the disk, not for one each. A `read_only` one is opened as it is, also in a folder that
+    cannot be written.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.place = str(path)
+        self._path = path
+        self._read_only = read_only
+        self._turn = Lock()
+        self._waiting: SimpleQueue[_Work] = SimpleQueue()
+        self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        self._writer: sqlite3.Connection | None = None
+        if read_only:
+            return
+        with self._told():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Who answered what is between them and the owner of the study.
+            private_file(path)
+            self._writer = self._connect()
+            self._writer.execute("BEGIN IMMEDIATE")
+            for table in TABLES:
+                self._writer.execute(table)
+            self._writer.execute("COMMIT")
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Whoever gets their turn carries out what all who wait want, and finds their own done if another did it."""
+        mine = _Work(work)
+        self._waiting.put(mine)
+        with self._turn:
+            if not mine.is_done:
+                self._carry_out(_all_of(self._waiting))
+        with self._told():
+            return cast("T", mine.outcome())
+
+    def _carry_out(self, works: Sequence[_Work]) -> None:
+        """All in one transaction, of which a work that fails leaves nothing."""
+        try:
+            with _transaction(self._to_write(), "BEGIN IMMEDIATE") as transaction:
+                for work in works:
+                    work.do(transaction)
+        except (sqlite3.Error, ModelError) as error:
+            for work in works:
+                work.fail(error)
+
+    def _to_write(self) -> sqlite3.Connection:
+        if self._writer is None:
+            raise ModelError(
+                f"{self.place} is not open for writing.", mend="Serve the study to write answers."
+            )
+        return self._writer
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """On a connection that no other thread uses meanwhile."""
+        with self._told():
+            try:
+                connection = self._readers.get_nowait()
+            except Empty:
+                connection = self._connect()
+            try:
+                with _transaction(connection, "BEGIN") as transaction:
+                    return work(transaction)
+            finally:
+                self._readers.put(connection)
+
+    def close(self) -> None:
+        """Close all connections; the last one puts the log into the file."""
+        while not self._readers.empty():
+            self._readers.get().close()
+        with self._turn:
+            if self._writer is not None:
+                self._writer.close()
+            self._writer = None
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._read_only:
+            return self._connect_read_only()
+        connection = _opened(str(self._path))
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _connect_read_only(self) -> sqlite3.Connection:
+        """Beside a log that holds answers it is read with that. Without one nobody has it open, and it is read as it
+        lies there: then nothing is made beside it, and the folder need not be writable."""
+        log = self._path.with_name(self._path.name + "-wal")
+        alone = not log.exists() or not log.stat().st_size
+        return _opened(f"{self._path.absolute().as_uri()}?mode=ro{'&immutable=1' * alone}")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise ModelError(
+                f"The answers in {self.place} cannot be read or written: {error}.",
+                mend="Free the disk, or check the file and its rights; what was acknowledged is kept.",
+            ) from error
+
+
+class _Work:
+    """Something to do in a transaction, and what became of it."""
+
+    def __init__(self, work: Callable[[Transaction], Any]) -> None:
+        self._work = work
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self.is_done = False
+
+    def do(self, transaction: Transaction) -> None:
+        """As a step of its own of the transaction."""
+        transaction.run("SAVEPOINT work")
+        try:
+            self._value = self._work(transaction)
+        except BaseException as error:
+            self._error = error
+            transaction.run("ROLLBACK TO work")
+        transaction.run("RELEASE work")
+        self.is_done = True
+
+    def fail(self, error: BaseException) -> None:
+        """The transaction came to nothing."""
+        self._error, self.is_done = error, True
+
+    def outcome(self) -> Any:
+        """What the work made. Raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+def _all_of(waiting: SimpleQueue[_Work]) -> list[_Work]:
+    found: list[_Work] = []
+    while True:
+        try:
+            found.append(waiting.get_nowait())
+        except Empty:
+            return found
+
+
+def _opened(address: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        address, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False,
+        uri=address.startswith("file:"),
+    )  # fmt: skip
+
+
+class _Statements:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def run(self, statement: str, *values: Any) -> int:
+        return self._connection.execute(statement, values).rowcount
+
+    def all(self, statement: str, *values: Any) -> list[Row]:
+        return self._connection.execute(statement, values).fetchall()
+
+    def first(self, statement: str, *values: Any) -> Row | None:
+        row: Row | None = self._connection.execute(statement, values).fetchone()
+        return row
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
+    connection.execute(begin)
+    try:
+        yield _Statements(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.hume.answers.database import TABLES, Row, Transaction
 from embassay.search.indexes.servers.address import ServerAddress, check_no_password, find_address
-from embassay.search.indexes.servers.postgres import Postgres
+from embassay.search.indexes.servers.pgvector import Postgres
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor

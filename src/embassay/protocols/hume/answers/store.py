@@ -15,14 +15,13 @@ from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.answers import database as clock
-from embassay.protocols.hume.answers.database import Database, Row, Transaction
+from embassay.protocols.hume.answers.database import Database, Row, SqliteFile, Transaction
 from embassay.protocols.hume.answers.records import Annotator, Change, Draft, Refused, Saved
-from embassay.protocols.hume.answers.sqlite import SqliteFile
 from embassay.protocols.hume.folder import StudyFile, StudyFolder
 from embassay.protocols.hume.folder.files import ANSWERS
 from embassay.protocols.hume.study import Annotation, Who
 from embassay.randomness import random_bytes
-from embassay.runs.files import digest, write_atomic
+from embassay.runs.folder import digest, write_atomic
 
 LEASE_SECONDS = 30
 """How long a tab that is silent keeps the right to write."""

@@ -15,12 +15,11 @@ from embassay.limits import read_bounded
 from embassay.protocols.hume.answers import checked_value
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.entries import FORMATS, Format, Incoming, Taken
+from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
 from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
-from embassay.protocols.hume.exchange.tables import read_csv, read_jsonl
 from embassay.protocols.hume.folder.collection import Key, filed, served
 from embassay.protocols.hume.folder.files import ANNOTATIONS, AnnotationRow, StudyFolder, read_study
-from embassay.runs.files import slug, write_atomic
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, slug, write_atomic
 
 _MARKS = re.compile(r"\s*\[?\s*[01](?:[\s,;]*[01])*\s*\]?\s*")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,80}")

@@ -15,7 +15,7 @@ from embassay.limits import read_bounded
 from embassay.protocols.hume.exchange.entries import SKIPPED, Incoming, Place, Taken
 from embassay.protocols.hume.folder.files import AnnotationRow, Scale, StudyFolder, Task
 from embassay.protocols.hume.study import Item
-from embassay.runs.files import digest
+from embassay.runs.folder import digest
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no XML can hold, escaped or not."""

@@ -11,13 +11,12 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.folder.collection import annotation_of
 from embassay.protocols.hume.folder.files import AnnotationRow, StudyFolder, Task
 from embassay.protocols.hume.results.summary import named
-from embassay.protocols.hume.scoring.agreement import people_agreement
-from embassay.protocols.hume.scoring.people import MAIN, score_people, who_counts
+from embassay.protocols.hume.scoring.people import MAIN, people_agreement, score_people, who_counts
 from embassay.protocols.hume.study import Answers, Family, Gold, answers_by_annotator
 from embassay.protocols.mteb.document import json_text
 from embassay.protocols.mteb.repository import META, model_meta, place_of
 from embassay.protocols.mteb.rows import with_script
-from embassay.runs.files import slug, write_atomic
+from embassay.runs.folder import slug, write_atomic
 
 Plain = dict[str, Any]
 _MEASURES = {"mrr_at_10": "mrr@10", "ndcg_at_10": "ndcg@10"}

@@ -13,7 +13,7 @@ from embassay.data.delimited import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.study import Family, Item, Label, TaskSpec, Who, gold_values
-from embassay.runs.files import digest, slug, write_atomic
+from embassay.runs.folder import digest, slug, write_atomic
 
 VERSION = 1
 Defect = Literal[

@@ -11,7 +11,6 @@ import numpy as np
 
 from embassay.measures import align, cohen_kappa, krippendorff_alpha
 from embassay.measures.correlation import spearman
-from embassay.protocols.hume.inference.layouts import numbers
 from embassay.protocols.hume.inference.resampling import (
     CORRELATION,
     DISTANCE,
@@ -30,9 +29,10 @@ from embassay.protocols.hume.inference.resampling import (
     drawn_v_measure,
     indicators,
     no_interval,
+    numbers,
     resampled,
 )
-from embassay.protocols.hume.scoring.agreement import MIN_SHARED, least_shared
+from embassay.protocols.hume.scoring.people import MIN_SHARED, least_shared
 from embassay.protocols.hume.study import Answers, Family
 
 COPIES = "resampled items inflate a V-measure: copies of an item are always together"

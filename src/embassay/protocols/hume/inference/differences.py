@@ -12,22 +12,20 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.measures import align, mean_pairwise, spearman
-from embassay.protocols.hume.inference.layouts import (
-    ItemRows,
-    People,
-    numbers,
-    people_rows,
-    people_score,
-    row_score,
-)
 from embassay.protocols.hume.inference.resampling import (
     Draws,
     Floats,
+    ItemRows,
+    People,
     Range,
     Resampled,
     drawn_mean,
     no_interval,
+    numbers,
+    people_rows,
+    people_score,
     resampled,
+    row_score,
 )
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.stats import mixed_mean

@@ -6,14 +6,17 @@ be a guess.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
+from string import Template
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -22,15 +25,96 @@ from embassay.errors import ModelError, TextRefused, Unanswered
 from embassay.protocols.hume.folder.files import LabelChoice, Scale, Task
 from embassay.protocols.hume.llms.answers import LlmRow, Mode, Status
 from embassay.protocols.hume.llms.options import LlmOptions
-from embassay.protocols.hume.llms.prompts import kind_of, letters, messages, prompt
 from embassay.protocols.hume.study import Item, Label
+from embassay.protocols.kernel.inputs import Prompt
 from embassay.randomness import random_bytes
 from embassay.runs.answers import CachedChat, Hope, Question
 from embassay.systems.chat.server import NeverFits
 from embassay.systems.remote import as_finished
 from embassay.systems.remote.ledger import Price
 
-__all__ = ["Form", "Read", "Unread", "form"]
+VERSION = "1"
+"""Of the texts and of how items are laid out; raised when a word of either changes."""
+
+Kind = Literal["classification", "sts", "ranking", "binary"]
+KINDS: tuple[Kind, ...] = ("classification", "sts", "ranking", "binary")
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def kind_of(task: Task, mode: Mode) -> Kind:
+    """How the answer to an item of the task is to look; KeyError for clustering, which is not asked."""
+    kinds: Mapping[str, Kind] = {
+        "classification": "classification",
+        "sts": "sts",
+        "reranking": "binary" if mode == "binary" else "ranking",
+    }
+    return kinds[task.family]
+
+
+def prompt(task: Task, mode: Mode) -> Prompt:
+    """The instructions for a task."""
+    kind, scale = kind_of(task, mode), task.scale or Scale()
+    told = Template(_frame(kind)).substitute(
+        title=task.title, question=task.question, guidelines=task.guidelines.strip(), choices=_choices(task),
+        low=f"{scale.low:g}", high=f"{scale.high:g}",
+    )  # fmt: skip
+    return Prompt(kind, VERSION, told)
+
+
+def messages(task: Task, mode: Mode, payload: Mapping[str, Any]) -> list[Message]:
+    """What is sent for one item: the instructions, and the item between marked lines."""
+    return [Message("system", prompt(task, mode).text), Message("user", shown(task, payload))]
+
+
+def shown(task: Task, payload: Mapping[str, Any]) -> str:
+    """An item as the model sees it."""
+    if task.family == "reranking":
+        documents = payload["documents"]
+        texts = [
+            (f"document {at}", one["text"])
+            for at, one in zip(letters(len(documents)), documents, strict=True)
+        ]
+        return _blocks([("query", payload["query"]), *texts])
+    names = ("text1", "text2") if task.family == "sts" else ("text",)
+    return _blocks([(name, payload[name]) for name in names])
+
+
+def letters(n: int) -> list[str]:
+    """A name for each of n documents: letters, and two of them from the 27th on.
+
+    >>> letters(3), letters(28)[-2:]
+    (['A', 'B', 'C'], ['AA', 'AB'])
+    """
+    return [_ALPHABET[i] if i < 26 else _ALPHABET[i // 26 - 1] + _ALPHABET[i % 26] for i in range(n)]
+
+
+@cache
+def _frame(kind: Kind) -> str:
+    texts = files("embassay.protocols.hume.llms").joinpath("prompt_texts")
+    return texts.joinpath(f"{kind}.txt").read_text("utf-8").strip()
+
+
+def _choices(task: Task) -> str:
+    """The labels with what they mean, or the levels of the scale: a line each."""
+    if task.family == "classification":
+        named = [(one.name, one.description) for one in task.labels]
+    elif task.family == "sts":
+        scale = task.scale or Scale()
+        ends = (f"{scale.low:g}", f"{scale.high:g}")
+        named = sorted(scale.anchors.items(), key=lambda one: float(one[0])) or [(end, "") for end in ends]
+    else:
+        named = []
+    return "\n".join(f"- {name}: {meaning}" if meaning else f"- {name}" for name, meaning in named)
+
+
+def _blocks(parts: Sequence[tuple[str, str]]) -> str:
+    """Every part between two lines with eight digits that no text can hold on purpose, since they follow from all of
+    them: a text cannot pretend to end and speak on in our name. Equal items have equal marks, so that equal questions
+    are paid once."""
+    joined = "\x1f".join(text for _, text in parts).encode("utf-8", "surrogatepass")
+    mark = hashlib.blake2b(joined, digest_size=4).hexdigest()
+    return "\n\n".join(f"[{name} {mark}]\n{text}\n[end of {name} {mark}]" for name, text in parts)
+
 
 ATTEMPTS = 2
 """An answer and one retry (spec hume 8.1)."""

@@ -13,21 +13,18 @@ from typing import Any
 from embassay import __version__
 from embassay.errors import UsageError
 from embassay.protocols.hume.folder.files import StudyFolder, Task, read_study
-from embassay.protocols.hume.llms.annotator import Ask, LlmAnnotator
-from embassay.protocols.hume.llms.answers import LLM, AnswerFile, Status, answer_file
+from embassay.protocols.hume.llms.annotator import Ask, LlmAnnotator, messages, prompt
+from embassay.protocols.hume.llms.answers import LLM, LLM_FAMILIES, AnswerFile, Status, answer_file
 from embassay.protocols.hume.llms.options import AnnotateRequest, LlmOptions
-from embassay.protocols.hume.llms.prompts import messages, prompt
-from embassay.protocols.hume.llms.scoring import LLM_FAMILIES
 from embassay.protocols.kernel.outcome import moment, spent
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.runs.answers import AnswerCache, CachedChat
-from embassay.runs.files import to_json, write_atomic
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.runs.spending import Spending
 from embassay.systems.chat import open_chat_as
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.tokens import likely_tokens
+from embassay.systems.remote.ledger import likely_tokens
 
 ACCOUNTS = "accounts"
 """The folder beside the answers with what all of them have cost."""

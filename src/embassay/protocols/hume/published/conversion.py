@@ -11,23 +11,34 @@ import numpy as np
 
 from embassay.errors import DataError, UsageError
 from embassay.measures import agreement_band
-from embassay.protocols.hume.published.language_models import LlmScores
-from embassay.protocols.hume.published.pairs import ADVICE, PairSummary, Quality, pair_summaries, qualities
 from embassay.protocols.hume.published.paper import Dataset, Model, Pair, Study
 from embassay.protocols.hume.published.result_files import Evaluation, of_human
 from embassay.protocols.hume.published.standings import (
+    ADVICE,
     HUMAN,
     Matrix,
+    PairSummary,
+    Quality,
     by_pair,
     others,
+    pair_summaries,
     percent_of_human,
+    qualities,
     score_matrix,
 )
+from embassay.protocols.hume.published.tables import LlmScores
 from embassay.protocols.hume.results.conclusions import Contender, scored_pairs, whole
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.results.options import Models
-from embassay.protocols.hume.scoring.agreement import BANDS, COEFFICIENT
-from embassay.protocols.hume.scoring.people import MAIN, POOLED_FIRST, Aggregation, OneAnnotator, is_outside
+from embassay.protocols.hume.scoring.people import (
+    BANDS,
+    COEFFICIENT,
+    MAIN,
+    POOLED_FIRST,
+    Aggregation,
+    OneAnnotator,
+    is_outside,
+)
 from embassay.protocols.hume.study import Family, Who
 from embassay.protocols.hume.summary.record import Agreement, Annotator, Bar, PairRecord, SystemScore
 

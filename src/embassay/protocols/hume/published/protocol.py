@@ -9,7 +9,6 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.conversion import METRICS, aggregated, present, published_pairs
-from embassay.protocols.hume.published.language_models import LlmScores, read_llm_scores
 from embassay.protocols.hume.published.paper import (
     ENGLISH_ONLY,
     MULTILINGUAL,
@@ -21,7 +20,7 @@ from embassay.protocols.hume.published.paper import (
 )
 from embassay.protocols.hume.published.result_files import Evaluation, read_results
 from embassay.protocols.hume.published.standings import others
-from embassay.protocols.hume.published.tables import every_table
+from embassay.protocols.hume.published.tables import LlmScores, every_table, read_llm_scores
 from embassay.protocols.hume.results.conclusions import (
     Contender,
     against_gap,
@@ -31,20 +30,17 @@ from embassay.protocols.hume.results.conclusions import (
     wins,
 )
 from embassay.protocols.hume.results.options import PublishedRequest
-from embassay.protocols.hume.results.rows import published_rows, write_finished
-from embassay.protocols.hume.results.summary import LLM
+from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished
 from embassay.protocols.hume.results.tables import quality_table, study_tables
 from embassay.protocols.hume.scoring.people import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.summary.figures import every_figure
 from embassay.protocols.hume.summary.markdown import write_markdown
 from embassay.protocols.hume.summary.record import Summary, write_summary
-from embassay.protocols.hume.summary.tables import agreement_table, annotators_table
+from embassay.protocols.hume.summary.tables import agreement_table, annotators_table, every_figure
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.runs.files import digest
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, digest
 
 TITLE = "HUME, published results"
 _HEADER = "dataset,lang,human,"

@@ -37,7 +37,7 @@ from embassay.protocols.kernel.comparisons import (
     compared,
     mean_component,
 )
-from embassay.runs.cells import CellRecord
+from embassay.runs.folder import CellRecord
 from embassay.stats import bootstrap_ci
 
 __all__ = [

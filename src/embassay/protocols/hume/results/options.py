@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.scoring.agreement import MIN_SHARED
 from embassay.protocols.hume.scoring.measures import AP_MODES, ApMode
-from embassay.protocols.hume.scoring.people import HALF, Aggregation, OneAnnotator
+from embassay.protocols.hume.scoring.people import HALF, MIN_SHARED, Aggregation, OneAnnotator
 
 VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""

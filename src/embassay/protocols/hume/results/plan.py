@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from embassay.contracts import Tokenizer
+from embassay.protocols.hume import models
 from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.llms.answers import LlmAnswers, read_llm_answers
-from embassay.protocols.hume.models import work
-from embassay.protocols.hume.models.families import Settings, fingerprint_of, texts_of
-from embassay.protocols.hume.models.work import needed
-from embassay.protocols.hume.results.annotations import Answered, answered, fingerprint
+from embassay.protocols.hume.models import Settings, fingerprint_of, needed, texts_of
+from embassay.protocols.hume.results.contestants import Answered, answered, fingerprint
 from embassay.protocols.hume.results.options import VERSION, StudyRequest
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, Work
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems
-from embassay.runs.cells import Cell
-from embassay.runs.files import digest
+from embassay.runs.folder import Cell, digest
 from embassay.runs.forecast import Forecast, Forecasts, tokens_of
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -67,11 +65,11 @@ def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger |
     settings = Settings(request.samples_per_label, request.repeats)
     datasets, cells = [], []
     for task in tasks:
-        data = work.held(folder.path, folder.study.content, task.name, settings)[0] if systems else None
+        data = models.held(folder.path, folder.study.content, task.name, settings)[0] if systems else None
         texts = texts_of(data) if systems else []
         datasets.append(_dataset(folder, task, len(texts)))
         for system in systems:
-            job = work.Job(
+            job = models.Job(
                 system.spec, request.seed, request.tokenizer, cache, folder.path, folder.study.content,
                 task.name, settings, request.resamples, request.neighbours,
             )  # fmt: skip
@@ -106,7 +104,7 @@ def _dataset(folder: StudyFolder, task: Task, texts: int) -> PlannedDataset:
 
 
 def _key(
-    job: work.Job, system: PlannedSystem, folder: StudyFolder, tokenizer: Tokenizer, training: str
+    job: models.Job, system: PlannedSystem, folder: StudyFolder, tokenizer: Tokenizer, training: str
 ) -> str:
     """A digest of all that a score depends on. What people answered is no part of it: systems never see that."""
     items: Sequence[Any] = [[item.id, dict(item.payload)] for item in folder.items_of(job.task)]
@@ -147,12 +145,12 @@ def _cells(plan: Plan, *, measure: bool) -> Iterator[Forecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
     forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for dataset in plan.datasets:
-        job: work.Job = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
-        data, family = work.held(job.study, job.content, job.task, job.settings)
+        job: models.Job = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
+        data, family = models.held(job.study, job.content, job.task, job.settings)
         texts = texts_of(data)
         tokens, _ = tokens_of(texts, tokenizer)
         wanted = Work(
-            family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(work.rehearse, job), texts,
+            family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(models.rehearse, job), texts,
             kind="distances" if family == "clustering" else "pairs",
             footprint=partial(needed, data=data, resamples=job.resamples),
         )  # fmt: skip

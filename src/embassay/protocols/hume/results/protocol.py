@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.models import work
+from embassay.protocols.hume import models
 from embassay.protocols.hume.published.protocol import run_published
 from embassay.protocols.hume.results.conclusions import comparisons, system_standings
 from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.results.plan import TIMED, Plan, forecast, make_plan
-from embassay.protocols.hume.results.rows import PROTOCOL, study_rows
-from embassay.protocols.hume.results.summary import study_summary
+from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import study_tables
 from embassay.protocols.hume.scoring.people import MAIN
 from embassay.protocols.hume.summary.markdown import write_markdown
@@ -23,8 +22,8 @@ from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion
 from embassay.records import Result
-from embassay.runs.cells import CellRecord
-from embassay.runs.engines.contract import Workers
+from embassay.runs.execution import Workers
+from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecasts
 from embassay.systems.remote import Ledger
 
@@ -34,7 +33,7 @@ class Scoring(Protocol):
 
     name = PROTOCOL
     reads_folder = True
-    evaluate = staticmethod(work.evaluate)
+    evaluate = staticmethod(models.evaluate)
 
     def plan(self, request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """Every task of the study with every system."""

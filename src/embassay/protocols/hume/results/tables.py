@@ -6,27 +6,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from embassay.protocols.hume.published.conversion import as_evaluations, as_llm_scores, as_study
-from embassay.protocols.hume.published.language_models import difficulty_table, family_table, pair_score_table
-from embassay.protocols.hume.published.pairs import AGREEMENT_METRIC
-from embassay.protocols.hume.published.standings import HUMAN, score_matrix, standings
+from embassay.protocols.hume.published.standings import AGREEMENT_METRIC, HUMAN, score_matrix, standings
 from embassay.protocols.hume.published.tables import (
     dataset_table,
     datasets_table,
+    difficulty_table,
+    family_table,
     main_table,
     models_table,
     overall_table,
+    pair_score_table,
     pair_standing_table,
     win_table,
 )
 from embassay.protocols.hume.results.conclusions import Contender, matrix_of, scored_pairs
 from embassay.protocols.hume.study import FAMILIES
-from embassay.protocols.hume.summary.figures import every_figure
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
 from embassay.protocols.hume.summary.tables import (
     PAIR,
     agreement_table,
     annotators_table,
     answered_by,
+    every_figure,
     points,
 )
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value

@@ -3,9 +3,16 @@
 sample(SampleRequest(name="first", tasks=[TaskRequest(data="sample", family="sts", n=15)]))
 """
 
-from embassay.protocols.hume.sampling.defects import Twin, counted_defects, in_words, study_flags, twins
 from embassay.protocols.hume.sampling.options import LabelText, SampleRequest, TaskRequest
-from embassay.protocols.hume.sampling.protocol import Sampled, sample
+from embassay.protocols.hume.sampling.protocol import (
+    Sampled,
+    Twin,
+    counted_defects,
+    in_words,
+    sample,
+    study_flags,
+    twins,
+)
 
 __all__ = [
     "LabelText",

@@ -10,8 +10,7 @@ from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.folder.files import LabelChoice, Practice, Scale
-from embassay.protocols.hume.sampling.instructions import label_choices
-from embassay.protocols.hume.sampling.options import TaskRequest
+from embassay.protocols.hume.sampling.options import TaskRequest, label_choices
 from embassay.protocols.hume.sampling.pools import (
     Choice,
     Chosen,
@@ -31,7 +30,7 @@ from embassay.protocols.hume.simulation import on_scale
 from embassay.protocols.hume.study import Family
 from embassay.records import LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import BM25Index, Hear
-from embassay.search.duplicates import Shingle, shingles
+from embassay.search.fusion import Shingle, shingles
 
 NEAR = 0.8
 """From this share of common runs of words a document is a near copy of another one: it is not shown beside it."""

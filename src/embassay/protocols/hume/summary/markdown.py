@@ -10,7 +10,7 @@ from embassay.protocols.hume.summary.record import Bar, Beside, Need, PairRecord
 from embassay.protocols.hume.summary.tables import answered_by
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
-from embassay.runs.files import write_atomic
+from embassay.runs.folder import write_atomic
 
 FILE = "report.md"
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")

@@ -15,7 +15,7 @@ from embassay.limits import read_bounded
 from embassay.protocols.hume.published.paper import Pair
 from embassay.protocols.hume.published.standings import Standing
 from embassay.protocols.hume.study import Family, Who
-from embassay.runs.files import write_atomic
+from embassay.runs.folder import write_atomic
 
 FILE = "summary.json"
 SCHEMA = 1

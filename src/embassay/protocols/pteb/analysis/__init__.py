@@ -1,30 +1,31 @@
 """What the drops go with: the original score, length, language, edit distance; and what stands beside them (table 1,
 table 13, figure 5). Pure functions over the rows, items and wordings of a run."""
 
-from embassay.protocols.pteb.analysis.datasets import (
+from embassay.protocols.pteb.analysis.drops import (
     AgainstOriginal,
     ByLanguage,
+    Contrast,
     DatasetUsed,
+    Drop,
+    Drops,
+    Group,
     against_original,
     by_language,
     datasets_used,
+    drops,
 )
-from embassay.protocols.pteb.analysis.distance import (
+from embassay.protocols.pteb.analysis.words import (
     AgainstDistance,
     DistancePoint,
+    LengthBin,
     SideBySide,
+    WordCount,
     Wording,
     against_distance,
-    side_by_side,
-)
-from embassay.protocols.pteb.analysis.drops import Drop, Drops, drops
-from embassay.protocols.pteb.analysis.groups import Contrast, Group
-from embassay.protocols.pteb.analysis.words import (
-    LengthBin,
-    WordCount,
     average,
     by_length,
     item_words,
+    side_by_side,
     word_counts,
 )
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from embassay.contracts import Spread
 from embassay.data.shapes import check_targets
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
@@ -17,16 +21,117 @@ from embassay.protocols.kernel.plan import (
     joined_tasks,
     planned_task,
 )
-from embassay.protocols.pteb.judging import work
-from embassay.protocols.pteb.judging.chats import Judge, check_named, planned_judges
-from embassay.protocols.pteb.judging.options import VERSION, JudgeRequest
-from embassay.protocols.pteb.judging.ratings import Asking, Pair, Range, gold_range, parse_gold, shown
+from embassay.protocols.kernel.request import DatasetRequest
+from embassay.protocols.pteb.judging.agreement import Context, Judged, agreement
+from embassay.protocols.pteb.judging.options import VERSION, JudgeOptions, JudgeRequest
+from embassay.protocols.pteb.judging.ratings import (
+    Asking,
+    Judge,
+    Pair,
+    Range,
+    check_named,
+    gold_range,
+    parse_gold,
+    planned_judges,
+    rate,
+    shown,
+)
 from embassay.protocols.pteb.paraphrasing.prompts import Prompt, judge_prompt
-from embassay.runs.cells import Cell
-from embassay.runs.files import digest
+from embassay.records import Loaded, ScoredPairs, TaskOutcome
+from embassay.runs.execution import HERE
+from embassay.runs.folder import Cell, digest
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.tokens import likely_tokens
+from embassay.systems.remote.ledger import likely_tokens
+
+
+@dataclass(frozen=True)
+class By:
+    """Who rates, by which instructions, the range of the gold scores, and the file of kept answers."""
+
+    judge: Judge
+    gold: Range
+    prompt: Prompt
+    cache: Path | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that is needed to do a cell."""
+
+    by: By
+    dataset: DatasetRequest
+    limit: int | None
+    seed: int
+    options: JudgeOptions
+
+    @property
+    def asking(self) -> Asking:
+        """How its pairs are rated."""
+        return Asking(self.by.prompt.text, self.options, self.seed)
+
+
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
+    """The outcome of one cell, with the answers that were asked for and had, and the calls charged to `ledger`.
+    A server does the work: there is nothing to spread."""
+    del spread
+    pairs = load(job.dataset, job.limit, job.seed)
+    with (
+        job.by.judge.with_kept_answers(ledger, job.by.cache) as chat,
+        opening.charged(ledger, chat.name) as calls,
+    ):
+        ratings = rate(chat, pairs_of(pairs.data), job.asking, advance)
+    context = Context(pairs.loaded.dataset, seed=job.seed, options=job.options)
+    outcome = agreement(ratings, Judged.of(pairs.data, pairs.langs, *job.by.gold), job.options, context)
+    answers = {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached}
+    return replace(outcome, counts={**outcome.counts, **answers, **calls})
+
+
+def pairs_of(data: ScoredPairs) -> list[Pair]:
+    """Both texts of every pair."""
+    return list(zip(data.first, data.second, strict=True))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The scored pairs of a dataset, and the language of each, (n,)."""
+
+    loaded: Loaded[ScoredPairs]
+    langs: tuple[str, ...]
+
+    @property
+    def data(self) -> ScoredPairs:
+        """The pairs, language by language."""
+        return self.loaded.data
+
+
+@lru_cache(maxsize=2)
+def load(request: DatasetRequest, limit: int | None, seed: int) -> Pairs:
+    """The scored pairs of a dataset, a limit holding for each language; the last two stay in memory."""
+    dataset = opening.dataset(request)
+    parts = {
+        lang: one.load("pairs", limit=limit, seed=seed) for lang, one in dataset.subsets("pairs").items()
+    }
+    langs = tuple(lang for lang, one in parts.items() for _ in one.data.ids)
+    whole = replace(
+        next(iter(parts.values())),
+        data=_joined([one.data for one in parts.values()]),
+        lang=dataset.lang,
+        skipped=tuple(skip for one in parts.values() for skip in one.skipped),
+        warnings=tuple(dict.fromkeys(warning for one in parts.values() for warning in one.warnings)),
+    )
+    return Pairs(whole, langs)
+
+
+def _joined(parts: Sequence[ScoredPairs]) -> ScoredPairs:
+    """The pairs of all parts, one after another."""
+    ids, first, second = (
+        tuple(value for part in parts for value in getattr(part, name)) for name in ("ids", "first", "second")
+    )
+    return ScoredPairs(ids, first, second, np.concatenate([part.scores for part in parts]))
+
 
 TASK = "judge"
 
@@ -61,7 +166,7 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     longest = max(_longest(dataset, request) for dataset, _ in found)
     judges = planned_judges(request.systems, longest, ledger)
     cells = [
-        _cell(request, judge, dataset, work.By(Judge(judge.spec, longest), gold, prompt, cache))
+        _cell(request, judge, dataset, By(Judge(judge.spec, longest), gold, prompt, cache))
         for dataset, gold in found
         for judge in judges
     ]
@@ -71,8 +176,8 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
 
 def _longest(dataset: PlannedDataset, request: JudgeRequest) -> int:
     """The UTF-8 bytes of the longest pair."""
-    data = work.load(request.dataset(dataset.source), request.limit, request.seed).data
-    return max(len(shown(*pair).encode("utf-8", "replace")) for pair in work.pairs_of(data))
+    data = load(request.dataset(dataset.source), request.limit, request.seed).data
+    return max(len(shown(*pair).encode("utf-8", "replace")) for pair in pairs_of(data))
 
 
 def _planned_dataset(
@@ -81,7 +186,7 @@ def _planned_dataset(
     how = request.dataset(source)
     dataset = opening.dataset(how)
     joined_tasks(source, dataset, [OnPairs(TASK)])
-    loaded = work.load(how, request.limit, request.seed).loaded
+    loaded = load(how, request.limit, request.seed).loaded
     gold, warning = gold_range(ranges, source, dataset.name, loaded.data.scores)
     task = planned_task(TASK, loaded, len, 2 * len(loaded.data))
     if warning:
@@ -89,7 +194,7 @@ def _planned_dataset(
     return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,)), gold
 
 
-def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: work.By) -> Cell:
+def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: By) -> Cell:
     key = digest(
         {
             "protocol": "pteb",
@@ -103,7 +208,7 @@ def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, 
             "options": request.options.as_dict(),
         }
     )
-    job = work.Job(how, request.dataset(dataset.source), request.limit, request.seed, request.options)
+    job = Job(how, request.dataset(dataset.source), request.limit, request.seed, request.options)
     return Cell(TASK, dataset.name, judge.name, key, dataset.tasks[0].n, job, remote=True)
 
 
@@ -126,7 +231,7 @@ def forecast(plan: Plan) -> Forecasts:
     """The cost of every cell, in the order of the plan. A pair is asked for once, and failures come on top."""
     found = []
     for cell in plan.cells:
-        pairs = work.pairs_of(work.load(cell.job.dataset, cell.job.limit, cell.job.seed).data)
+        pairs = pairs_of(load(cell.job.dataset, cell.job.limit, cell.job.seed).data)
         head = Forecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
         found.append(of_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
     return Forecasts(tuple(found))

@@ -2,25 +2,255 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    CORRECTION,
+    METHOD,
+    Headline,
+    compared,
+    mean_component,
+    weighted,
+)
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Silent
-from embassay.protocols.pteb.judging import work
-from embassay.protocols.pteb.judging.agreement import HEADLINE
-from embassay.protocols.pteb.judging.conclusions import summarise
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.pteb.judging.agreement import ERROR, FAILED, HEADLINE, share_interval
 from embassay.protocols.pteb.judging.options import JudgeRequest
-from embassay.protocols.pteb.judging.plan import Plan, forecast, make_plan
-from embassay.protocols.pteb.judging.tables import tables
-from embassay.records import Result
-from embassay.runs.cells import CellRecord
+from embassay.protocols.pteb.judging.plan import TASK, Plan, evaluate, forecast, load, make_plan
+from embassay.records import Component, Result
+from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecasts
 from embassay.systems.remote import Ledger
+
+MEAN_OF_JUDGES = "mean of judges"
+
+Records = Mapping[tuple[str, str], CellRecord]
+"""By judge and dataset."""
+
+
+def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+    """The rows over datasets and over judges, and the paired comparison of the judges' means."""
+    found = {(record.system, record.dataset): record for record in records}
+    over = {judge.name: _over_datasets(plan, found, judge.name) for judge in plan.systems}
+    rows = [_row(plan, "", name, one) for names in over.values() for name, one in names.items()]
+    if len(plan.systems) > 1:
+        rows += _over_judges(plan, found, over)
+    comparisons = {
+        "alpha": ALPHA,
+        "correction": CORRECTION,
+        "method": METHOD,
+        "scopes": {TASK: compared([names[HEADLINE] for names in over.values()])},
+    }
+    return rows, comparisons
+
+
+def figure_names(records: Records) -> list[str]:
+    """The names of all components, those of a correlation, of its bins, of the error and of its bins."""
+    some = next((record for record in records.values() if record.done), None)
+    return list(some.components) if some is not None else [HEADLINE]
+
+
+def _over_datasets(plan: Plan, records: Records, judge: str) -> dict[str, Headline]:
+    """Every figure of a judge over the datasets."""
+    datasets = [dataset.name for dataset in plan.datasets]
+    names = figure_names(records)
+    for name in datasets:
+        record = records.get((judge, name))
+        if record is None or not record.done:
+            reason = f"{name}: {record.reason if record is not None else 'not run yet'}"
+            return {figure: Headline.none(judge, reason) for figure in names}
+    parts = {figure: {name: records[judge, name].components[figure] for name in datasets} for figure in names}
+    return {figure: _together(judge, figure, parts[figure]) for figure in names}
+
+
+def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headline:
+    """One figure over the datasets: errors pool the pairs, correlations are averaged."""
+    known = {name: part for name, part in parts.items() if part.value is not None}
+    if figure in (HEADLINE, ERROR, FAILED) and len(known) < len(parts):
+        name, part = next((name, part) for name, part in parts.items() if part.value is None)
+        return Headline.none(judge, f"{name}: {part.reason}")
+    if not known:
+        return Headline.none(judge, next(iter(parts.values())).reason)
+    several = f"{len(known)} dataset{'s' if len(known) > 1 else ''}"
+    if not figure.startswith(HEADLINE):
+        whole = _pooled(list(known.values()))
+        method = "Wilson interval" if figure == FAILED else "bootstrap within each"
+        return Headline.of(judge, whole, f"pairs of {several}, {method}")
+    whole = mean_component(list(known.values()))
+    method = f"mean over {several}, bootstrap within each"
+    if len(known) < len(parts):
+        method += f"; too few pairs: {', '.join(name for name in parts if name not in known)}"
+    return Headline.of(judge, whole, method)
+
+
+def _pooled(parts: Sequence[Component]) -> Component:
+    """The mean over the items of all parts; a part of one item is held fixed in the resamples."""
+    n = np.array([part.n for part in parts], dtype=np.float64)
+    values = np.array([part.value for part in parts], dtype=np.float64)
+    resamples = max(len(part.replicates) for part in parts)
+    columns = [
+        part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
+        for part in parts
+    ]
+    shares = n / n.sum()
+    replicates = shares @ np.array(columns).reshape(len(n), -1)
+    return Component(float(values @ shares), int(n.sum()), replicates, strata=weighted(parts, shares))
+
+
+def _over_judges(
+    plan: Plan, records: Records, over: Mapping[str, Mapping[str, Headline]]
+) -> Iterator[Result]:
+    """The correlation, of all pairs and by length, averaged over the judges (figure 4)."""
+    judges = [judge.name for judge in plan.systems]
+    names = [name for name in figure_names(records) if name.startswith(HEADLINE)]
+    for dataset in plan.datasets:
+        cells = {judge: records.get((judge, dataset.name)) for judge in judges}
+        for name in names:
+            parts = {
+                judge: cell.components[name] if cell is not None and cell.done else _missing(cell)
+                for judge, cell in cells.items()
+            }
+            yield _row(plan, dataset.name, name, _mean_of_judges(parts))
+    for name in names:
+        yield _row(plan, "", name, _mean_of_judges({judge: over[judge][name].component for judge in judges}))
+
+
+def _missing(record: CellRecord | None) -> Component:
+    return Component(None, 0, reason="not run yet" if record is None else record.reason)
+
+
+def _mean_of_judges(parts: Mapping[str, Component]) -> Headline:
+    """The judges rated the same pairs, so their resamples are paired, and the pairs count once."""
+    for judge, part in parts.items():
+        if part.value is None:
+            reason = f"{judge}: {part.reason}"
+            return Headline(MEAN_OF_JUDGES, None, part.n, np.empty(0), reason=reason)
+    whole = mean_component(list(parts.values()))
+    n = max(part.n for part in parts.values())
+    return Headline.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
+
+
+def _row(plan: Plan, dataset: str, figure: str, headline: Headline) -> Result:
+    measure, _, variant = figure.partition(" ")
+    low, high = headline.interval
+    if measure == FAILED and headline.value is not None:
+        low, high = share_interval(headline.value, headline.n)
+    lang = plan.lang(dataset) if dataset else ""
+    return Result(
+        "pteb", TASK, dataset, "", lang, variant, headline.system, measure, headline.value, headline.n, low, high,
+        headline.method, plan.request.seed, headline.reason,
+    )  # fmt: skip
+
+
+_SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")
+
+
+class Rows:
+    """The rows of a run by what tells them apart."""
+
+    def __init__(self, rows: Sequence[Result]) -> None:
+        self._rows = {(row.system, row.dataset, row.measure, row.variant): row for row in rows}
+        self.datasets = list(dict.fromkeys(row.dataset for row in rows if row.dataset))
+        self.judges = list(dict.fromkeys(row.system for row in rows if row.system != MEAN_OF_JUDGES))
+
+    def value(self, system: str, dataset: str, measure: str, variant: str = "", factor: float = 1.0) -> Value:
+        """The value, times a factor."""
+        row = self._rows.get((system, dataset, measure, variant))
+        return None if row is None or row.value is None else factor * row.value
+
+    def n(self, system: str, dataset: str, measure: str, variant: str) -> int:
+        """How many pairs are behind it."""
+        row = self._rows.get((system, dataset, measure, variant))
+        return 0 if row is None else row.n
+
+    def bins(self, measure: str) -> list[str]:
+        """The variants of the measure, in their order."""
+        variants = (variant for _, _, name, variant in self._rows if name == measure and variant)
+        return list(dict.fromkeys(variants))
+
+
+def tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+    """All tables that the rows can fill."""
+    look = Rows(rows)
+    yield _table_2(look)
+    sizes = {judge: size for judge in look.judges if (size := billions(judge)) is not None}
+    if len(sizes) > 1:
+        yield _table_3(look, sizes)
+    yield _figure_3(look)
+    yield _figure_4(look)
+
+
+def billions(name: str) -> float | None:
+    """The size of a model, in billions of parameters, as its name says it; None where it does not.
+
+    >>> billions("ollama:gemma3:270m"), billions("openai:Qwen3-4B?base_url=http://x/7b"), billions("openai:gpt-5-mini")
+    (0.27, 4.0, None)
+    """
+    found = _SIZE.search(name.partition("?")[0].lower())
+    return None if found is None else float(found[1]) / (1 if found[2] == "b" else 1000)
+
+
+def _table_2(look: Rows) -> ColumnTable:
+    rows = [
+        (label, *(look.value(judge, dataset, HEADLINE, factor=100) for judge in look.judges))
+        for label, dataset in _places(look)
+    ]
+    title = "PTEB table 2: Spearman correlation of a judge's ratings and gold scores, x 100"
+    columns = (Column("Dataset", "text"), *map(Column, look.judges))
+    return ColumnTable("pteb_table2", title, columns, tuple(rows))
+
+
+def _table_3(look: Rows, sizes: dict[str, float]) -> ColumnTable:
+    ordered = sorted(sizes, key=lambda judge: (sizes[judge], judge))
+    rows = [(judge, sizes[judge], look.value(judge, "", HEADLINE, factor=100)) for judge in ordered]
+    title = "PTEB table 3: judges by size, mean Spearman correlation x 100"
+    columns = (Column("Judge", "text"), Column("Parameters (billions)"), Column("Score"))
+    return ColumnTable("pteb_table3", title, columns, tuple(rows))
+
+
+def _figure_3(look: Rows) -> ColumnTable:
+    title = "PTEB figure 3: mean absolute error of ratings by gold score, both on 0 to 5, all datasets"
+    rows = [(judge, *_by_bin(look, judge, "", ERROR)) for judge in look.judges]
+    return ColumnTable("judge_error_by_gold", title, _columns("Judge", look.bins(ERROR)), tuple(rows))
+
+
+def _figure_4(look: Rows) -> ColumnTable:
+    system = MEAN_OF_JUDGES if len(look.judges) > 1 else next(iter(look.judges), "")
+    title = (
+        f"PTEB figure 4: Spearman correlation x 100 by mean words of a pair, averaged over {len(look.judges)} "
+        f"judge{'s' if len(look.judges) != 1 else ''}"
+    )
+    rows = [(label, *_by_bin(look, system, dataset, HEADLINE)) for label, dataset in _places(look)]
+    return ColumnTable("judge_by_words", title, _columns("Dataset", look.bins(HEADLINE)), tuple(rows))
+
+
+def _places(look: Rows) -> list[tuple[str, str]]:
+    """Every dataset and the mean over them, as tables and rows call them."""
+    return [*((name, name) for name in look.datasets), ("Average", "")]
+
+
+def _by_bin(look: Rows, system: str, dataset: str, measure: str) -> tuple[Value, ...]:
+    """The value of every bin and of all of them, and the pairs in every bin."""
+    factor = 100 if measure == HEADLINE else 1
+    bins = look.bins(measure)
+    values = (look.value(system, dataset, measure, one, factor) for one in (*bins, ""))
+    return (*values, *(look.n(system, dataset, measure, one) for one in bins))
+
+
+def _columns(heading: str, bins: Sequence[str]) -> tuple[Column, ...]:
+    labels = [one.partition("=")[2] for one in bins]
+    counts = (Column(f"n {label}", decimals=0) for label in labels)
+    return (Column(heading, "text"), *map(Column, labels), Column("all"), *counts)
 
 
 def judge(
@@ -50,7 +280,7 @@ class Judging(Protocol):
 
     name = "pteb"
     reads_folder = True
-    evaluate = staticmethod(work.evaluate)
+    evaluate = staticmethod(evaluate)
 
     def plan(self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """One cell per judge and dataset."""
@@ -91,7 +321,7 @@ class Judging(Protocol):
 
 def _texts(plan: Plan, source: str) -> dict[str, list[str]]:
     request = plan.request
-    data = work.load(request.dataset(source), request.limit, request.seed).data
+    data = load(request.dataset(source), request.limit, request.seed).data
     n = len(data)
     return {
         "item_id": [*data.ids, *data.ids],

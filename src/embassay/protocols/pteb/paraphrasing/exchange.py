@@ -17,7 +17,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.tables import csv_row
 from embassay.protocols.pteb.paraphrasing.records import USABLE, Outcome, Paraphrase
 from embassay.protocols.pteb.paraphrasing.sets import COLUMNS, ParaphraseSet, Source
-from embassay.runs.files import digest, write_atomic
+from embassay.runs.folder import digest, write_atomic
 
 if TYPE_CHECKING:
     from embassay.data.rows import Row

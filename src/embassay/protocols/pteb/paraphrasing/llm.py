@@ -16,7 +16,6 @@ from typing import Any
 
 from embassay.contracts import ChatModel, Message
 from embassay.errors import ModelError, TextRefused, Unanswered, Why
-from embassay.protocols.pteb.paraphrasing.language import can_identify, language_fault
 from embassay.protocols.pteb.paraphrasing.paraphrasers import licence_of
 from embassay.protocols.pteb.paraphrasing.prompts import Prompt
 from embassay.protocols.pteb.paraphrasing.records import (
@@ -26,10 +25,12 @@ from embassay.protocols.pteb.paraphrasing.records import (
     Generation,
     Outcome,
     Paraphrase,
+    can_identify,
+    language_fault,
 )
 from embassay.runs.answers import CachedChat, Hope, Question
+from embassay.systems.remote.calls import as_finished
 from embassay.systems.remote.ledger import Price
-from embassay.systems.remote.loop import as_finished
 
 _AT_ONCE = 512
 """Texts that are worked on at once; the model's own pace decides how many requests are in flight."""

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from embassay.errors import DataError, UsageError
-from embassay.runs.files import digest
+from embassay.runs.folder import digest
 
 VERSION = "1"
 """Of our prompts; raised when the words of one of them change."""

@@ -24,7 +24,7 @@ from embassay.limits import read_bounded
 from embassay.parquet import read_parquet
 from embassay.protocols.pteb.paraphrasing.records import Asked, Outcome, Paraphrase
 from embassay.records import Paraphrases
-from embassay.runs.files import digest, slug, to_json, write_atomic
+from embassay.runs.folder import digest, slug, to_json, write_atomic
 
 __all__ = ["ParaphraseSet", "Source"]
 

@@ -23,8 +23,8 @@ from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.plan import Source
+from embassay.protocols.pteb.protocol import Writer
 from embassay.protocols.pteb.selection.plan import Job, Plan, chat_of
-from embassay.protocols.pteb.writer import Writer
 from embassay.records import Skipped, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.systems.remote import Ledger

@@ -18,9 +18,8 @@ from embassay.protocols.kernel.plan import (
     joined_tasks,
 )
 from embassay.protocols.kernel.session import unknown_price
-from embassay.protocols.pteb.judging.chats import Judge, check_named, facts_of_chat, planned_judges
 from embassay.protocols.pteb.judging.plan import ANSWER_TOKENS, Asked, OnPairs, of_questions
-from embassay.protocols.pteb.judging.ratings import shown
+from embassay.protocols.pteb.judging.ratings import Judge, check_named, facts_of_chat, planned_judges, shown
 from embassay.protocols.pteb.paraphrasing import records
 from embassay.protocols.pteb.paraphrasing.llm import LLMParaphraser
 from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS, open_paraphraser
@@ -29,13 +28,12 @@ from embassay.protocols.pteb.paraphrasing.records import Asked as AskedText
 from embassay.protocols.pteb.paraphrasing.records import Paraphraser
 from embassay.protocols.pteb.plan import Source
 from embassay.protocols.pteb.selection.options import VERSION, SelectionRequest
-from embassay.protocols.pteb.slices import asked_of, slices
+from embassay.protocols.pteb.work import asked_of, slices
 from embassay.records import Paraphrases
-from embassay.runs.cells import Cell
-from embassay.runs.files import digest
+from embassay.runs.folder import Cell, digest
 from embassay.runs.forecast import Forecast, Forecasts
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.tokens import likely_tokens
+from embassay.systems.remote.ledger import likely_tokens
 
 TASK = "paraphrasers"
 PAIRS = "sts"

@@ -1,8 +1,14 @@
 """From the cells of a PTEB run to what is said of it: scores, drops, their intervals, and who is told from whom."""
 
 from embassay.protocols.pteb.summary.conclusions import standings, summarise, summarise_originals
-from embassay.protocols.pteb.summary.layout import Layout, RunDataset, RunSource, RunSystem, RunTask
-from embassay.protocols.pteb.summary.runs import more_runs_needed
+from embassay.protocols.pteb.summary.runs import (
+    Layout,
+    RunDataset,
+    RunSource,
+    RunSystem,
+    RunTask,
+    more_runs_needed,
+)
 
 __all__ = [
     "Layout",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
@@ -17,11 +21,190 @@ from embassay.protocols.kernel.comparisons import (
     Standing,
     compared,
 )
-from embassay.protocols.pteb.summary.layout import OVERALL, Layout, Scope, scopes
+from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.pteb.summary.levels import Scores, drop_rows, level_rows, original_row
-from embassay.protocols.pteb.summary.ranks import against_baseline, rank_stability
+from embassay.protocols.pteb.summary.runs import OVERALL, Layout, Scope, scopes
 from embassay.records import Result
-from embassay.runs.cells import CellRecord
+from embassay.runs.folder import CellRecord
+from embassay.stats import hodges_lehmann, holm, kendall_tau, rank_quantiles, wilcoxon, win_probabilities
+
+Floats = NDArray[np.float64]
+RESAMPLES = 1_000
+MOST = 5_000
+"""Observations whose pairs are taken."""
+
+
+def against_baseline(scores: Scores, scope: Scope) -> dict[str, Any]:
+    """`d = PTEB(baseline) - PTEB(system)` on the same wordings, for every system of a scope but the baseline.
+
+    A dict of `baseline`, `datasets`, `systems` and `reason` (why there is no comparison at all). Each of `systems` has
+    its name, a `reason` where it lacks a score, and two analyses. `pooled` takes every dataset and run as one
+    observation (table 7; runs share their data, so it is optimistic), `averaged` the mean over the runs of each dataset
+    (table 14). Both have the Hodges-Lehmann `shift` (fraction, positive = baseline better), `ci_low`, `ci_high`
+    (percentile bootstrap, 1,000 resamples; None for `averaged`, as in the paper), the `statistic`, `p` and `p_holm`
+    (over the systems of the scope) of the Wilcoxon signed-rank test, `n`, and `method`, which test it was.
+    """
+    baseline = scores.layout.compared_with
+    empty = {"baseline": baseline, "datasets": [], "systems": []}
+    if baseline not in scope.systems:
+        ranked = any(system.name == baseline for system in scores.layout.ranked)
+        why = "is evaluated by another method" if ranked else "is not ranked"
+        return {**empty, "reason": f"the baseline, {baseline}, {why}"}
+    if len(scope.systems) < 2:
+        return {**empty, "reason": "no other system to compare"}
+    if not (level := scores.in_scope(scope.task, baseline)).present:
+        return {**empty, "reason": f"{baseline}: {level.score.reason}"}
+    systems = [_differences(scores, scope, one) for one in scope.systems if one != baseline]
+    for analysis in ("pooled", "averaged"):
+        _correct([one[analysis] for one in systems if one[analysis] is not None])
+    names = [dataset.name for _, dataset in scores.parts(scope.task)]
+    return {**empty, "datasets": names, "systems": systems, "reason": ""}
+
+
+def _differences(scores: Scores, scope: Scope, system: str) -> dict[str, Any]:
+    """Both analyses of one system, without the correction."""
+    level = scores.in_scope(scope.task, system)
+    if not level.present:
+        return {"system": system, "pooled": None, "averaged": None, "reason": level.score.reason}
+    pooled: list[Floats] = []
+    averaged: list[float] = []
+    for task, dataset in scores.parts(scope.task):
+        of_baseline, of_system = (
+            scores.on_dataset(task, dataset.name, name).runs for name in (scores.layout.compared_with, system)
+        )
+        differences = [a - b for a, b in zip(of_baseline, of_system, strict=True)]
+        pooled += differences
+        averaged.append(float(np.mean([runs.mean() for runs in differences])))
+    d = np.concatenate(pooled)
+    return {
+        "system": system,
+        "pooled": _analysis(d, scores.layout.seed, interval=True) if len(d) <= MOST else None,
+        "averaged": _analysis(np.array(averaged), scores.layout.seed, interval=False),
+        "reason": "" if len(d) <= MOST else f"{len(d)} observations are too many to pool",
+    }
+
+
+def _analysis(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
+    test = wilcoxon(d)
+    low = high = None
+    if interval and len(d) > 1:
+        shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
+        low, high = shift.low, shift.high
+    return {
+        "shift": test.estimate,
+        "ci_low": low,
+        "ci_high": high,
+        "statistic": test.statistic,
+        "p": test.p,
+        "p_holm": test.p,
+        "n": len(d),
+        "method": test.method,
+    }
+
+
+def _correct(analyses: list[dict[str, Any]]) -> None:
+    """Holm's correction over the systems of a scope."""
+    for analysis, adjusted in zip(analyses, holm([one["p"] for one in analyses]), strict=True):
+        analysis["p_holm"] = adjusted
+
+
+def rank_stability(scores: Scores, scope: Scope) -> dict[str, Any]:
+    """How stable the ranking of a scope is; systems without a score are left out, and two are needed (else `reason`).
+
+    - `systems`, best PTEB score first; `original`, `pteb` their scores; `original_rank`, `rank` (1 = best; equal scores
+      share the better rank); `rank_low`, `rank_high` the ranks between which 95% of the replicates lie.
+    - `beats[a][b]`: the share of replicates in which system a scores above b (equal: half); None on the diagonal.
+    - `tau_original` Kendall's tau-b of the original scores and the PTEB scores, with `tau_low`, `tau_high` from paired
+      replicates; `tau_runs` the mean and `tau_runs_min` the lowest tau-b of two runs (of one source), None for one run;
+      `tau_sources` and `tau_sources_min` the same of the scores of two sources, None for one source.
+    """
+    present = [one for one in scope.systems if scores.in_scope(scope.task, one).present]
+    present = [one for one in present if scores.original(scope.task, one).value is not None]
+    levels = sorted(
+        (scores.in_scope(scope.task, one) for one in present),
+        key=lambda level: (-(level.score.value or 0), level.system),
+    )
+    names = [level.system for level in levels]
+    if len(names) < 2:
+        return {"systems": names, "reason": "fewer than two systems with a value"}
+    originals = [scores.original(scope.task, name) for name in names]
+    values = np.array([level.score.value for level in levels], dtype=np.float64)
+    before = np.array([one.value for one in originals], dtype=np.float64)
+    draws = _stacked([level.score.replicates for level in levels])
+    tau_low, tau_high = _tau_interval(_stacked([one.replicates for one in originals]), draws)
+    runs = [level.runs for level in levels]
+    return {
+        "systems": names,
+        "original": before.tolist(),
+        "pteb": values.tolist(),
+        "original_rank": _ranks(before),
+        "rank": _ranks(values),
+        **_spread(draws),
+        "tau_original": _number(float(kendall_tau(before, values))),
+        "tau_low": tau_low,
+        "tau_high": tau_high,
+        **_lowest("tau_runs", _tau_of_runs(runs)),
+        **_lowest("tau_sources", _taus(_of_sources(runs))),
+        "reason": "",
+    }
+
+
+def _stacked(rows: list[Floats]) -> Floats | None:
+    """The replicates where all are defined, (systems, resamples); None where a system has none."""
+    if not all(len(row) for row in rows):
+        return None
+    return np.stack(rows)
+
+
+def _ranks(values: Floats) -> list[int]:
+    return [int(1 + (values > value).sum()) for value in values]
+
+
+def _spread(draws: Floats | None) -> dict[str, Any]:
+    """Rank intervals and probabilities to be above, from the replicates in which all systems are defined."""
+    defined = None if draws is None else draws[:, np.isfinite(draws).all(axis=0)]
+    if defined is None or not defined.shape[1]:
+        return {"rank_low": [], "rank_high": [], "beats": []}
+    low, high = rank_quantiles(defined)
+    beats: list[list[float | None]] = [list(row) for row in win_probabilities(defined).tolist()]
+    for place, row in enumerate(beats):
+        row[place] = None
+    return {"rank_low": low.tolist(), "rank_high": high.tolist(), "beats": beats}
+
+
+def _tau_interval(before: Floats | None, after: Floats | None) -> tuple[float | None, float | None]:
+    if before is None or after is None or before.shape != after.shape:
+        return None, None
+    defined = np.isfinite(np.concatenate([before, after])).all(axis=0)
+    taus = np.full(len(defined), np.nan)
+    taus[defined] = kendall_tau(before[:, defined].T, after[:, defined].T)
+    return interval(taus)
+
+
+def _tau_of_runs(runs: list[tuple[Floats, ...]]) -> list[float]:
+    """Kendall's tau-b between every two runs of one source."""
+    return [tau for of_source in zip(*runs, strict=True) for tau in _taus(np.stack(of_source).T)]
+
+
+def _of_sources(runs: list[tuple[Floats, ...]]) -> Floats:
+    """The scores of the systems by source, (sources, systems)."""
+    return np.array([[of_source.mean() for of_source in of_system] for of_system in runs]).T
+
+
+def _taus(orders: Floats) -> list[float]:
+    """Tau-b between every two rows of (orders, systems)."""
+    return [float(kendall_tau(first, second)) for first, second in combinations(orders, 2)]
+
+
+def _lowest(name: str, taus: list[float]) -> dict[str, float | None]:
+    """Mean and minimum of the defined ones."""
+    defined = [tau for tau in taus if np.isfinite(tau)]
+    mean = float(np.mean(defined)) if defined else None
+    return {name: mean, f"{name}_min": min(defined, default=None)}
+
+
+def _number(value: float) -> float | None:
+    return value if np.isfinite(value) else None
 
 
 def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.comparisons import Headline, mean_component
-from embassay.protocols.pteb.summary.layout import ORIGINAL, OVERALL, Layout, RunDataset
-from embassay.protocols.pteb.summary.runs import Cells, Runs, over_runs
+from embassay.protocols.pteb.summary.runs import ORIGINAL, OVERALL, Cells, Layout, RunDataset, Runs, over_runs
 from embassay.randomness import generator
 from embassay.records import Component, Result, Stratum
-from embassay.runs.cells import CellRecord
+from embassay.runs.folder import CellRecord
 from embassay.stats import MixedMean, mixed_mean
-from embassay.stats.freedom import KEPT
+from embassay.stats.intervals import KEPT
 from embassay.stats.resampling import rows_of_resamples
 
 Floats = NDArray[np.float64]

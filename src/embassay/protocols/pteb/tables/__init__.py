@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.pteb.tables.facts import described_tables
-from embassay.protocols.pteb.tables.grid import Given, Grid
-from embassay.protocols.pteb.tables.scores import score_tables
+from embassay.protocols.pteb.tables.scores import Given, Grid, described_tables, score_tables
 from embassay.protocols.pteb.tables.statistics import relation_tables, statistic_tables
 
 __all__ = ["Given", "tables"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,19 +10,238 @@ from typing import Any
 
 from embassay import __version__
 from embassay.errors import UsageError
+from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.outcome import moment, spent
-from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.pteb.validation.checks import NO_DECISIONS, Checked, Rating, check
-from embassay.protocols.pteb.validation.estimates import estimate_files
-from embassay.protocols.pteb.validation.inspection import FILE, keep_list, read_decisions
-from embassay.protocols.pteb.validation.languages import LanguageResult, language_results
-from embassay.protocols.pteb.validation.pairs import Item
-from embassay.protocols.pteb.validation.rating_file import check_decisions, collect, write_ratings
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
+from embassay.protocols.pteb.judging.options import RatingOptions
+from embassay.protocols.pteb.judging.plan import of_ratings
+from embassay.protocols.pteb.judging.ratings import Asking, Judge, Pair, check_named, rate
+from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
+from embassay.protocols.pteb.validation.checks import (
+    CLASSES,
+    NO_DECISIONS,
+    Checked,
+    LanguageResult,
+    RaterVerdict,
+    Rating,
+    check,
+    language_results,
+)
+from embassay.protocols.pteb.validation.pairs import Item, sheet
+from embassay.protocols.pteb.validation.rating_file import (
+    FILE,
+    check_decisions,
+    collect,
+    keep_list,
+    read_decisions,
+    write_ratings,
+)
 from embassay.protocols.pteb.validation.study import Study
-from embassay.protocols.pteb.validation.tables import rows, tables
-from embassay.runs.folder import RunFolder, hardware, versions
+from embassay.records import Result
+from embassay.runs.folder import RunFolder, hardware, slug, versions
+from embassay.runs.forecast import Forecast, Forecasts
 from embassay.runs.spending import Spending
+from embassay.stats import Estimate
 from embassay.systems.remote import Ledger
+
+ESTIMATES = "estimates"
+
+
+def estimate(
+    study: Study,
+    judges: Sequence[str],
+    *,
+    ledger: Ledger | None = None,
+    cache: Path | None = None,
+    options: RatingOptions = RatingOptions(),  # noqa: B008 - frozen
+    hear: Callable[[int], None] = lambda _: None,
+) -> list[Path]:
+    """Have each of the models rate every pair and dummy, and keep a rating file of each in the study's folder.
+
+    Which text is the paraphrase is hidden from them as from people. A pair without a usable answer stays blank. Answers
+    are kept in the answer cache, so nothing is asked twice. UsageError for a spec that is none, ModelError for a model
+    that cannot be had, BudgetExceeded at the ledger's limit.
+    """
+    paths = []
+    for judge in _judges(study, judges):
+        with judge.with_kept_answers(ledger, cache) as chat:
+            rows, pairs = _shown(study, chat.name)
+            with opening.charged(ledger, chat.name):
+                ratings = rate(chat, pairs, _asking(study, options), hear)
+        path = study.path / ESTIMATES / f"{slug(chat.name)}.csv"
+        write_ratings(path, [{**row, "rating": one.value} for row, one in zip(rows, ratings, strict=True)])
+        paths.append(path)
+    return paths
+
+
+def forecast(
+    study: Study,
+    judges: Sequence[str],
+    *,
+    cache: Path | None = None,
+    options: RatingOptions = RatingOptions(),  # noqa: B008 - frozen
+) -> Forecasts:
+    """What the estimates will take beyond the answers that are kept; nothing is sent."""
+    found = []
+    for judge in _judges(study, judges):
+        name = judge.open().name
+        _, pairs = _shown(study, name)
+        head = Forecast("validation", "", name, len(pairs), 0, 0)
+        found.append(of_ratings(head, judge, pairs, _asking(study, options), cache))
+    return Forecasts(tuple(found))
+
+
+def _judges(study: Study, specs: Sequence[str]) -> list[Judge]:
+    check_named(specs)
+    longest = max(len(f"{item.text}{item.text2}".encode()) for item in study.items)
+    return [Judge(spec, longest) for spec in dict.fromkeys(specs)]
+
+
+def _shown(study: Study, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
+    """The pairs as a judge sees them, with the rows they are from."""
+    rows = sheet(study.items, judge, study.seed)
+    return rows, [(row["text"], row["text2"]) for row in rows]
+
+
+def _asking(study: Study, options: RatingOptions) -> Asking:
+    return Asking(judge_prompt().text, options, study.seed)
+
+
+def estimate_files(study: Study) -> list[Path]:
+    """The estimates that the study's folder has."""
+    folder = study.path / ESTIMATES
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+TASK = "validation"
+TOTAL = "Total"
+VERDICTS = {True: "accepted", False: "rejected", None: "no verdict"}
+
+
+def rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iterator[Result]:
+    """The results: per language (`subset` and `lang`) and of all together (both empty; `mul` as `lang`).
+
+    `mean_rating` and `median_rating` are on the scale of 0 to 5; `share_at_threshold`, `ratings` and `pairs` (variant
+    `rating=0` to `rating=5`) are shares; `accepted` is 1 or 0; of all, 1 where every language is.
+    """
+    for one in results:
+        none = one.reason or "no rating counts"
+        accepted = None if one.accepted is None else float(one.accepted)
+        yield _row(one, system, seed, "mean_rating", one.mean, none)
+        median = _plain(one.median, one.ratings, "over ratings")
+        yield _row(one, system, seed, "median_rating", median, none)
+        yield _row(one, system, seed, "share_at_threshold", one.share, none)
+        undefined = "no pair has two ratings, or all ratings are the same"
+        yield _row(one, system, seed, "alpha", one.alpha, undefined)
+        rule = _plain(accepted, one.rated, "the rules of the study")
+        yield _row(one, system, seed, "accepted", rule, none)
+        for measure, counts in (("ratings", one.rating_counts), ("pairs", one.pair_counts)):
+            for grade, count in zip(CLASSES, counts, strict=True):
+                n = sum(counts)
+                share = _plain(count / n if n else None, n, "nearest whole number, halves upward")
+                yield _row(one, system, seed, measure, share, none, f"rating={grade}")
+
+
+def tables(
+    results: Sequence[LanguageResult], raters: Sequence[RaterVerdict], threshold: float
+) -> Iterator[ColumnTable]:
+    """`pteb_table11`, `rating_distribution` and `raters`."""
+    yield _table_11(results, threshold)
+    yield _distribution(results)
+    yield _raters(raters)
+
+
+def verdict(one: LanguageResult, results: Sequence[LanguageResult]) -> str:
+    """The verdict in words; of all languages together, how many were accepted."""
+    if one.lang:
+        return VERDICTS[one.accepted]
+    langs = [other for other in results if other.lang]
+    return f"{sum(other.accepted is True for other in langs)} of {len(langs)} accepted"
+
+
+def _row(
+    one: LanguageResult,
+    system: str,
+    seed: int,
+    measure: str,
+    found: Estimate | None,
+    reason: str,
+    variant: str = "",
+) -> Result:
+    """A row of a language; without a value, with the reason, where nothing was found."""
+    place = ("pteb", TASK, "", one.lang, one.lang or "mul", variant, system, measure)
+    if found is None:
+        return Result(*place, None, one.rated, seed=seed, reason=reason)
+    interval = (_known(found.low), _known(found.high))
+    return Result(*place, found.estimate, found.n, *interval, found.method, seed)
+
+
+def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
+    columns = (
+        Column("lang", "text"), Column("n_pairs", decimals=0), Column("n_incomplete", decimals=0),
+        Column("n_ratings", decimals=0),
+        Column("raters", decimals=0), Column("raters_rejected", decimals=0),
+        Column("mean_similarity"), Column("ci_low"), Column("ci_high"), Column("median_similarity"),
+        Column("share_at_threshold"), Column("alpha"), Column("alpha_low"), Column("alpha_high"),
+        Column("verdict", "text"), Column("reason", "text"),
+    )  # fmt: skip
+    body = tuple(
+        (
+            one.lang or TOTAL, one.rated, one.incomplete, one.ratings, one.raters, one.rejected, *_three(one.mean),
+            one.median, None if one.share is None else one.share.estimate, *_three(one.alpha),
+            verdict(one, results), one.reason,
+        )
+        for one in results
+    )  # fmt: skip
+    note = (
+        f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean of the "
+        "languages; medians are over ratings; alpha is Krippendorff's, ordinal."
+    )
+    return ColumnTable("pteb_table11", "PTEB table 11: human validation", columns, body, note)
+
+
+def _distribution(results: Sequence[LanguageResult]) -> ColumnTable:
+    columns = (
+        Column("lang", "text"),
+        Column("of", "text"),
+        *(Column(str(one), decimals=0) for one in CLASSES),
+    )
+    body: tuple[tuple[Value, ...], ...] = tuple(
+        (one.lang or TOTAL, what, *counts)
+        for one in results
+        for what, counts in (("ratings", one.rating_counts), ("pairs", one.pair_counts))
+    )
+    note = "Counted at the nearest whole number, halves upward; a pair is the mean of its ratings."
+    return ColumnTable("rating_distribution", "PTEB figure 6: ratings", columns, body, note)
+
+
+def _raters(raters: Sequence[RaterVerdict]) -> ColumnTable:
+    columns = (
+        Column("rater_id", "text"), Column("lang", "text"), Column("ratings", decimals=0),
+        Column("missing", decimals=0), Column("dummies_passed", decimals=0), Column("dummies_failed", decimals=0),
+        Column("dummies_missing", decimals=0), Column("flagged", decimals=0), Column("far", decimals=0),
+        Column("fate", "text"), Column("reason", "text"),
+    )  # fmt: skip
+    body = tuple(
+        (
+            one.rater_id, "; ".join(one.langs), one.ratings, one.missing, one.dummies_passed, one.dummies_failed,
+            one.dummies_missing, one.flagged, len(one.far), one.fate, one.reason,
+        )
+        for one in raters
+    )  # fmt: skip
+    return ColumnTable("raters", "Raters, and why any was rejected", columns, body)
+
+
+def _three(found: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if found is None else (found.estimate, _known(found.low), _known(found.high))
+
+
+def _known(value: float) -> float | None:
+    return value if value == value else None
+
+
+def _plain(value: float | None, n: int, method: str) -> Estimate | None:
+    return None if value is None else Estimate(value, float("nan"), float("nan"), n, method)
 
 
 @dataclass(frozen=True)

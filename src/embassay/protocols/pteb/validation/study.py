@@ -22,16 +22,17 @@ from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
 from embassay.protocols.pteb.validation.pairs import (
     Item,
+    Rules,
     Sample,
     by_language,
     candidates,
     in_their_language,
+    rules_from,
     sample_items,
     sheet,
 )
 from embassay.protocols.pteb.validation.rating_file import SHOWN, write_ratings
-from embassay.protocols.pteb.validation.rules import Rules, rules_from
-from embassay.runs.files import slug, to_json, write_atomic
+from embassay.runs.folder import slug, to_json, write_atomic
 
 FORMAT, SCHEMA = "embassay-validation", 1
 RATERS = "for-raters"

@@ -13,19 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError
-from embassay.protocols.rag.golden.corpus import SHARD, searching
+from embassay.protocols.rag.golden.corpus import SHARD, Work, searching
 from embassay.protocols.rag.golden.stages import Asked, Done, Input, Product, input_of, lines, read_rows
-from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import Question
-from embassay.runs.calls import Failure, all_of
-from embassay.runs.files import to_json
+from embassay.runs.execution import Failure, all_of
+from embassay.runs.folder import to_json
 from embassay.runs.memory import check
 from embassay.search import exact_search, merge
-from embassay.search.blocks import blocks
 from embassay.search.bm25 import BM25Index
+from embassay.search.exact import blocks
 from embassay.search.fusion import rrf
-from embassay.systems.remote.loop import wait_for
-from embassay.systems.transforms import unit
+from embassay.systems.cosine import unit
+from embassay.systems.remote.calls import wait_for
 
 VERSION = 1
 

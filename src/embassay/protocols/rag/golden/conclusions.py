@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_rewrite
+from embassay.protocols.rag.golden.corpus import Work
 from embassay.protocols.rag.golden.grades import label_summary, query_labels
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import STAGES, State, States, read_rows
 from embassay.protocols.rag.golden.summary import Figure, Golden
-from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import about
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.records import Result

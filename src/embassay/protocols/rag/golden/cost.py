@@ -18,15 +18,13 @@ from embassay.protocols.kernel.forecast import Forecaster
 from embassay.protocols.kernel.forecast import Work as Effort
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import unknown_price
-from embassay.protocols.rag.golden.corpus import searching
+from embassay.protocols.rag.golden.corpus import Work, searching
 from embassay.protocols.rag.golden.stages import State, states_of
-from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.prompts import grade_messages, order_messages
+from embassay.protocols.rag.judges.chat import grade_messages, order_messages
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds, served
-from embassay.systems.remote.ledger import Price
-from embassay.systems.remote.tokens import likely_tokens
+from embassay.systems.remote.ledger import Price, likely_tokens
 
 ANSWER_TOKENS = {"grade": 12, "order": 25, "rewrite": 40}
 """Of answers in JSON; a model that thinks writes more."""

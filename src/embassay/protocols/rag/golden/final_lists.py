@@ -30,8 +30,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.tables import inert
 from embassay.protocols.rag.golden.stages import QueryFolder, read_rows
 from embassay.randomness import generator
-from embassay.runs.files import digest, to_json, write_atomic
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, digest, to_json, write_atomic
 
 EDITED = ("place", "grade", "remark")
 NEEDED = ("item", *EDITED)

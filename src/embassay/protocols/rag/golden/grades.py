@@ -19,12 +19,12 @@ from typing import Any
 
 from embassay.measures.grades import GRADES
 from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.rag.golden.corpus import Work
 from embassay.protocols.rag.golden.stages import Asked, Done, Input, Product, input_of, lines, read_rows
-from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, about
-from embassay.runs.calls import Failure, all_of
-from embassay.runs.files import digest, to_json
-from embassay.systems.remote.loop import wait_for
+from embassay.runs.execution import Failure, all_of
+from embassay.runs.folder import digest, to_json
+from embassay.systems.remote.calls import wait_for
 
 Key = tuple[str, str]
 """Question id and passage id."""

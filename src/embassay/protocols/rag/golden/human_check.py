@@ -26,7 +26,7 @@ from embassay.protocols.rag.golden.repeatability import grade_agreement, grade_t
 from embassay.protocols.rag.golden.summary import Figure, HumanCheck, Remark, read_golden, write_golden
 from embassay.protocols.rag.record_files import made
 from embassay.randomness import generator
-from embassay.runs.files import digest, slug, to_json, write_atomic
+from embassay.runs.folder import digest, slug, to_json, write_atomic
 from embassay.stats import bootstrap_ci, kendall_tau
 from embassay.stats.resampling import percentile_interval, resample_means
 

@@ -24,8 +24,7 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.request import option
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.runs.files import to_json
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, to_json
 
 _RANGES = (
     ("chunk", 1, math.inf), ("overlap", 0, math.inf), ("depth", 1, math.inf), ("bm25_k1", 0, math.inf),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError
+from embassay.protocols.rag.golden.corpus import Work
 from embassay.protocols.rag.golden.refinement import (
     CallLog,
     Entry,
@@ -26,13 +27,12 @@ from embassay.protocols.rag.golden.refinement import (
     refine,
 )
 from embassay.protocols.rag.golden.stages import Asked, Done, Input, Product, input_of, lines, read_rows
-from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import Passage
 from embassay.protocols.rag.ranking import Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.runs.calls import Failure
-from embassay.runs.files import to_json, write_atomic
-from embassay.systems.remote.loop import wait_for
+from embassay.runs.execution import Failure
+from embassay.runs.folder import to_json, write_atomic
+from embassay.systems.remote.calls import wait_for
 
 _SHOWN = 200
 """Characters of a passage in the preview."""

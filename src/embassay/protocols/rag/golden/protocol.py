@@ -17,7 +17,7 @@ from embassay.protocols.kernel.session import Accounts, Silent, check_prices, lo
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.conclusions import Gathered, gather, result_rows, tables
-from embassay.protocols.rag.golden.corpus import read_inputs
+from embassay.protocols.rag.golden.corpus import Work, read_inputs
 from embassay.protocols.rag.golden.cost import forecast, planned_systems
 from embassay.protocols.rag.golden.final_lists import CorpusText, Finished, write_export
 from embassay.protocols.rag.golden.human_check import Sampling, checked_questions, read_checks, sample_check
@@ -25,11 +25,8 @@ from embassay.protocols.rag.golden.options import GoldenRequest, Settings, check
 from embassay.protocols.rag.golden.repeatability import repeat
 from embassay.protocols.rag.golden.stages import STAGES, Asked, Outcome, State, States, states_of
 from embassay.protocols.rag.golden.summary import Golden, Repeated, write_golden
-from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.runs.cells import Cell, CellRecord
-from embassay.runs.files import digest, to_json, write_atomic
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import Cell, CellRecord, RunFolder, digest, to_json, write_atomic
 from embassay.runs.forecast import Forecasts
 from embassay.runs.memory import PeakMemory
 from embassay.systems.remote import Ledger

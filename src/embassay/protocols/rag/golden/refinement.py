@@ -31,8 +31,8 @@ from embassay.errors import ModelError
 from embassay.protocols.rag.judges import Judge, Ordering, Passage, Question
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranking
 from embassay.protocols.rag.ranking.engines import order_by_grade
-from embassay.runs.calls import Failure, all_of
-from embassay.runs.files import digest, to_json, write_atomic
+from embassay.runs.execution import Failure, all_of
+from embassay.runs.folder import digest, to_json, write_atomic
 
 
 @dataclass(frozen=True)

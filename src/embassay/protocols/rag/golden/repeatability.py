@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from embassay.measures.grades import GRADES
 from embassay.protocols.rag.golden.conclusions import Gathered
+from embassay.protocols.rag.golden.corpus import Work
 from embassay.protocols.rag.golden.grades import Key, Pair, grade_all
 from embassay.protocols.rag.golden.summary import Figure, Repeated
-from embassay.protocols.rag.golden.work import Work
 from embassay.protocols.rag.judges import Judge, Passage, Question
 from embassay.randomness import generator
-from embassay.runs.calls import Failure, all_of
+from embassay.runs.execution import Failure, all_of
 from embassay.stats.resampling import percentile_interval, resample_means
-from embassay.systems.remote.loop import wait_for
+from embassay.systems.remote.calls import wait_for
 
 AGAIN, ORDER_AGAIN = 1, 1_000
 """The draws of the second judgement; a ranking may have used the first thousand for orders itself."""

@@ -29,7 +29,7 @@ from typing import Any, Protocol
 from embassay.errors import DataError
 from embassay.limits import WHOLE, read_bounded
 from embassay.protocols.kernel.outcome import moment
-from embassay.runs.files import digest, slug, to_json, write_atomic
+from embassay.runs.folder import digest, slug, to_json, write_atomic
 
 STAGES: Mapping[str, str] = {
     "S1": "s1_rewrites",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -13,21 +17,210 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from embassay.contracts import ChatModel, Message, Sampling
 from embassay.errors import TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, prompts, unreadable
-from embassay.protocols.rag.judges.prompts import (
-    KINDS,
-    Malformed,
-    grade_messages,
-    labels,
-    order_messages,
-    prompt,
-)
+from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, unreadable
 from embassay.randomness import random_bytes
 from embassay.runs.answers import AnswerCache, CachedChat, ChatCounts
 from embassay.runs.answers import Question as Asked
 from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
 from embassay.systems.remote.ledger import Ledger
+
+VERSION = "1"
+"""Of the prompts and of how question and passages are laid out; raised when a word of either changes."""
+
+Kind = Literal["grade", "order"]
+KINDS: tuple[Kind, ...] = ("grade", "order")
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@cache
+def prompt(kind: Kind) -> Prompt:
+    """The instructions for grading one passage, or for ordering several."""
+    texts = files("embassay.protocols.rag.judges").joinpath("prompt_texts")
+    return Prompt(kind, VERSION, texts.joinpath(f"{kind}.txt").read_text("utf-8").strip())
+
+
+def grade_messages(question: Question, passage: Passage) -> list[Message]:
+    """What is sent for one grade: the instructions, then the question and the passage between marked lines."""
+    mark = _mark([question.text, passage.text])
+    shown = [_block("question", mark, question.text), _block("passage", mark, passage.text)]
+    return [Message("system", prompt("grade").text), Message("user", "\n\n".join(shown))]
+
+
+def order_messages(question: Question, passages: Sequence[Passage]) -> list[Message]:
+    """What is sent for one order: the instructions, then the question and the passages, labelled as they come."""
+    mark = _mark([question.text, *(passage.text for passage in passages)])
+    shown = [_block("question", mark, question.text)]
+    for label, passage in zip(labels(len(passages)), passages, strict=True):
+        shown.append(_block(f"passage {label}", mark, passage.text))
+    return [Message("system", prompt("order").text), Message("user", "\n\n".join(shown))]
+
+
+def labels(n: int) -> list[str]:
+    """A label for each of n passages: letters, and two of them from the 27th on.
+
+    >>> labels(3), labels(28)[-2:]
+    (['A', 'B', 'C'], ['AA', 'AB'])
+    """
+    return [_ALPHABET[i] if i < 26 else _ALPHABET[i // 26 - 1] + _ALPHABET[i % 26] for i in range(n)]
+
+
+def _block(name: str, mark: str, text: str) -> str:
+    return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
+
+
+def _mark(texts: Sequence[str]) -> str:
+    """Eight digits that no text can hold on purpose, since they follow from all of them: a passage cannot pretend to
+    end and speak on in our name. Equal texts have equal marks, so that equal calls are paid once."""
+    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=4).hexdigest()
+
+
+GRADE_KEY = "grade_1_5"
+ORDER_KEY = "order"
+LOWEST, HIGHEST = 1, 5
+
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_DECODER = json.JSONDecoder()
+_SHOWN = 60
+
+
+class Malformed(ValueError):
+    """An answer that is none: `kind` of fault, and what was found, as `kind: found`."""
+
+    def __init__(self, kind: str, found: str = "") -> None:
+        super().__init__(f"{kind}: {_cut(found)}" if found else kind)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Mended:
+    """An order that was made whole: positions, how many at its end the answer left out, and how many of its labels
+    stood for nothing or for a second time."""
+
+    order: tuple[int, ...]
+    missing: int = 0
+    unknown: int = 0
+
+
+def grade_of(text: str) -> int:
+    """The grade that an answer consists of.
+
+    >>> grade_of('{"grade_1_5": 4}')
+    4
+    """
+    value = _only_value(text, GRADE_KEY)
+    if isinstance(value, bool):
+        raise Malformed("truth value", _told(value))
+    if isinstance(value, list) and not isinstance(value, _Pairs):
+        raise Malformed("several grades", _told(value))
+    if isinstance(value, str):
+        raise Malformed("text in place of a grade", _told(value))
+    if not isinstance(value, int):
+        raise Malformed("not a whole number", _told(value))
+    if not LOWEST <= value <= HIGHEST:
+        raise Malformed("out of range", str(value))
+    return value
+
+
+def order_of(text: str, labels: Sequence[str]) -> tuple[int, ...]:
+    """The positions of `labels`, best first, in an answer that names each of them once.
+
+    >>> order_of('{"order": ["B", "A"]}', ["A", "B"])
+    (1, 0)
+    """
+    named = _named(text)
+    places = {label: place for place, label in enumerate(labels)}
+    if unknown := [label for label in named if label not in places]:
+        raise Malformed("unknown label", str(unknown[0]))
+    if repeated := [label for i, label in enumerate(named) if label in named[:i]]:
+        raise Malformed("repeated label", repeated[0])
+    if missing := [label for label in labels if label not in set(named)]:
+        raise Malformed("missing label", ", ".join(missing))
+    return tuple(places[label] for label in named)
+
+
+def mended_order(text: str, labels: Sequence[str]) -> Mended:
+    """The order in an answer, what is left out put at its end as it was shown and what is unknown dropped; Malformed
+    for an answer that names none of the labels.
+
+    >>> mended_order('{"order": ["C", "X"]}', ["A", "B", "C"])
+    Mended(order=(2, 0, 1), missing=2, unknown=1)
+    """
+    named = _named(text)
+    places = {label: place for place, label in enumerate(labels)}
+    known = list(dict.fromkeys(places[label] for label in named if label in places))
+    if not known:
+        raise Malformed("unknown label", str(named[0]) if named else "none")
+    left_out = [place for place in range(len(labels)) if place not in set(known)]
+    return Mended((*known, *left_out), len(left_out), len(named) - len(known))
+
+
+def _named(text: str) -> list[str]:
+    value = _only_value(text, ORDER_KEY)
+    if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
+        raise Malformed("not a list of labels", _told(value))
+    return value
+
+
+def _only_value(text: str, key: str) -> Any:
+    """The value of the object's only key."""
+    found = _object(text)
+    values = [value for name, value in found if name == key]
+    if not values:
+        raise Malformed(f"no {key}", ", ".join(name for name, _ in found) or "an empty object")
+    if len(values) > 1:
+        raise Malformed("several grades" if key == GRADE_KEY else "several orders", _told(values))
+    if len(found) > 1:
+        others = [name for name, _ in found if name != key]
+        raise Malformed("more than was asked for", ", ".join(others))
+    return values[0]
+
+
+def _object(text: str) -> list[tuple[str, Any]]:
+    """The names and values of the one JSON object that an answer consists of, repeated names too."""
+    text = text.strip()
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[1]
+    if not text:
+        raise Malformed("empty")
+    try:
+        value = json.loads(text, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        raise Malformed(_why_no_json(text), text) from None
+    if not isinstance(value, _Pairs):
+        raise Malformed("no JSON object", text)
+    return list(value)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """What an object holds, in place of a dictionary that would forget a repeated name."""
+
+
+def _why_no_json(text: str) -> str:
+    start = text.find("{")
+    if start < 0:
+        return "no JSON"
+    try:
+        _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return "broken or cut JSON"
+    return "text around the JSON"
+
+
+def _told(value: Any) -> str:
+    try:
+        return json.dumps(value)
+    except RecursionError:
+        return "lists in lists"
+
+
+def _cut(found: str) -> str:
+    line = " ".join(found.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
@@ -108,7 +301,7 @@ class ChatJudge:
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
         """See `Judge.grade`."""
         call = _Call(grade_messages(question, passage), GRADE, draw, (question.id, passage.id))
-        grade, rejected = await self._answered(call, prompts.grade_of)
+        grade, rejected = await self._answered(call, grade_of)
         return Verdict(grade, len(rejected) + 1, rejected)
 
     async def order(
@@ -118,7 +311,7 @@ class ChatJudge:
         names = labels(len(passages))
         about = (question.id, *(passage.id for passage in passages))
         call = _Call(order_messages(question, passages), ORDER, draw, about)
-        read = partial(prompts.mended_order if repair else _whole_order, labels=names)
+        read = partial(mended_order if repair else _whole_order, labels=names)
         found, rejected = await self._answered(call, read)
         return Ordering(found.order, len(rejected) + 1, rejected, found.missing, found.unknown)
 
@@ -177,8 +370,8 @@ class _Call:
     about: tuple[str, ...]
 
 
-def _whole_order(text: str, labels: Sequence[str]) -> prompts.Mended:
-    return prompts.Mended(prompts.order_of(text, labels))
+def _whole_order(text: str, labels: Sequence[str]) -> Mended:
+    return Mended(order_of(text, labels))
 
 
 class GradeAnswer(BaseModel):

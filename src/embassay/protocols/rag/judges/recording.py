@@ -13,7 +13,7 @@ from embassay.data.rows import Row, key_of, number_of, shown, wrong
 from embassay.data.tables import JsonLines
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict
-from embassay.runs.files import digest
+from embassay.runs.folder import digest
 from embassay.spec import QUERY, Spec
 
 _COLUMNS = ("query_id", "doc_id", "grade", "score", "place", "order", "draw")

@@ -18,10 +18,10 @@ import numpy as np
 from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import grade_map
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, prompts, unreadable
-from embassay.protocols.rag.judges.prompts import labels
+from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, chat, unreadable
+from embassay.protocols.rag.judges.chat import labels
 from embassay.randomness import generator
-from embassay.runs.files import digest
+from embassay.runs.folder import digest
 from embassay.spec import QUERY, Spec
 
 Grades = Mapping[str, Mapping[str, int]]
@@ -155,7 +155,7 @@ class SimulatedJudge:
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
         """See `Judge.grade`."""
         about = ("grade", question.id, passage.id)
-        rejected = await self._tries(about, draw, prompts.grade_of, MALFORMED_GRADES)
+        rejected = await self._tries(about, draw, chat.grade_of, MALFORMED_GRADES)
         rng = generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
             return Verdict(int(rng.integers(1, 6)), len(rejected) + 1, rejected)
@@ -174,7 +174,7 @@ class SimulatedJudge:
         about = ("order", question.id, *(passage.id for passage in passages))
         names = labels(len(passages))
         rejected = await self._tries(
-            about, draw, lambda text: prompts.order_of(text, names), malformed_orders(names)
+            about, draw, lambda text: chat.order_of(text, names), malformed_orders(names)
         )
         rng = generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
@@ -203,7 +203,7 @@ class SimulatedJudge:
         while hopeless or rng.random() < self._noise.malformed:
             try:
                 read(malformed[int(rng.integers(len(malformed)))])
-            except prompts.Malformed as error:
+            except chat.Malformed as error:
                 rejected.append(str(error))
             if len(rejected) == self._attempts:
                 raise unreadable(self.name, rejected)

@@ -20,8 +20,15 @@ from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.probes import margins, plan
 from embassay.protocols.rag.probes.bundles import CONDITIONS, Lang, Material, material, near_miss
 from embassay.protocols.rag.probes.margins import HEADLINE, TASK, Texts, all_bundles, outcome, texts_of
-from embassay.protocols.rag.probes.options import NAMES_VERSION, NamesRequest
-from embassay.protocols.rag.probes.plan import Plan, cell_key, cell_of, effort_of, systems_of
+from embassay.protocols.rag.probes.plan import (
+    NAMES_VERSION,
+    NamesRequest,
+    Plan,
+    cell_key,
+    cell_of,
+    effort_of,
+    systems_of,
+)
 from embassay.protocols.rag.probes.resampling import (
     CHANGE,
     INTERVALS,
@@ -34,7 +41,7 @@ from embassay.protocols.rag.probes.resampling import (
 from embassay.protocols.rag.probes.similarities import MEASURES, lost_queries
 from embassay.records import TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.files import digest
+from embassay.runs.folder import digest
 from embassay.runs.forecast import Hear
 from embassay.runs.memory import Footprint, room_for
 from embassay.systems.remote import Ledger

@@ -19,8 +19,15 @@ from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_na
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.probes import drops, plan
 from embassay.protocols.rag.probes.drops import COSINE, HEADLINE, OVERLAP, TASK, TAU, outcome
-from embassay.protocols.rag.probes.options import NOISE_VERSION, NoiseRequest
-from embassay.protocols.rag.probes.plan import Plan, cell_key, cell_of, effort_of, systems_of
+from embassay.protocols.rag.probes.plan import (
+    NOISE_VERSION,
+    NoiseRequest,
+    Plan,
+    cell_key,
+    cell_of,
+    effort_of,
+    systems_of,
+)
 from embassay.protocols.rag.probes.questions import (
     NOISIEST,
     Questions,

@@ -15,16 +15,15 @@ from embassay.protocols.rag.golden.cost import ANSWER_TOKENS
 from embassay.protocols.rag.probes import drops, margins, names, noise
 from embassay.protocols.rag.probes.names import plan_names
 from embassay.protocols.rag.probes.noise import plan_noise
-from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
-from embassay.protocols.rag.probes.plan import Plan
+from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest, Plan
 from embassay.protocols.rag.probes.questions import Rewritings, questions, small_talk
 from embassay.protocols.rag.probes.resampling import Rows
 from embassay.records import Result
-from embassay.runs.cells import CellRecord
-from embassay.runs.engines.contract import Workers
+from embassay.runs.execution import Workers
+from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.tokens import likely_tokens
+from embassay.systems.remote.ledger import likely_tokens
 from embassay.text import open_tokenizer
 
 

@@ -22,15 +22,15 @@ from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import bundles, material
 from embassay.protocols.rag.probes.margins import all_bundles, corpus_of, written
-from embassay.protocols.rag.probes.options import BUNDLED, LANGS, NoiseRequest
+from embassay.protocols.rag.probes.plan import BUNDLED, LANGS, NoiseRequest
 from embassay.protocols.rag.probes.small_talk import LEVELS, Lang, noisy
 from embassay.protocols.rag.rewriters import Rewriter
 from embassay.randomness import random_bytes
 from embassay.records import Loaded, RetrievalSet, Skipped
-from embassay.runs.calls import Failure, all_of
-from embassay.runs.files import digest, to_json, write_atomic
+from embassay.runs.execution import Failure, all_of
+from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.loop import wait_for
+from embassay.systems.remote.calls import wait_for
 
 NEEDS: Mapping[Lang, str] = {"en": "works by {A} on {T}", "fr": "travaux de {A} sur {T}"}
 """What a bundled query asks for, said plainly (ours)."""

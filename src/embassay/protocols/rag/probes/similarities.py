@@ -13,7 +13,7 @@ from embassay.measures import ndcg_arrays
 from embassay.measures.grades import ABSENT, GRADES, Graded
 from embassay.measures.sets import n_recall_of, ra_nwg_of
 from embassay.protocols.kernel.estimates import Lost
-from embassay.systems.transforms import unit
+from embassay.systems.cosine import unit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

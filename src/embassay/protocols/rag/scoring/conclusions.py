@@ -15,15 +15,16 @@ import numpy as np
 
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import interval, score
-from embassay.protocols.rag.scoring.losses import (
+from embassay.protocols.rag.scoring.placement import (
     DEPTHS,
     Beside,
+    Board,
+    Placed,
     Union,
     depth_name,
     loss_names,
     same_documents,
 )
-from embassay.protocols.rag.scoring.placement import Board, Placed
 from embassay.protocols.rag.scoring.score import (
     Comparison,
     Evidence,

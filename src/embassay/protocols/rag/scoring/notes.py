@@ -12,11 +12,11 @@ from embassay.measures.grades import is_fallback, is_inverted
 from embassay.measures.sets import feasible_hits
 from embassay.measures.summary import count_over_one
 from embassay.protocols.kernel.tables import counted
-from embassay.protocols.rag.scoring.comparisons import ALPHA
 from embassay.protocols.rag.scoring.conclusions import listed, percent
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import Board, Placed
 from embassay.protocols.rag.scoring.score import Note, RunFacts, Value
+from embassay.protocols.rag.scoring.tables import ALPHA
 from embassay.protocols.rag.scoring.values import ANSWERS, JUDGED, Asked, Measured
 
 FEW = 10

@@ -18,24 +18,23 @@ from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import inert, write_tables
 from embassay.protocols.rag.scoring import notes
-from embassay.protocols.rag.scoring.comparisons import ALPHA, TESTS, compared, likeness, randomized
 from embassay.protocols.rag.scoring.conclusions import guidance, lede, readings, verdict
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
     Inputs,
+    ScoreRequest,
     answers_of,
     counts_by_grade,
     distinct,
     fingerprint,
     graded,
     held_inputs,
+    named_path,
     read_answers,
     read_inputs,
     without_self,
 )
-from embassay.protocols.rag.scoring.losses import Beside, beside
-from embassay.protocols.rag.scoring.options import ScoreRequest, named_path
-from embassay.protocols.rag.scoring.placement import Board, Placed, place, sensitivity
+from embassay.protocols.rag.scoring.placement import Beside, Board, Placed, beside, place, sensitivity
 from embassay.protocols.rag.scoring.score import (
     Comparison,
     Judgements,
@@ -45,7 +44,18 @@ from embassay.protocols.rag.scoring.score import (
     Settings,
     write_score,
 )
-from embassay.protocols.rag.scoring.tables import PROTOCOL, TASK, comparisons, result_rows, tables
+from embassay.protocols.rag.scoring.tables import (
+    ALPHA,
+    PROTOCOL,
+    TASK,
+    TESTS,
+    compared,
+    comparisons,
+    likeness,
+    randomized,
+    result_rows,
+    tables,
+)
 from embassay.protocols.rag.scoring.values import (
     CONFIDENCE,
     Asked,
@@ -56,8 +66,7 @@ from embassay.protocols.rag.scoring.values import (
     per_query,
     values,
 )
-from embassay.runs.files import to_json, write_atomic
-from embassay.runs.folder import RunFolder, hardware, versions
+from embassay.runs.folder import RunFolder, hardware, to_json, versions, write_atomic
 
 if TYPE_CHECKING:
     import polars as pl

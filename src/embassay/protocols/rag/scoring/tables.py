@@ -2,12 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.measures.correlation import tau_b
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
-from embassay.protocols.rag.scoring.score import Comparison, Score
+from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
+from embassay.protocols.rag.scoring.score import Comparison, Likeness, Pair, Score
+from embassay.protocols.rag.scoring.values import Asked, Measured, Quantity, Resampled, value_interval
+from embassay.randomness import generator
 from embassay.records import Result
+from embassay.stats import percentile_interval
+from embassay.stats.ranks import corrected_pairs, not_meeting
+from embassay.stats.resampling import resample_defined_means, sign_flip_p
+
+ALPHA = 0.05
+TESTS = {
+    "bootstrap": "paired bootstrap over queries: twice the share of resampled differences on the other side of 0",
+    "randomization": "paired randomisation test: random signs of the queries' differences",
+}
+"""What `p` is of."""
+Ends = tuple[float | None, float | None]
+
+Tests = Mapping[tuple[str, str, str], float]
+
+
+def compared(
+    resampled: Resampled, runs: Sequence[str], asked: Asked, tests: Tests | None = None
+) -> Comparison:
+    """Every pair of runs by one measure, and the ranks that the tests allow each run.
+
+    A run's best rank is 1 + the number of runs that beat it, its worst their number less those that it beats; one beats
+    another where Holm's p over the pairs is under 0.05. p is of the paired bootstrap, or from `tests` (measure, a, b).
+    `reason` says why there is no comparison.
+    """
+    lower = asked.facts.direction == "lower"
+    known = {run: resampled.quantity(asked.name, run).value for run in runs}
+    ranked = sorted(
+        (run for run in runs if np.isfinite(known[run])), key=lambda run: known[run] * (1 if lower else -1)
+    )
+    if len(ranked) < 2:
+        return Comparison(asked.name, tuple(ranked), reason="fewer than two runs with a value")
+    if tests is not None and asked.is_ratio:
+        return Comparison(
+            asked.name, tuple(ranked), reason="the randomisation test compares means, not ratios"
+        )
+    pairs = [_pair(resampled, asked.name, *two, tests) for two in combinations(ranked, 2)]
+    if any(pair is None for pair in pairs):
+        return Comparison(asked.name, tuple(ranked), reason="too few queries where both are defined")
+    own = {run: value_interval(resampled.quantity(asked.name, run)) or (None, None) for run in ranked}
+    tested = _adjusted([pair for pair in pairs if pair is not None], lower, own)
+    low = [
+        1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
+    ]
+    high = [len(ranked) - sum(pair.better == run for pair in tested) for run in ranked]
+    return Comparison(asked.name, tuple(ranked), tuple(low), tuple(high), tested)
+
+
+def randomized(
+    measured: Sequence[Measured], measures: Sequence[Asked], *, n_resamples: int, seed: int
+) -> Tests:
+    """p of the paired randomisation test for each measure that is a mean and each pair of runs, both ways round."""
+    keys, columns = [], []
+    for one in measures:
+        for a, b in combinations(measured, 2) if not one.is_ratio else ():
+            keys.append((one.name, a.run, b.run))
+            columns.append(a.columns[one.name].value - b.columns[one.name].value)
+    if not columns:
+        return {}
+    rng = generator(seed, "randomization")
+    found = sign_flip_p(np.column_stack(columns), n_resamples=n_resamples, rng=rng)
+    both = zip(keys, found.tolist(), strict=True)
+    return {key: p for (name, a, b), p in both for key in ((name, a, b), (name, b, a))}
+
+
+def two_sided(difference: Quantity) -> float:
+    """Twice the share of resampled differences on the other side of 0, one added to count and number, at most 1."""
+    replicates = difference.replicates[np.isfinite(difference.replicates)]
+    smaller = min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))
+    return min(1.0, 2 * (smaller + 1) / (len(replicates) + 1))
+
+
+def _pair(resampled: Resampled, measure: str, a: str, b: str, tests: Tests | None) -> Pair | None:
+    difference = resampled.difference(measure, a, b)
+    ends = value_interval(difference)
+    if ends is None:
+        return None
+    p = two_sided(difference) if tests is None else tests[measure, a, b]
+    return Pair(a, b, difference.value, *ends, p, p, difference.n)
+
+
+def _adjusted(pairs: Sequence[Pair], lower: bool, own: Mapping[str, Ends]) -> tuple[Pair, ...]:
+    """Corrected by Holm over those that differ on some query; two whose own intervals do not meet are tested alone."""
+    made = []
+    disjoint = [not_meeting(own[pair.a], own[pair.b]) for pair in pairs]
+    differ = [pair.difference != 0 or pair.low != pair.high for pair in pairs]
+    for pair, p in zip(pairs, corrected_pairs([pair.p for pair in pairs], disjoint, differ), strict=True):
+        first = (pair.difference < 0) == lower
+        better = (pair.a if first else pair.b) if p < ALPHA and pair.difference else ""
+        made.append(replace(pair, p_adjusted=p, better=better))
+    return tuple(made)
+
+
+Floats = NDArray[np.float64]
+_COMPARED = 1 << 24
+"""Documents compared at once: rows of queries are taken so that memory stays bounded."""
+
+
+def likeness(board: Board, cutoffs: Sequence[int], *, resamples: int, seed: int) -> tuple[Likeness, ...]:
+    """Overlap@K and Kendall's tau-b of every pair of runs at every cutoff, with bootstrap intervals over queries."""
+    asked = [(a, b, k) for k in cutoffs for a, b in combinations(board.runs, 2)]
+    if not asked:
+        return ()
+    columns = [column for a, b, k in asked for column in alike(a, b, k)]
+    rng = generator(seed, "resample")
+    means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng)
+    return tuple(
+        Likeness(
+            a.name,
+            b.name,
+            k,
+            *_shared(columns[2 * i], means[:, 2 * i]),
+            *_order(columns[2 * i + 1], means[:, 2 * i + 1]),
+        )
+        for i, (a, b, k) in enumerate(asked)
+    )
+
+
+def alike(a: Placed, b: Placed, k: int) -> tuple[Floats, Floats]:
+    """Overlap@`k` and tau-b of the common documents of two runs, one value per query; as `measures.overlap` and
+    `measures.list_tau`."""
+    first, second = a.documents[:, :k], b.documents[:, :k]
+    step = max(1, _COMPARED // max(1, first.shape[1] * second.shape[1]))
+    rows = range(0, len(first), step)
+    parts = [_alike(first[row : row + step], second[row : row + step], k) for row in rows]
+    return np.concatenate([one for one, _ in parts]), np.concatenate([other for _, other in parts])
+
+
+def _alike(first: NDArray[np.int64], second: NDArray[np.int64], k: int) -> tuple[Floats, Floats]:
+    same = (first[:, :, None] == second[:, None, :]) & (first[:, :, None] != NOBODY)
+    common = same.any(axis=2)
+    place = np.where(common, same.argmax(axis=2) + 1.0, np.nan)
+    rank = np.broadcast_to(np.arange(1.0, first.shape[1] + 1), first.shape)
+    return common.sum(axis=1) / k, tau_b(rank, place)
+
+
+def _shared(values: Floats, replicates: Floats) -> tuple[float, float, float, int]:
+    return (float(values.mean()), *percentile_interval(replicates), len(values))
+
+
+def _order(values: Floats, replicates: Floats) -> tuple[float | None, float | None, float | None, int]:
+    n = int((~np.isnan(values)).sum())
+    if not n:
+        return None, None, None, 0
+    low, high = percentile_interval(replicates)
+    known = (None, None) if np.isnan(low) or n < 2 else (low, high)
+    return float(np.nanmean(values)), *known, n
+
 
 PROTOCOL, TASK = "rag", "score"
 

@@ -12,14 +12,20 @@ from numpy.typing import NDArray
 from embassay.contracts import Ranked
 from embassay.errors import ModelError
 from embassay.protocols.rag.probes.small_talk import LEVELS, noisy, phrases
-from embassay.protocols.rag.sweep.collection import Collection, Passages, passages_of, token_lengths
-from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder, Vectors
+from embassay.protocols.rag.sweep.parts import (
+    Collection,
+    Parts,
+    Passages,
+    SweepEncoder,
+    Vectors,
+    passages_of,
+    token_lengths,
+)
 from embassay.protocols.rag.sweep.stacks import NONE, Configuration
 from embassay.search import exact_search
 from embassay.search.bm25 import BM25Index, Hit
-from embassay.search.duplicates import distinct
-from embassay.search.fusion import boosted, rrf
-from embassay.systems.transforms import unit
+from embassay.search.fusion import boosted, distinct, rrf
+from embassay.systems.cosine import unit
 
 Floats = NDArray[np.float64]
 MOST_LOST = 0.05

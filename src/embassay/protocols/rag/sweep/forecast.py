@@ -23,10 +23,9 @@ from embassay.protocols.kernel.forecast import (
     vectors,
 )
 from embassay.protocols.kernel.forecast import Work as Effort
-from embassay.protocols.rag.sweep.collection import Collection, passages_of, token_lengths
+from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.protocols.rag.sweep.grid import SweepPlan, plan_of
-from embassay.protocols.rag.sweep.options import SweepRequest
-from embassay.protocols.rag.sweep.parts import Parts
+from embassay.protocols.rag.sweep.parts import Collection, Parts, passages_of, token_lengths
 from embassay.protocols.rag.sweep.stacks import NONE, Configuration
 from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost, words_bytes
 from embassay.registry import Registry

@@ -9,12 +9,10 @@ from typing import Any
 
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
-from embassay.protocols.rag.sweep.collection import Collection, read_collection
-from embassay.protocols.rag.sweep.options import RERANK, SweepRequest
-from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder
+from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
+from embassay.protocols.rag.sweep.parts import Collection, Parts, SweepEncoder, read_collection
 from embassay.protocols.rag.sweep.stacks import NONE, TASK, Configuration
-from embassay.runs.cells import Cell
-from embassay.runs.files import digest
+from embassay.runs.folder import Cell, digest
 from embassay.runs.forecast import served
 from embassay.systems import SYSTEMS, sized
 from embassay.systems.remote import NoCalls

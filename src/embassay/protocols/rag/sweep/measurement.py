@@ -36,14 +36,13 @@ from embassay.protocols.rag.sweep.bench import (
     first,
     found,
 )
-from embassay.protocols.rag.sweep.collection import Collection, collapsed
-from embassay.protocols.rag.sweep.options import Latency
-from embassay.protocols.rag.sweep.parts import Parts, Vectors
+from embassay.protocols.rag.sweep.config import Latency
+from embassay.protocols.rag.sweep.parts import Collection, Parts, Vectors, collapsed
 from embassay.protocols.rag.sweep.stacks import NONE, Configuration, Found, Skipped, Stack
-from embassay.runs.files import digest, to_json, write_atomic
+from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.search.indexes import open_index
-from embassay.systems.remote.loop import wait_for
-from embassay.systems.transforms import unit
+from embassay.systems.cosine import unit
+from embassay.systems.remote.calls import wait_for
 
 Floats = NDArray[np.float64]
 MARGIN_RANK = 10

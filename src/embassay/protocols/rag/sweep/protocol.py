@@ -25,12 +25,11 @@ from embassay.protocols.kernel.session import (
     read_previous,
 )
 from embassay.protocols.rag.sweep.bench import Bench, Encoded
-from embassay.protocols.rag.sweep.config import read_config, request_of, with_rules
+from embassay.protocols.rag.sweep.config import Latency, SweepRequest, read_config, request_of, with_rules
 from embassay.protocols.rag.sweep.findings import conclude, result_rows
 from embassay.protocols.rag.sweep.forecast import PriceList, Room, price_list
 from embassay.protocols.rag.sweep.grid import CellJob, SweepPlan, plan_of
 from embassay.protocols.rag.sweep.measurement import IndexedBench, Stopwatch, skipped_all
-from embassay.protocols.rag.sweep.options import Latency, SweepRequest
 from embassay.protocols.rag.sweep.parts import Counting, Parts, SweepEncoder
 from embassay.protocols.rag.sweep.stacks import (
     NONE,
@@ -49,9 +48,8 @@ from embassay.protocols.rag.sweep.stacks import (
     read_found,
     write_found,
 )
-from embassay.runs.cells import Cell, CellRecord
-from embassay.runs.engines.attempts import in_words
-from embassay.runs.folder import RunFolder
+from embassay.runs.execution import in_words
+from embassay.runs.folder import Cell, CellRecord, RunFolder
 from embassay.runs.memory import PeakMemory, check
 from embassay.runs.store import index_folder
 from embassay.search.indexes import INDEXES

@@ -21,9 +21,7 @@ from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
-from embassay.runs.cells import Cell
-from embassay.runs.files import slug, to_json, write_atomic
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import Cell, RunFolder, slug, to_json, write_atomic
 
 Mode = Literal["dense", "hybrid"]
 NONE = "none"

@@ -20,7 +20,7 @@ from embassay.search.indexes.servers.address import (
     keep_quiet,
     ranked,
 )
-from embassay.search.indexes.vectors import Floats, Vectors, row_blocks, shape_of
+from embassay.search.indexes.store import Floats, Vectors, row_blocks, shape_of
 
 FIELD = "embedding"
 MOST = 10_000

@@ -13,8 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from embassay.errors import UsageError
 from embassay.protocols.hume.answers import own_order
 from embassay.protocols.hume.folder import StudyFolder, read_study
-from embassay.runs.files import write_atomic
-from embassay.web.annotation.payload import SETTINGS, task_shown, titles_of
+from embassay.runs.folder import write_atomic
+from embassay.web.annotation.service import SETTINGS, task_shown, titles_of
 
 __all__ = ["STATIC", "bundle", "in_order", "render_page", "render_single", "write_single"]
 

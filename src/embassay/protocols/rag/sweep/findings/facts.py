@@ -28,7 +28,7 @@ from embassay.protocols.rag.tradeoffs import (
     product_bytes,
     vector_bytes,
 )
-from embassay.search.indexes.product import nearest_divisor
+from embassay.search.indexes.faiss_index import nearest_divisor
 from embassay.spec import QUERY
 
 LINKS, PART = 16, 8

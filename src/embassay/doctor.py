@@ -1,0 +1,389 @@
+"""What a run would find here: the machine, what is installed, and whether what is bundled works."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from embassay.errors import UsageError
+from embassay.machine import VARIABLE, card
+from embassay.runs.cluster.connection import Seen, check, connected, cpus, nodes, on_node, threads
+from embassay.runs.cluster.connection import look as look_at
+from embassay.runs.cluster.pools import seats
+from embassay.runs.execution import Ray
+from embassay.runs.folder import memory
+
+State = Literal["ok", "absent", "broken"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was tried and what came of it: `absent` is what a user may add, `broken` what should work and does not."""
+
+    name: str
+    state: State
+    told: str
+    mend: str = ""
+
+
+def examine(cache: Path) -> Iterator[Check]:
+    """Try the sample data, the bundled encoder, minilm, the paper's tokenizer, the cache and the vendors' keys."""
+    yield _tried("sample data", _sample, "broken")
+    yield _tried("wordllama", lambda: _encoder("wordllama"), "broken")
+    yield _tried("minilm", lambda: _encoder("minilm"), "absent")
+    yield _tried("cl100k", _vocabulary, "absent")
+    yield _tried("cache", lambda: _written(cache), "broken")
+    yield _keys()
+
+
+def _tried(name: str, do: Callable[[], str], otherwise: State) -> Check:
+    """`do` tells what it found, or raises."""
+    from embassay.errors import EmbassayError
+
+    try:
+        return Check(name, "ok", do())
+    except EmbassayError as error:
+        return Check(name, otherwise, error.message, error.mend or "")
+    except Exception as error:  # a damaged installation fails in any way
+        return Check(
+            name, "broken", f"{type(error).__name__}: {error}".partition("\n")[0], "Install it anew."
+        )
+
+
+def _sample() -> str:
+    from embassay.data import open_dataset
+
+    loaded = open_dataset("sample").load("labelled")
+    return f"{len(loaded.data):,} labelled texts"
+
+
+def _encoder(name: str) -> str:
+    from embassay.systems import open_system
+    from embassay.text import open_tokenizer
+
+    system = open_system(name, tokenizer=open_tokenizer("words"))
+    found = system.pairs(["A cat sleeps.", "Rain fell."], ["A cat is asleep.", "The invoice is late."])
+    if not found[0] > found[1]:
+        raise ValueError(f"it finds {found[0]:.3f} and {found[1]:.3f} where the first should be larger")
+    return f"similar {found[0]:.2f}, unrelated {found[1]:.2f}"
+
+
+def _vocabulary() -> str:
+    from embassay.errors import ModelError
+    from embassay.text import open_tokenizer
+    from embassay.text.tokenizers import at_hand
+
+    if not at_hand():
+        raise ModelError(
+            "its vocabulary is not here; the first run that counts the paper's tokens downloads it",
+            mend="Set TIKTOKEN_CACHE_DIR to a folder that has it, or use --tokenizer words.",
+        )
+    return f"{len(open_tokenizer('cl100k').encode('Hello world'))} tokens in Hello world"
+
+
+def _written(cache: Path) -> str:
+    """A file can be made, read and removed."""
+    cache.mkdir(parents=True, exist_ok=True)
+    probe = cache / f".doctor-{os.getpid()}"
+    probe.write_bytes(b"embassay")
+    try:
+        if probe.read_bytes() != b"embassay":
+            raise OSError("what was written is not what is read")
+    finally:
+        probe.unlink(missing_ok=True)
+    return "can be written"
+
+
+def _keys() -> Check:
+    """Which vendors' keys are set; a key itself is never looked at."""
+    from embassay.systems.remote.http import COHERE, GEMINI, JINA, VOYAGE
+
+    names = ("OPENAI_API_KEY", *(name for one in (COHERE, VOYAGE, JINA, GEMINI) for name in one.keys))
+    given = [name for name in names if os.environ.get(name, "").strip()]
+    if given:
+        return Check("keys", "ok", f"{', '.join(given)} set")
+    return Check("keys", "absent", "none is set: models behind a server need one", f"export {names[0]}=...")
+
+
+PURPOSES: Mapping[str, str] = MappingProxyType({
+    "onnx": "minilm and other ONNX folders, without torch",
+    "openvino": "minilm and other ONNX folders, faster",
+    "static": "model2vec models",
+    "torch": "sentence-transformers models",
+    "mteb": "models of mteb's registry",
+    "hub": "datasets of the Hugging Face hub",
+    "llm": "chat models and embeddings behind a server",
+    "ray": "runs on a cluster (--engine ray)",
+    "ann": "approximate indexes",
+    "pg": "indexes and studies in PostgreSQL",
+    "elastic": "indexes in Elasticsearch",
+    "web": "annotation pages and leaderboards",
+    "ir": "our measures inside ir_measures",
+    "mlflow": "runs logged in MLflow",
+    "figures": "figures of runs as SVG and PDF",
+    "wandb": "runs logged in Weights & Biases",
+})  # fmt: skip
+"""What a user has of each extra; those for developers are not among them."""
+_REQUIREMENT = re.compile(
+    r"\s*(?P<name>[A-Za-z0-9._-]+)\s*(?:\[[^]]*\])?\s*(?P<versions>[^;]*?)\s*"
+    r"(?:;.*\bextra\s*==\s*['\"](?P<extra>[^'\"]+)['\"].*)?"
+)
+_LEAST = re.compile(r">=\s*([0-9][0-9.]*)")
+
+
+@dataclass(frozen=True)
+class Extra:
+    """An extra. `missing` are its packages that are not installed, `old` those below the version that is needed, each
+    with both versions."""
+
+    name: str
+    purpose: str
+    missing: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
+
+    @property
+    def here(self) -> bool:
+        """Whether all of it is installed."""
+        return not self.missing and not self.old
+
+    @property
+    def mend(self) -> str:
+        """How it is had."""
+        return f"pip install 'embassay[{self.name}]'"
+
+
+def extras(distribution: str = "embassay") -> tuple[Extra, ...]:
+    """The extras of an installed distribution, in the order of PURPOSES; empty where it is not installed."""
+    try:
+        lines = metadata.requires(distribution) or []
+    except metadata.PackageNotFoundError:
+        return ()
+    wanted: dict[str, list[tuple[str, str]]] = {}
+    for line in lines:
+        found = _REQUIREMENT.fullmatch(line)
+        if found and found["extra"]:
+            wanted.setdefault(found["extra"], []).append((found["name"], found["versions"]))
+    return tuple(_extra(name, wanted[name]) for name in PURPOSES if name in wanted)
+
+
+def _extra(name: str, packages: list[tuple[str, str]]) -> Extra:
+    missing, old = [], []
+    for package, versions in packages:
+        try:
+            here = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            missing.append(package)
+            continue
+        least = _LEAST.search(versions)
+        if least and _ordered(here) < _ordered(least[1]):
+            old.append(f"{package} {here} (needs {least[1]})")
+    return Extra(name, PURPOSES[name], tuple(missing), tuple(old))
+
+
+def _ordered(version: str) -> tuple[int, ...]:
+    """The numbers that a version begins with; enough to compare with a lower bound of ours.
+
+    >>> _ordered("1.20.0rc1") < _ordered("1.20.1"), _ordered("2") >= _ordered("2.0")
+    (True, True)
+    """
+    numbers = [int(part) for part in re.findall(r"\d+", re.split(r"[a-zA-Z+]", version)[0])]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """A machine: what it offers Ray and has installed (`seen`), the accelerators that NVIDIA's driver names there, the
+    extras that are installed, those of them that only this machine has (`lacks`), and the bytes free for a cache."""
+
+    seen: Seen
+    accelerators: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    disk_free: int | None = None
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """The machines and what a run would use of them together, and whether it could: `cells` at a time, processes of an
+    encoder without a GPU (`encoders`) and with one (`accelerated`; 0 where GPUs stay idle), threads of each. `device`
+    is where this machine computes vectors, which decides for all."""
+
+    address: str
+    nodes: tuple[NodeFacts, ...]
+    cells: int
+    gpus: int
+    encoders: int
+    accelerated: int
+    threads: int
+    device: str
+    check: Check
+
+
+def examine_cluster(address: str | None) -> ClusterFacts:
+    """Join the cluster, or start the one that a run of this machine alone would have, look, and leave. UsageError where
+    there is none."""
+    device = card() or "cpu"
+    with connected(Ray(address)) as ray:
+        found = nodes(ray)
+        seen = look_at(ray, found)
+        gpus = sum(int(one.gpus) for one in found)
+        used = len(seats(found, accelerated=True, models=1)) if gpus and device != "cpu" else 0
+        return ClusterFacts(
+            "started for the run" if address is None else ray.get_runtime_context().gcs_address,
+            tuple(_facts(ray, one) for one in seen),
+            sum(one.cpus for one in found), gpus, len(seats(found, accelerated=False, models=1)), used,
+            int(threads()["OMP_NUM_THREADS"]), device, _checked(seen),
+        )  # fmt: skip
+
+
+def _facts(ray: Any, seen: Seen) -> NodeFacts:
+    """What Embassay finds on a node; nothing where it is not there or does not answer."""
+    if seen.error:
+        return NodeFacts(seen)
+    place = on_node(ray, seen.node.id)
+    asked = ray.remote(_found_there).options(num_cpus=0, scheduling_strategy=place).remote()
+    try:
+        accelerators, installed, disk_free = ray.get(asked, timeout=_SECONDS)
+    except (ray.exceptions.RayError, ValueError):  # another version of Embassay; that is said elsewhere
+        return NodeFacts(seen)
+    lacks = tuple(one.name for one in extras() if one.here and one.name not in installed)
+    return NodeFacts(seen, accelerators, installed, lacks, disk_free)
+
+
+def _found_there() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
+    """On a node: accelerators, extras, free bytes."""
+    from embassay.machine import cache_folder
+
+    machine = look(cache_folder())
+    return machine.accelerators, tuple(one.name for one in extras() if one.here), machine.disk_free
+
+
+def _checked(seen: Sequence[Seen]) -> Check:
+    try:
+        cpus([one.node for one in seen])
+        check(seen)
+    except UsageError as error:
+        return Check("cluster", "broken", error.message, error.mend)
+    return Check("cluster", "ok", "every node can do the work of a run")
+
+
+_GROUP = Path("/sys/fs/cgroup")
+_UNLIMITED = 1 << 60
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Cores that this process may use of those there are; memory in bytes, `free` what could be had now, both within
+    the limit of a container; the accelerators that NVIDIA's driver names; the `device` that a run would use (`cuda`,
+    `cuda:1`, `cpu`), in `device_words` with the reason; the cache folder and the bytes free on its
+    disk. What cannot be found is None."""
+
+    python: str
+    platform: str
+    cores: int
+    cores_built_in: int
+    memory: int | None
+    free: int | None
+    accelerators: tuple[str, ...]
+    device: str | None
+    device_words: str
+    cache: Path
+    disk_free: int | None
+
+
+def look(cache: Path) -> Machine:
+    """Look at this machine; `cache` need not exist yet."""
+    total, free = _memory()
+    built_in = os.cpu_count() or 1
+    accelerators = _accelerators()
+    device, words = chosen_device(accelerators)
+    return Machine(
+        platform.python_version(), f"{platform.system()} {platform.machine()}", _cores(built_in), built_in,
+        total, free, accelerators, device, words, cache, _disk_free(cache),
+    )  # fmt: skip
+
+
+def chosen_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
+    """What vectors would be made and searched on, and why; None, with the mend, where what is asked for is not there.
+    `accelerators` are those that the driver names."""
+    asked = os.environ.get(VARIABLE, "").strip()
+    try:
+        found = card()
+    except UsageError as error:
+        return None, f"none, and every run with vectors stops. {error}"
+    if found is not None:
+        return found, f"{found}{f', as {VARIABLE} says' if asked else ''}"
+    if asked.lower() == "cpu":
+        return "cpu", f"the processor, as {VARIABLE} says"
+    if accelerators:
+        return (
+            "cpu",
+            "the processor, though there is a card: torch for CUDA is not installed, or does not find it",
+        )
+    return "cpu", "the processor: there is no CUDA card"
+
+
+def _cores(built_in: int) -> int:
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else built_in
+    quota = _read(_GROUP / "cpu.max").split()
+    if len(quota) == 2 and quota[0].isdigit() and int(quota[1]) > 0:
+        return max(1, min(affinity, int(quota[0]) // int(quota[1])))
+    return affinity
+
+
+def _memory() -> tuple[int | None, int | None]:
+    """What is built in, and what /proc calls available; less where a container allows less."""
+    rows = (line.split() for line in _read(Path("/proc/meminfo")).splitlines())
+    available = next((row[1] for row in rows if row[:1] == ["MemAvailable:"] and row[1:]), "")
+    total, free = memory(), int(available) * 1024 if available.isdigit() else None
+    limit = _number(_GROUP / "memory.max") or _number(_GROUP / "memory" / "memory.limit_in_bytes")
+    if total is None or limit is None or limit >= min(total, _UNLIMITED):
+        return total, free
+    used = _number(_GROUP / "memory.current") or _number(_GROUP / "memory" / "memory.usage_in_bytes") or 0
+    return limit, limit - used if free is None else min(free, limit - used)
+
+
+def _accelerators() -> tuple[str, ...]:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ()
+    asked = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(line.strip() for line in told.splitlines() if line.strip())
+
+
+def _disk_free(folder: Path) -> int | None:
+    existing = next((one for one in (folder, *folder.absolute().parents) if one.exists()), None)
+    try:
+        return None if existing is None else shutil.disk_usage(existing).free
+    except OSError:
+        return None
+
+
+def _number(path: Path) -> int | None:
+    text = _read(path).strip()
+    return int(text) if text.isdigit() else None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""

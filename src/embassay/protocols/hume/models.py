@@ -1,0 +1,438 @@
+"""Systems on the items that people annotated, by the ordinary evaluation of each family (spec hume 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity, Spread, Tokenizer
+from embassay.data import Dataset
+from embassay.errors import DataError, EmbassayError
+from embassay.protocols.hume.folder import StudyFolder, read_study
+from embassay.protocols.hume.folder.files import Task
+from embassay.protocols.hume.sampling.pools import plain, seeded
+from embassay.protocols.hume.sampling.sources import has_training_rows
+from embassay.protocols.hume.study import Family, Item
+from embassay.protocols.kernel import inputs
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
+from embassay.protocols.kernel.forecast import dimensions, remembered
+from embassay.protocols.kernel.inputs import charged, dataset
+from embassay.protocols.kernel.request import DatasetRequest
+from embassay.protocols.tasks import clustering, reranking, sts
+from embassay.protocols.tasks import task as footprint
+from embassay.protocols.tasks.classification import ONE_LABEL, neighbours, regression
+from embassay.protocols.tasks.task import Context, Embedding, PtebOptions, nearest, outcome
+from embassay.records import Classification, LabelledTexts, RerankingSet, ScoredPairs, TaskOutcome
+from embassay.runs.execution import HERE
+from embassay.runs.forecast import Hear, Rehearsal
+from embassay.runs.memory import Footprint, room_for
+from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer
+
+LABELS_HEADLINE = "accuracy"
+CORRECT, LABEL = "correct", "label"
+Labels = NDArray[np.str_]
+Predict = Callable[[list[int]], tuple[Labels, list[str]]]
+"""From rows to train on to the label of every text, and what there is to say."""
+
+
+@dataclass(frozen=True)
+class FewLabelled:
+    """Texts to label, and what to learn from in each of the `repeats`. `labels` are those of the task, in order."""
+
+    test: LabelledTexts
+    training: Training
+    labels: tuple[str, ...]
+    repeats: int
+    task: str
+
+    def __len__(self) -> int:
+        return len(self.test)
+
+
+def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> TaskOutcome:
+    """Score one system. Items are, of each text, the share of repeats that label it `correct`, and the `label` most of
+    them give it, as its number in `data.labels`."""
+    draws = [drawn_rows(data.training, repeat, context.seed, data.task) for repeat in range(data.repeats)]
+    used = sorted({row for draw in draws for row in draw})
+    learnt = _rows(data.training.rows, used)
+    how, predict = _predictor(system, data, learnt, used, context)
+    train, test = Lost(system, learnt.ids, "training texts"), Lost(system, data.test.ids, "texts")
+    train.see_texts(learnt.texts)
+    test.see_texts(data.test.texts)
+    for lost in (train, test):
+        if lost.too_many:
+            return lost.without_score(LABELS_HEADLINE, Items())
+    gone = {used[row] for row in train.rows}
+    kept = [[row for row in draw if row not in gone] for draw in draws]
+    if any(len({data.training.rows.labels[row] for row in draw}) < 2 for draw in kept):
+        return outcome(LABELS_HEADLINE, ONE_LABEL, Items(), n=len(data), counts={})
+    said = [predict(draw) for draw in kept]
+    predicted = np.stack([labels for labels, _ in said])
+    right = (predicted == np.array(data.test.labels)).mean(axis=0)
+    right[test.mask] = np.nan
+    items = Items()
+    items.add(data.test.ids, right, CORRECT)
+    items.add(data.test.ids, _most_given(predicted, data.labels, test.mask), LABEL)
+    method = (
+        f"{how}, {data.training.per_label} training texts per label, mean of {data.repeats} draws, "
+        "bootstrap over texts"
+    )
+    found = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
+    notes = [*data.training.notes, *_short(data), *dict.fromkeys(note for _, own in said for note in own)]
+    return outcome(
+        LABELS_HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
+        counts={"train": len(used), "test": found.n},
+    )  # fmt: skip
+
+
+def _predictor(
+    system: Similarity, data: FewLabelled, learnt: LabelledTexts, used: Sequence[int], context: Context
+) -> tuple[str, Predict]:
+    """How the texts are labelled, and the function that does. Every training text that any repeat draws is encoded
+    once."""
+    test = data.test
+    if not isinstance(system, Embedding):
+        k = context.options.neighbours
+
+        def nearest(rows: list[int]) -> tuple[Labels, list[str]]:
+            return neighbours(system, Classification(_rows(data.training.rows, rows), test), k), []
+
+        return f"{k} nearest neighbours", nearest
+    place = {row: i for i, row in enumerate(used)}
+    vectors, asked = system.vectors(learnt.texts), system.vectors(test.texts)
+    # What could not be encoded is left out of the score; numbers must stand there all the same.
+    asked = np.nan_to_num(asked)
+
+    def learn(rows: list[int]) -> tuple[Labels, list[str]]:
+        labels = np.array([data.training.rows.labels[row] for row in rows])
+        return regression(vectors[[place[row] for row in rows]], labels, asked, context.seed)
+
+    return "logistic regression", learn
+
+
+def _most_given(
+    predicted: NDArray[np.str_], labels: Sequence[str], lost: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """The number of the label that most repeats give each text, the first in order of equals: (repeats, n) -> (n,)."""
+    votes = np.stack([(predicted == label).sum(axis=0) for label in labels])
+    return np.asarray(np.where(lost, np.nan, votes.argmax(axis=0)))
+
+
+def _short(data: FewLabelled) -> list[str]:
+    """Labels that have fewer training texts than every repeat should draw."""
+    rows, wanted = data.training.rows, data.training.per_label
+    counts = {label: rows.labels.count(label) for label in sorted(set(rows.labels))}
+    found = [f"label {label}: {n} of {wanted} training texts" for label, n in counts.items() if n < wanted]
+    missing = [label for label in data.labels if label not in counts]
+    return found + [f"label {label}: no training text, so it is never given" for label in missing]
+
+
+def _rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
+    return LabelledTexts(
+        *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
+    )
+
+
+PER_LABEL = (("emotion", 16), ("toxic", 16), ("tweet", 32))
+"""Training texts per label of the datasets of the paper, by a word of their name; the others take `OTHERS`."""
+OTHERS = 8
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows to train on, `per_label` of each label in every repeat; `notes` say what is not as it should be."""
+
+    rows: LabelledTexts
+    per_label: int
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+
+
+def training_of(task: Task, items: Sequence[Item], per_label: int | None) -> Training:
+    """The rows that a classification task may be trained on: the training split of its source, or where it has none
+    the rows that were not drawn. Texts that are items and labels that are not the task's are left out.
+
+    Raises DataError where the source cannot be opened, or is left with fewer than two labels.
+    """
+    source = task.source
+    try:
+        request = DatasetRequest(
+            source.dataset, tuple(sorted(source.mapping.items())), source.split, source.grades
+        )
+        opened = dataset(request)
+        split = has_training_rows(opened)
+        shape = "classification" if split else "labelled"
+        loaded = _subset(opened, shape, source.lang).load(shape)
+    except EmbassayError as error:
+        raise DataError(
+            f"The texts to train on for {task.name} cannot be read from {source.dataset}: {error.message}",
+            mend="Run where the study was sampled, or choose other tasks with --task.",
+        ) from error
+    rows: LabelledTexts = loaded.data.train if split else loaded.data
+    kept = _left(rows, items, task)
+    if len(set(kept.labels)) < 2:
+        raise DataError(
+            f"The source of {task.name}, {source.dataset}, has no two labels left to train on.",
+            mend="Sample the task from data with a training split.",
+        )
+    changed = source.fingerprint and loaded.fingerprint != source.fingerprint
+    notes = ("the source has changed since the study was sampled",) if changed else ()
+    return Training(kept, per_label or usual_per_label(task), loaded.fingerprint, notes)
+
+
+def usual_per_label(task: Task) -> int:
+    """How many texts per label the paper trains on (spec hume 5).
+
+    >>> from embassay.protocols.hume.folder.files import Source
+    >>> about = dict(family="classification", lang="eng", title="", question="", guidelines="", n=2)
+    >>> usual_per_label(Task(name="toxic-chat", source=Source(dataset="x"), **about))
+    16
+    """
+    name = f"{task.name} {task.source.dataset}".lower()
+    return next((number for word, number in PER_LABEL if word in name), OTHERS)
+
+
+def drawn_rows(training: Training, repeat: int, seed: int, task: str) -> list[int]:
+    """The positions of the rows that a repeat trains on: `per_label` of every label, all of a label with fewer. The
+    same for every system."""
+    labels = training.rows.labels
+    taken: dict[str, list[int]] = {}
+    for place in seeded(training.rows.ids, seed, "training", task, str(repeat)):
+        own = taken.setdefault(labels[place], [])
+        if len(own) < training.per_label:
+            own.append(place)
+    return sorted(place for own in taken.values() for place in own)
+
+
+def _subset(opened: Dataset, shape: str, lang: str) -> Dataset:
+    """The rows of the task's language, cut as items were drawn from them, so that the fingerprint is the same."""
+    subsets = opened.subsets(shape)
+    if lang and len(subsets) > 1 and lang not in subsets:
+        raise DataError(f"it has no rows in {lang} any more")
+    return subsets.get(lang, next(iter(subsets.values())))
+
+
+def _left(rows: LabelledTexts, items: Sequence[Item], task: Task) -> LabelledTexts:
+    seen = {plain(str(item.payload.get("text", ""))) for item in items}
+    known = {str(label.value) for label in task.labels}
+    kept = [
+        place
+        for place, (text, label) in enumerate(zip(rows.texts, rows.labels, strict=True))
+        if plain(text) not in seen and (not known or label in known)
+    ]
+    return LabelledTexts(
+        *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
+    )
+
+
+VECTORS: frozenset[Family] = frozenset({"classification", "clustering"})
+"""Families that take vectors: a system without them does these by another method (design.md)."""
+Evaluate = Callable[[Similarity, Any, Context], TaskOutcome]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the evaluations can be told: `per_label` None as in the paper."""
+
+    per_label: int | None = None
+    repeats: int = 10
+
+
+def evaluation(family: Family) -> Evaluate:
+    """How a family is evaluated: its headline is the family's main measure."""
+    every: Mapping[Family, Evaluate] = {
+        "classification": evaluate_labels,
+        "clustering": clustering.evaluate,
+        "reranking": evaluate_ranked,
+        "sts": _pairs,
+    }
+    return every[family]
+
+
+def data_of(task: Task, items: Sequence[Item], gold: Mapping[str, Any], settings: Settings) -> Any:
+    """The items with gold in the form that the family's evaluation takes. DataError for items that lack a text, and
+    where there is nothing to train on."""
+    if task.family == "sts":
+        return scored_pairs(items, gold)
+    if task.family == "reranking":
+        return reranking_set(items, gold)
+    texts = labelled_texts(items, gold)
+    if task.family == "clustering":
+        return texts
+    labels = tuple(str(label.value) for label in task.labels) or tuple(sorted(set(texts.labels)))
+    training = training_of(task, items, settings.per_label)
+    known = tuple(dict.fromkeys((*labels, *sorted(set(training.rows.labels)))))
+    return FewLabelled(texts, training, known, settings.repeats, task.name)
+
+
+def fingerprint_of(data: Any) -> str:
+    """What besides the study itself the scores depend on: the source of training texts."""
+    return data.training.fingerprint if isinstance(data, FewLabelled) else ""
+
+
+def texts_of(data: Any) -> list[str]:
+    """Every text that a system sees, for sizes and speed; of training texts as many as one repeat draws."""
+    if isinstance(data, FewLabelled):
+        each = data.training.per_label * len(set(data.training.rows.labels))
+        return [*data.training.rows.texts[: each * data.repeats], *data.test.texts]
+    if isinstance(data, ScoredPairs):
+        return [*data.first, *data.second]
+    if isinstance(data, RerankingSet):
+        return [text for group in (*data.queries, *data.candidates) for text in group]
+    return list(data.texts)
+
+
+def _pairs(system: Similarity, data: ScoredPairs, context: Context) -> TaskOutcome:
+    return with_method(sts.evaluate(system, data, context), lambda method: f"similarity, {method}")
+
+
+def labelled_texts(items: Sequence[Item], gold: Mapping[str, Any]) -> LabelledTexts:
+    """Texts with their gold label or cluster, as one set."""
+    return LabelledTexts(
+        tuple(item.id for item in items),
+        tuple(_text(item, "text") for item in items),
+        tuple(str(gold[item.id]) for item in items),
+        ("",) * len(items),
+    )
+
+
+def scored_pairs(items: Sequence[Item], gold: Mapping[str, Any]) -> ScoredPairs:
+    """Pairs of texts with their gold rating."""
+    return ScoredPairs(
+        tuple(item.id for item in items),
+        tuple(_text(item, "text1") for item in items),
+        tuple(_text(item, "text2") for item in items),
+        np.array([gold[item.id] for item in items], dtype=np.float64),
+    )
+
+
+def reranking_set(items: Sequence[Item], gold: Mapping[str, Any]) -> RerankingSet:
+    """Queries with their candidates in the order shown, and the gold grades of these."""
+    return RerankingSet(
+        tuple(item.id for item in items),
+        tuple((_text(item, "query"),) for item in items),
+        tuple(_documents(item, len(gold[item.id])) for item in items),
+        tuple(np.array(gold[item.id], dtype=np.float64) for item in items),
+    )
+
+
+def _text(item: Item, name: str) -> str:
+    value = item.payload.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(
+            f"Item {item.id} of {item.task} has no {name}.", mend="Give the study as it was sampled."
+        )
+    return value
+
+
+def _documents(item: Item, grades: int) -> tuple[str, ...]:
+    documents = item.payload.get("documents")
+    texts = [one.get("text") for one in documents or () if isinstance(one, Mapping)]
+    # An empty document is one that people saw, too: only what is no text is a fault.
+    if len(texts) != grades or not all(isinstance(text, str) for text in texts):
+        raise DataError(
+            f"Item {item.id} of {item.task} has {len(texts)} documents and {grades} grades.",
+            mend="Give the study as it was sampled.",
+        )
+    return tuple(map(str, texts))
+
+
+RANKED_HEADLINE = reranking.HEADLINE
+SCORE = "similarity"
+TIES = "equal similarities: irrelevant first"
+
+
+def evaluate_ranked(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
+    """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
+    in the order shown is the variant."""
+    similar = nearest(system, data.queries, data.candidates)
+    found = reranking.evaluated(system, data, similar, context)
+    columns = {name: list(values) for name, values in found.items.items()}
+    for query, values in zip(data.ids, similar, strict=True):
+        for place, value in enumerate(values.tolist()):
+            for name, entry in zip(columns, (query, f"document={place}", SCORE, value), strict=True):
+                columns[name].append(None if entry != entry else entry)
+    return with_method(replace(found, items=columns), lambda method: f"similarity, {TIES}, {method}")
+
+
+def with_method(found: TaskOutcome, said: Callable[[str], str]) -> TaskOutcome:
+    """The outcome with what `said` makes of the method of every row that has one."""
+    scores = tuple(replace(one, method=said(one.method)) if one.method else one for one in found.scores)
+    return replace(found, scores=scores)
+
+
+@dataclass(frozen=True)
+class Job(inputs.Job):
+    """All that a worker needs to do a cell. `content` is the study's, so that a changed study is read anew."""
+
+    study: Path
+    content: str
+    task: str
+    settings: Settings
+    resamples: int
+    neighbours: int
+
+
+def evaluate(
+    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
+    """The outcome of one cell, with how many texts were encoded and taken from the cache."""
+    tokenizer = open_tokenizer(job.tokenizer)
+    data, family = held(job.study, job.content, job.task, job.settings)
+    context = _context(job, tokenizer)
+    opened = job.opened(advance, ledger=ledger, spread=spread)
+    with room_for(needed(opened.system, data, job.resamples)), charged(ledger, opened.system.name) as calls:
+        opened.prefetch(lambda hear: rehearse(job, hear))
+        opened.remember(lambda hear: rehearse(job, hear))
+        outcome = evaluation(family)(opened.system, data, context)
+    return opened.told(outcome, calls)
+
+
+def rehearse(job: Job, hear: Hear) -> bool:
+    """Tell of the calls that a cell makes of an encoder."""
+    data, family = held(job.study, job.content, job.task, job.settings)
+    context = _context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
+    evaluation(family)(Rehearsal(hear), data, context)
+    return True
+
+
+@lru_cache(maxsize=64)
+def held(study: Path, content: str, task: str, settings: Settings) -> tuple[Any, Any]:
+    """The data of a task, read once per process, and its family."""
+    folder = _study(study, content)
+    found = folder.task(task)
+    return data_of(found, folder.items_of(task), folder.gold(task), settings), found.family
+
+
+@lru_cache(maxsize=2)
+def _study(path: Path, content: str) -> StudyFolder:  # noqa: ARG001 - part of what is remembered
+    return read_study(path)
+
+
+def _context(job: Job, tokenizer: Tokenizer) -> Context:
+    options = PtebOptions(resamples=job.resamples, neighbours=job.neighbours)
+    return Context(job.task, tokenizer, job.seed, options)
+
+
+_LEARNT = 4 * 8
+"""Bytes of a value while a classifier learns from it and applies what it has learnt."""
+
+
+def needed(system: Similarity, data: Any, resamples: int) -> Footprint:
+    """The estimate for one system on the items of a task (`data_of`): that of PTEB for as many texts, with what a
+    classifier of vectors takes."""
+    texts, dim = texts_of(data), dimensions(system)
+    found = footprint.needed(system, data, texts, resamples)
+    parts = dict(found.parts)
+    if dim:
+        parts["vectors"] += remembered(len(texts), dim)
+        if isinstance(data, FewLabelled):
+            parts["the classifier"] = _LEARNT * len(texts) * dim
+    return replace(found, parts=parts, mend="Sample fewer items, or score fewer tasks (--task)")

@@ -1,0 +1,391 @@
+"""The page of a judge run: who follows gold scores best, where ratings err, how length matters (tables 2 and 3,
+figures 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from embassay.document.blocks import (
+    Block,
+    Entry,
+    Facts,
+    Figure,
+    Heading,
+    Line,
+    Part,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+    listed,
+)
+from embassay.document.marks import Scale, scale_of
+from embassay.document.plots import Axis, Point, Series, lines, scatter
+from embassay.document.tables import entry, file_tables, folded
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import POINTS, Unit
+from embassay.protocols.pteb.selection.options import Candidate, Rule, Selection, select
+from embassay.records import Result
+from embassay.report.board import Board, Row, name
+from embassay.report.record import Record, labels
+from embassay.report.runs import Run
+
+JUDGING, SCORE, ERROR = "judge", "spearman", "mae"
+MEAN_OF_JUDGES = "mean of judges"
+RATING = Unit(1.0, 2, 2)
+MOST_NAMES = 3
+
+
+def judge_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run."""
+    del alone
+    record, judges = run.record, in_order(run.record, run.board)
+    yield Facts.of(
+        "judge", "PTEB, step 1", numbers.counted(len(judges), "judge"),
+        numbers.counted(len(record.datasets(JUDGING)), "dataset"),
+    )  # fmt: skip
+    yield judge_verdict(record, run.board)
+    yield Heading("Who follows gold scores")
+    bold = (
+        f" Bold: the best and all that cannot be told apart from it ({record.correction.capitalize()}, "
+        f"α = {record.alpha})."
+    )
+    yield Text(
+        "Spearman correlation of a judge’s ratings with the gold scores, × 100; higher is better. Under it the 95% "
+        "interval (bootstrap over pairs). Error: mean distance of rating and gold, both from 0 to 5; lower is better."
+        + (bold if record.scope(JUDGING).pairs else "")
+    )
+    yield judge_scores(record, run.board)
+    yield from _where_ratings_err(record, judges)
+    if bins := _bins(record, SCORE):
+        yield Heading("Does length matter?")
+        yield Text("Pairs by their mean number of words. Too few pairs for a correlation: n alone.")
+        yield _by_words(record, judges, bins)
+    yield from map(folded, file_tables(record.path, "pteb_table3"))
+
+
+def _where_ratings_err(record: Record, judges: Sequence[Row]) -> Iterator[Block]:
+    if not (gold := _bins(record, ERROR)):
+        return
+    yield Heading("Where ratings err")
+    yield Text(
+        "Mean distance of rating and gold by gold score, all datasets pooled; band: 95%. At most four judges, the "
+        "first in order; all are in the table."
+    )
+    series = _series(record, judges, gold)
+    if any(one.points for one in series):
+        yield Figure("Error by gold score", _error_chart(series, gold), _summary(series))
+    yield _errors(record, judges, gold)
+
+
+def judge_verdict(record: Record, board: Board) -> Verdict:
+    """The verdict on the judges."""
+    judges = [row for row in in_order(record, board) if _score(record, row).value is not None]
+    if not judges:
+        return Verdict(("No judge has a score on every dataset",), ())
+    lede: list[Sentence] = [_values(record, judges)]
+    if len(judges) == 1:
+        score = POINTS.said(_score(record, judges[0]).value or 0.0)
+        return Verdict((name(judges[0]), f" follows gold scores at {score} of 100"), tuple(lede))
+    first = [board.row(one) for one in record.scope(JUDGING).first]
+    if len(first) == 1:
+        return Verdict((name(first[0]), " follows gold scores best"), tuple(lede))
+    if not first:
+        return Verdict((f"{len(judges)} judges follow gold scores; no test compares them",), tuple(lede))
+    return Verdict(
+        (f"{numbers.in_words(len(first)).capitalize()} judges may be the one that follows gold best",),
+        tuple(lede),
+    )
+
+
+def in_order(record: Record, board: Board) -> list[Row]:
+    """The systems of the board, best first, then those without a score."""
+    order = {name: place for place, name in enumerate(record.scope(JUDGING).systems)}
+    return sorted(board.rows, key=lambda row: order.get(row.system.name, len(order)))
+
+
+def _score(record: Record, row: Row) -> Result:
+    found = record.find(JUDGING, row.system.name, SCORE)
+    return found or Result(
+        "pteb", JUDGING, "", "", "", "", row.system.name, SCORE, None, 0, reason="not run yet"
+    )
+
+
+def _values(record: Record, judges: Sequence[Row]) -> Sentence:
+    parts: list[Part] = []
+    for i, row in enumerate(judges[:MOST_NAMES]):
+        found = _score(record, row)
+        ends = ""
+        if found.ci_low is not None and found.ci_high is not None:
+            ends = (
+                f" ({'95% interval ' if i == 0 else ''}{POINTS.said_interval(found.ci_low, found.ci_high)})"
+            )
+        parts += ["; " if i else "", name(row), f" {POINTS.said(found.value or 0.0)}{ends}"]
+    return ("Spearman correlation with gold, × 100, mean over datasets: ", *parts, ".")
+
+
+def _bins(record: Record, measure: str) -> list[str]:
+    """The variants of a measure, in the order of the rows."""
+    found = (key[3] for key in record.rows if key[0] == JUDGING and key[5] == measure and key[3])
+    return list(dict.fromkeys(found))
+
+
+def judge_scores(record: Record, board: Board) -> Table:
+    """Every judge on every dataset, best first."""
+    best = record.scope(JUDGING).best
+    names = record.datasets(JUDGING)
+    lines_of = tuple(
+        Line(
+            row.label,
+            (
+                entry(record.find(JUDGING, row.system.name, SCORE), POINTS, bold=row.system.name in best),
+                *(entry(record.find(JUDGING, row.system.name, SCORE, dataset=one), POINTS) for one in names),
+                entry(record.find(JUDGING, row.system.name, ERROR), RATING),
+                entry(record.find(JUDGING, row.system.name, "failed"), Unit(100.0, 1, 1)),
+            ),
+            "llm",
+        )
+        for row in in_order(record, board)
+    )
+    columns = ("Mean", *names, "Error, 0 to 5", "Failed ratings, %")
+    return Table("judge-scores", "Spearman correlation with gold, × 100", "Judge", columns, lines_of)
+
+
+def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[Series]:
+    made = []
+    for row in judges:
+        found = [
+            (_middle(one) / 5, record.find(JUDGING, row.system.name, ERROR, variant=one)) for one in gold
+        ]
+        made.append(
+            Series(
+                row.label, tuple((at, one) for at, one in found if one is not None and one.value is not None)
+            )
+        )
+    return made
+
+
+def _middle(variant: str) -> float:
+    """The middle of a bin: `gold=[1,2)` lies at 1.5."""
+    low, high = variant.partition("=")[2].strip("[)]").split(",")
+    return (float(low) + float(high)) / 2
+
+
+def _error_chart(series: Sequence[Series], gold: Sequence[str]) -> Markup:
+    values = [end for one in series for _, row in one.points for end in (row.value, row.ci_low, row.ci_high)]
+    y = scale_of([0.0, *(end for end in values if end is not None)], within=(0.0, 5.0))
+    ticks = [(_middle(one) / 5, one.partition("=")[2]) for one in gold]
+    return lines(series, ticks, y, "gold score, 0 to 5")
+
+
+def _summary(series: Sequence[Series]) -> str:
+    ends = listed(
+        [f"{one.name} {RATING.text(one.points[-1][1].value or 0.0)}" for one in series if one.points]
+    )
+    return f"Mean absolute error of the ratings by gold score. At the highest gold scores: {''.join(map(str, ends))}."
+
+
+def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table:
+    rows = [
+        (row, [record.find(JUDGING, row.system.name, ERROR, variant=one) for one in gold]) for row in judges
+    ]
+    most = max((one.value or 0.0 for _, of in rows for one in of if one is not None), default=1.0) or 1.0
+    lines_of = tuple(
+        Line(row.label, tuple(entry(one, RATING, n=True, heat=most) for one in of), "llm") for row, of in rows
+    )
+    columns = tuple(one.partition("=")[2] for one in gold)
+    return Table(
+        "judge-errors",
+        "Mean absolute error by gold score",
+        "Judge",
+        columns,
+        lines_of,
+        style="heat grid lines",
+    )
+
+
+def _by_words(record: Record, judges: Sequence[Row], bins: Sequence[str]) -> Table:
+    whole = MEAN_OF_JUDGES if len(judges) > 1 else judges[0].system.name
+    places = [*((one, one) for one in record.datasets(JUDGING)), ("All datasets", "")]
+    lines_of = tuple(
+        Line(
+            label,
+            tuple(
+                entry(
+                    record.find(JUDGING, whole, SCORE, dataset=one, variant=words), POINTS, n=True, heat=1.0
+                )
+                for words in bins
+            ),
+        )
+        for label, one in places
+    )
+    columns = tuple(f"{one.partition('=')[2]} words" for one in bins)
+    who = "mean of the judges" if len(judges) > 1 else judges[0].label
+    return Table(
+        "judge-words",
+        f"Spearman × 100 by length of the pair, {who}",
+        "Dataset",
+        columns,
+        lines_of,
+        style="heat grid lines",
+    )
+
+
+CHOICE, SIMILARITY, DISTANCE, SECONDS = "paraphrasers", "similarity", "edit_distance", "seconds"
+PERCENT = Unit(100.0, 1, 1)
+
+
+def selection_page(run: Run, alone: bool) -> Iterator[Block]:
+    """The page of a run."""
+    del alone
+    record, board = run.record, run.board
+    _, rule = _chosen(record)
+    known = [row for row in board.rows if None not in _place(record, row)]
+    yield Facts.of(
+        "paraphrasers", "PTEB, step 2", numbers.counted(len(board.rows), "candidate"),
+        numbers.counted(len(record.datasets(CHOICE)), "dataset"),
+    )  # fmt: skip
+    yield selection_verdict(record, board)
+    yield Heading("Meaning kept against words changed")
+    yield Text(str(rule))
+    if known:
+        said = "; ".join(_said(record, row) for row in known)
+        chart = _front_chart(record, known, rule)
+        yield Figure("Similarity against edit distance", chart, said, "means over datasets")
+    yield Text(
+        "Similarity: what the judge says of text and paraphrase, 0 to 5. Edit distance: words changed, over the longer "
+        "of the two; a copy has 0. Under each value its 95% interval. On the front: no other candidate is better in "
+        "all three criteria."
+    )
+    yield candidates(record, board)
+    if judges := _judges(record, board.rows):
+        yield judges
+    if len(record.datasets(CHOICE)) > 1:
+        yield _by_dataset(record, board.rows)
+    yield from map(folded, file_tables(record.path, "pteb_table[45]"))
+
+
+def selection_verdict(record: Record, board: Board) -> Verdict:
+    """Who is chosen, and why; that nobody is, and why."""
+    chosen, _ = _chosen(record)
+    if not chosen.selected:
+        why = "; ".join(f"{board.row(one).label}: {reason}" for one, reason in chosen.rejected.items())
+        return Verdict(("The rule chooses no paraphraser",), ((f"{chosen.because.capitalize()}. {why}.",),))
+    row = board.row(chosen.selected)
+    front = ", ".join(board.row(one).label for one in chosen.front)
+    why = f"It has {chosen.because}. No other candidate is better in all three criteria than {front}."
+    return Verdict((name(row), " is the paraphraser that the rule chooses"), ((why,),))
+
+
+def _rule(record: Record) -> Rule:
+    options = record.arguments.get("options") or {}
+    return Rule(options.get("least_similarity", 4.0), options.get("least_edit_distance", 0.1))
+
+
+def _chosen(record: Record) -> tuple[Selection, Rule]:
+    rule = _rule(record)
+    return select([_candidate(record, system.name) for system in record.systems], rule), rule
+
+
+def _candidate(record: Record, system: str) -> Candidate:
+    rows = {one: record.find(CHOICE, system, one) for one in (SIMILARITY, DISTANCE, SECONDS)}
+    reasons = [row.reason for row in rows.values() if row is not None and row.value is None]
+    similarity, distance, seconds = (None if row is None else row.value for row in rows.values())
+    return Candidate(system, similarity, distance, seconds, next(iter(reasons), ""))
+
+
+def _place(record: Record, row: Row) -> tuple[float | None, float | None]:
+    system = row.system.name
+    return record.value(CHOICE, system, DISTANCE), record.value(CHOICE, system, SIMILARITY)
+
+
+def _front_chart(record: Record, rows: Sequence[Row], rule: Rule) -> Markup:
+    places = [(row, *_place(record, row)) for row in rows]
+    points = [Point(x or 0.0, y or 0.0, "llm", row.label) for row, x, y in places]
+    lowest = min(rule.similarity, *(point.y for point in points))
+    across = Axis(Scale(0.0, 1.0, 0.2), "edit distance: more words changed →", rule.edit_distance, "copies")
+    up = Axis(
+        scale_of([lowest, 5.0], within=(0.0, 5.0)), "similarity to the text, 0 to 5", rule.similarity,
+        f"the rule: at least {rule.similarity:g}",
+    )  # fmt: skip
+    return scatter(points, across, up)
+
+
+def _said(record: Record, row: Row) -> str:
+    x, y = _place(record, row)
+    return f"{row.label}: similarity {RATING.text(y or 0.0)}, edit distance {RATING.text(x or 0.0)}"
+
+
+def candidates(record: Record, board: Board) -> Table:
+    """Every candidate by the criteria, and what the rule says of it."""
+    chosen, _ = _chosen(record)
+    measures = (
+        (SIMILARITY, RATING),
+        (DISTANCE, RATING),
+        (SECONDS, RATING),
+        ("copied", PERCENT),
+        ("failed", PERCENT),
+    )
+    made = []
+    for row in board.rows:
+        system = row.system.name
+        is_chosen = system == chosen.selected
+        told = "✓ chosen" if is_chosen else chosen.rejected.get(system, "another changes more words")
+        cells = [entry(record.find(CHOICE, system, one), unit, bold=is_chosen) for one, unit in measures]
+        front = Entry("yes" if system in chosen.front else "no")
+        made.append(Line(row.label, (*cells, front, Entry(told)), "llm"))
+    columns = (
+        "Similarity, 0 to 5", "Edit distance", "Seconds per text", "Copies, %", "Not usable, %", "On the front",
+        "By the rule",
+    )  # fmt: skip
+    return Table(
+        "candidates",
+        "Candidates by the three criteria, means over datasets",
+        "Candidate",
+        columns,
+        tuple(made),
+    )
+
+
+def _by_dataset(record: Record, rows: Sequence[Row]) -> Table:
+    names = record.datasets(CHOICE)
+    made = tuple(
+        Line(
+            row.label,
+            tuple(
+                entry(record.find(CHOICE, row.system.name, SIMILARITY, dataset=one), RATING) for one in names
+            ),
+            "llm",
+        )
+        for row in rows
+    )
+    return Table("candidates-datasets", "Similarity by dataset", "Candidate", names, made)
+
+
+def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
+    """What each judge says of the candidates it rated, mean over datasets; None for one judge."""
+    variants = dict.fromkeys(
+        key[3]
+        for key in record.rows
+        if key[0] == CHOICE and key[5] == SIMILARITY and key[3].startswith("judge=")
+    )
+    if not variants:
+        return None
+    found = {
+        (row.label, one): record.find(CHOICE, row.system.name, SIMILARITY, variant=one)
+        for row in rows
+        for one in variants
+    }
+    rated = [row for row in rows if any(found[row.label, one] is not None for one in variants)]
+    label = labels([one.partition("=")[2] for one in variants])
+    made = tuple(
+        Line(
+            label[one.partition("=")[2]], tuple(entry(found[row.label, one], RATING) for row in rated), "llm"
+        )
+        for one in variants
+    )
+    return Table(
+        "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), made
+    )

@@ -1,1 +1,0 @@
-"""Who does the cells of a run: this process, worker processes beside it, or (`runs.cluster`) a Ray cluster."""
