@@ -164,7 +164,7 @@ OPTIONS = {
     "pteb": "embassay.protocols.tasks.task:PtebOptions",
     "original": "embassay.protocols.tasks.task:PtebOptions",
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.selection.options:SelectionOptions",
+    "paraphrasers": "embassay.protocols.pteb.selection.plan:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""

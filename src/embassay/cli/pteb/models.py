@@ -11,7 +11,7 @@ from embassay.cli import options as given
 from embassay.cli.options import column_map, default_out, settings
 from embassay.protocols.pteb.judging.options import JudgeOptions
 from embassay.protocols.pteb.paraphrasing.records import Generation
-from embassay.protocols.pteb.selection.options import SelectionOptions
+from embassay.protocols.pteb.selection.plan import SelectionOptions
 
 if TYPE_CHECKING:
     pass
@@ -104,7 +104,7 @@ def paraphrasers(
     The paraphrases are kept: `pteb run -p stored:FOLDER` replays them.
     """
     from embassay.cli.session import Display, carry_out, show_plan
-    from embassay.protocols.pteb.selection.options import SelectionRequest
+    from embassay.protocols.pteb.selection.plan import SelectionRequest
     from embassay.protocols.pteb.selection.protocol import Selecting
 
     request = SelectionRequest(

@@ -161,7 +161,7 @@ def prompts(
     """How much do STS scores depend on the words of the prompt? (table 12): the same run with each prompt."""
     from embassay.cli.session import Display
     from embassay.protocols.pteb import Request
-    from embassay.protocols.pteb.paraphrasing.prompts import PROMPT_NAMES
+    from embassay.protocols.pteb.paraphrasing.paraphrasers import PROMPT_NAMES
 
     request = Request(
         tuple(system), ("sts",), tuple(dataset or ("sample",)), column_map(mapping), split, None, limit, seed,

@@ -25,7 +25,7 @@ class Catalogue(Registry[Dataset]):
 DATASETS = Catalogue("dataset", makes=[["load", "shapes"]])
 DATASETS.add(
     "sample",
-    "embassay.data.samples:sample",
+    "embassay.data.sources:sample",
     "48 short documents with summaries, questions, labels and pairs, in every shape",
     lang="mul",
     shapes=" ".join(SHAPES),

@@ -16,8 +16,7 @@ from embassay.data import Dataset
 from embassay.errors import DataError, EmbassayError
 from embassay.protocols.hume.folder import StudyFolder, read_study
 from embassay.protocols.hume.folder.files import Task
-from embassay.protocols.hume.sampling.pools import plain, seeded
-from embassay.protocols.hume.sampling.sources import has_training_rows
+from embassay.protocols.hume.sampling.pools import has_training_rows, plain, seeded
 from embassay.protocols.hume.study import Family, Item
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items, Lost, estimate

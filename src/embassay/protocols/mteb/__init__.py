@@ -1,8 +1,7 @@
 """Results as MTEB publishes them: its files, its folders, and ordinary runs made of them."""
 
-from embassay.protocols.mteb.document import Document
+from embassay.protocols.mteb.document import Document, Written, write_documents
 from embassay.protocols.mteb.protocol import Imported, import_results, read_originals
-from embassay.protocols.mteb.repository import Written, write_documents
 from embassay.protocols.mteb.survey import Fault, bundle_of, documents_of, read_documents
 
 __all__ = [

@@ -17,8 +17,7 @@ from embassay import __version__
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.comparisons import write_standings
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.mteb.document import MAX_BYTES, MEND, Document, json_text
-from embassay.protocols.mteb.repository import facts_of
+from embassay.protocols.mteb.document import MAX_BYTES, MEND, Document, facts_of, json_text
 from embassay.protocols.mteb.rows import (
     PROTOCOL,
     MainScores,

@@ -15,14 +15,16 @@ from embassay.protocols.mteb.document import (
     MAIN,
     MAX_BYTES,
     MEND,
+    META,
     Document,
     checked,
+    files_below,
     is_name,
     languages,
+    owner_of,
     read_json,
     task_of,
 )
-from embassay.protocols.mteb.repository import META, files_below, owner_of
 
 Record = Mapping[str, Any]
 _TEXTS = ("model", "revision", "task")

@@ -24,8 +24,7 @@ from embassay.protocols.kernel.plan import (
     planned_task,
 )
 from embassay.protocols.pteb import work
-from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, open_paraphraser
-from embassay.protocols.pteb.paraphrasing.prompts import Prompt, open_prompt
+from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.pteb.paraphrasing.records import Asked, Generation, Paraphraser
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.summary.runs import CONTROLS, ORIGINAL, more_runs_needed

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
-from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.prompts import open_prompt
+from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser, open_prompt
 from embassay.protocols.pteb.paraphrasing.records import SEED_STEP, Asked, Generation, quality
 from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.prompts import open_prompt
+from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser, open_prompt
 from embassay.protocols.pteb.paraphrasing.records import Generation
 
 

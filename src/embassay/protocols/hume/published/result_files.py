@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from embassay.errors import DataError
 from embassay.protocols.hume.published.paper import Study, iso_639_3, paper_study
 from embassay.protocols.mteb.document import MAIN as MAIN_SCORE
-from embassay.protocols.mteb.document import MEND, read_json
-from embassay.protocols.mteb.repository import files_below, owner_of
+from embassay.protocols.mteb.document import MEND, files_below, owner_of, read_json
 
 if TYPE_CHECKING:
     import polars as pl

@@ -42,8 +42,17 @@ from embassay.protocols.hume.sampling.options import (
     told_hash,
     version_of,
 )
-from embassay.protocols.hume.sampling.pools import Chosen, Drawn, counted, pair_text, plain, seeded
-from embassay.protocols.hume.sampling.sources import Opened, empty_texts, opened
+from embassay.protocols.hume.sampling.pools import (
+    Chosen,
+    Drawn,
+    Opened,
+    counted,
+    empty_texts,
+    opened,
+    pair_text,
+    plain,
+    seeded,
+)
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import Hear, words
 from embassay.search.fusion import Shingle, shingles

@@ -36,7 +36,7 @@ from embassay.protocols.pteb.judging.ratings import (
     rate,
     shown,
 )
-from embassay.protocols.pteb.paraphrasing.prompts import Prompt, judge_prompt
+from embassay.protocols.pteb.paraphrasing.paraphrasers import Prompt, judge_prompt
 from embassay.records import Loaded, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import Cell, digest

@@ -27,8 +27,7 @@ from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import unknown_price
 from embassay.protocols.pteb.judging.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing.llm import suited
-from embassay.protocols.pteb.paraphrasing.paraphrasers import licence_of
-from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
+from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt, licence_of
 from embassay.records import Skipped
 from embassay.runs.answers import AnswerCache, CachedChat, Question
 from embassay.systems.chat import CHAT_MODELS, open_chat

@@ -16,8 +16,7 @@ from typing import Any
 
 from embassay.contracts import ChatModel, Message
 from embassay.errors import ModelError, TextRefused, Unanswered, Why
-from embassay.protocols.pteb.paraphrasing.paraphrasers import licence_of
-from embassay.protocols.pteb.paraphrasing.prompts import Prompt
+from embassay.protocols.pteb.paraphrasing.paraphrasers import Prompt, licence_of
 from embassay.protocols.pteb.paraphrasing.records import (
     REJECTED,
     USABLE,

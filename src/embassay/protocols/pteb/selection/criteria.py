@@ -19,7 +19,7 @@ from embassay.protocols.kernel.plan import PlannedDataset
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.pteb.judging.agreement import Context, Figure, share
 from embassay.protocols.pteb.judging.ratings import Asking, Pair, Rating, by_reason, rate, too_many
-from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
+from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.plan import Source

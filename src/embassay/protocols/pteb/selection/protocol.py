@@ -26,11 +26,19 @@ from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.judging.ratings import Judge
-from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
+from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.selection.criteria import HEADLINE, Work, ids_of, same_model
-from embassay.protocols.pteb.selection.options import Candidate, Selection, SelectionRequest, select
-from embassay.protocols.pteb.selection.plan import TASK, Plan, forecast, make_plan
+from embassay.protocols.pteb.selection.plan import (
+    TASK,
+    Candidate,
+    Plan,
+    Selection,
+    SelectionRequest,
+    forecast,
+    make_plan,
+    select,
+)
 from embassay.records import Component, Result
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecasts

@@ -16,7 +16,7 @@ from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_t
 from embassay.protocols.pteb.judging.options import RatingOptions
 from embassay.protocols.pteb.judging.plan import of_ratings
 from embassay.protocols.pteb.judging.ratings import Asking, Judge, Pair, check_named, rate
-from embassay.protocols.pteb.paraphrasing.prompts import judge_prompt
+from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
 from embassay.protocols.pteb.validation.checks import (
     CLASSES,
     NO_DECISIONS,

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.findings import findings_of
-from embassay.protocols.rag.sweep.findings.facts import estimate
+from embassay.protocols.rag.sweep.findings.conclusions import estimate
 from embassay.protocols.rag.sweep.findings.record import Advice
 from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Rules, Sweep, Times
 

@@ -3,34 +3,253 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import numpy as np
 
+from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.sweep.findings.advice import effects, guidance
 from embassay.protocols.rag.sweep.findings.depth import routes, steps
-from embassay.protocols.rag.sweep.findings.facts import indexes, stack_facts
-from embassay.protocols.rag.sweep.findings.ground import Ground, jitter_of
+from embassay.protocols.rag.sweep.findings.ground import (
+    Ground,
+    Pairs,
+    defined_means,
+    jitter_of,
+    mean_time,
+    pairs_alike,
+    percentile_of,
+    time_of,
+    usual_measures,
+    values_of,
+)
 from embassay.protocols.rag.sweep.findings.recommendation import frontiers, recommend, scenarios
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Asked,
     Findings,
     Frontier,
+    IndexQuality,
     Left,
+    Memory,
     Part,
+    Quality,
     StackFacts,
+    Time,
     write_findings,
 )
 from embassay.protocols.rag.sweep.findings.tables import tables
 from embassay.protocols.rag.sweep.findings.verdict import lede, notes, told_alternatives, verdict
-from embassay.protocols.rag.sweep.stacks import Rules, Sweep
-from embassay.protocols.rag.tradeoffs import JITTER_MS
+from embassay.protocols.rag.sweep.stacks import NONE, STAGES, TOTAL, Measured, Rules, Sweep
+from embassay.protocols.rag.tradeoffs import (
+    JITTER_MS,
+    average_performance,
+    efficiency,
+    graph_bytes,
+    product_bytes,
+    vector_bytes,
+)
 from embassay.records import Result
+from embassay.search.indexes.faiss_index import nearest_divisor
+from embassay.spec import QUERY
+
+LINKS, PART = 16, 8
+"""Links of a node, and values of a part of a product code, where the name of an index does not say."""
+
+
+def stack_facts(ground: Ground) -> tuple[StackFacts, ...]:
+    """The facts of every stack, in the order of the sweep."""
+    qualities = _qualities(ground)
+    low, high = np.quantile(ground.latency_replicates, [0.025, 0.975], axis=0)
+    return tuple(
+        _facts(ground, i, qualities[i], (float(low[i]), float(high[i]))) for i in range(len(ground.ids))
+    )
+
+
+def _qualities(ground: Ground) -> list[tuple[Quality, ...]]:
+    """The measures of each stack, with ceilings where they were measured."""
+    by_measure = []
+    for measure in ground.measures:
+        values = ground.figures(ground.columns(measure))
+        bounded = all(measure in one.ceiling for rows in ground.rows.values() for one in rows)
+        if not bounded:
+            by_measure.append([Quality(measure, value) for value in values])
+            continue
+        ceilings = ground.values(ground.columns(measure, ceiling=True))
+        by_measure.append([
+            Quality(measure, value, None if np.isnan(ceiling) else float(ceiling), reached)
+            for value, ceiling, reached in zip(values, ceilings, ground.ratios(measure), strict=True)
+        ])  # fmt: skip
+    return [tuple(one[i] for one in by_measure) for i in range(len(ground.ids))]
+
+
+def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[float, float]) -> StackFacts:
+    rows = [ground.rows[name][i] for name in ground.datasets]
+    times = _times(rows)
+    average = _average(quality, ground.rules.efficiency)
+    rerank = next((one.p50 for one in times if one.stage == "rerank"), 0.0)
+    total = next(one.p50 for one in times if one.stage == TOTAL)
+    parts = sorted({part for one in rows for part in one.usd})
+    return StackFacts(
+        id=ground.ids[i],
+        axes=asdict(ground.configurations[i]),
+        cost=float(ground.cost[i]),
+        latency=float(ground.latency[i]),
+        latency_low=latency[0],
+        latency_high=latency[1],
+        prompt_tokens=float(ground.rules.passages * ground.passage_tokens[i]),
+        tie_tokens=float(ground.tie_tokens[i]),
+        times=tuple(times),
+        together=_together(rows),
+        concurrency=rows[0].times.concurrency,
+        quality=quality,
+        usd={part: float(np.mean([one.usd.get(part, 0.0) for one in rows])) for part in parts},
+        tokens=float(np.mean([one.tokens[0] for one in rows])),
+        tokens_sd=float(np.mean([one.tokens[1] for one in rows])),
+        memory=memory_of(rows),
+        recall={str(k): float(np.mean([one.recall[k] for one in rows])) for k in _cutoffs(rows)},
+        average=average,
+        per_rerank_second=efficiency(average, rerank) if average is not None and rerank > 0 else None,
+        per_second=efficiency(average, total) if average is not None and total > 0 else None,
+    )  # fmt: skip
+
+
+def _times(rows: Sequence[Measured]) -> list[Time]:
+    stages = [stage for stage in (*STAGES, TOTAL) if all(stage in one.times.stages for one in rows)]
+    return [mean_time([time_of(stage, one.times.stages[stage]) for one in rows]) for stage in stages]
+
+
+def _together(rows: Sequence[Measured]) -> Time | None:
+    """Totals with several queries in flight, where they were timed."""
+    if not all(one.times.together.size for one in rows):
+        return None
+    return mean_time([time_of("together", one.times.together[None, :]) for one in rows])
+
+
+def _average(quality: Sequence[Quality], weights: Mapping[str, float]) -> float | None:
+    known = {one.measure: one.value.value for one in quality if one.value.value is not None}
+    return average_performance(known, weights) if set(weights) <= set(known) else None
+
+
+def _cutoffs(rows: Sequence[Measured]) -> list[int]:
+    return [k for k in sorted(rows[0].recall) if all(k in one.recall for one in rows)]
+
+
+def memory_of(rows: Sequence[Measured]) -> Memory:
+    """Bytes over all datasets together: by formula from the name of the index and its size, and as measured."""
+    estimates = [estimate(one.configuration.index, one.index) for one in rows]
+    disks, memories = [one.index.disk_bytes for one in rows], [one.index.memory_bytes for one in rows]
+    vectors, graphs = [one[0] for one in estimates], [one[1] for one in estimates]
+    return Memory(_sum(vectors), _sum(graphs), _whole(_sum(disks)), _whole(_sum(memories)))
+
+
+def estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]:
+    """Bytes of vectors (or codes with their books) and of the graph that the formulas of spec rag 3.6 give; None where
+    there is none for the kind of index.
+
+    >>> vectors, graph = estimate("hnsw-int8?m=32", IndexFacts(1000, 64, 0.0, None, None))
+    >>> vectors, round(graph or 0)
+    (64000, 284129)
+    """
+    spec = QUERY.parse(index)
+    m = spec.params.get("m")
+    links = m if isinstance(m, int) and not isinstance(m, bool) else None
+    if spec.name in ("pq", "opq"):
+        parts = links or nearest_divisor(facts.dim, max(1, facts.dim // PART))
+        if facts.dim % parts or spec.params.get("nbits", 8) != 8:
+            return None, 0.0
+        return product_bytes(facts.n, facts.dim, m=parts, rotated=spec.name == "opq"), 0.0
+    whole, is_small = vector_bytes(facts.n, facts.dim), vector_bytes(facts.n, facts.dim, bytes_per_value=1)
+    known = {
+        "flat": (whole, 0.0), "int8": (is_small, 0.0), "hnsw": (whole, None), "hnsw-f32": (whole, None),
+        "hnsw-int8": (is_small, None),
+    }  # fmt: skip
+    if spec.name not in known:
+        return None, None
+    vectors, graph = known[spec.name]
+    return vectors, graph_bytes(facts.n, m=links or LINKS) if graph is None else graph
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [one for one in values if one is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+NEAR = -2.0
+"""Percent that an index may lose against flat search at most."""
+
+
+def indexes(ground: Ground) -> Iterator[IndexQuality]:
+    """Every index but the flat one, for each encoder and number of dimensions.
+
+    Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
+    it loses; else on all.
+    """
+    flat = next((one for one in values_of(ground, "index") if one.partition("?")[0] == "flat"), None)
+    if flat is None:
+        return
+    for encoder in values_of(ground, "encoder"):
+        for dims in values_of(ground, "dims"):
+            for index in values_of(ground, "index"):
+                pairs = [
+                    pair for pair in pairs_alike(ground, "index", index, flat)
+                    if (ground.configurations[pair[0]].encoder, ground.configurations[pair[0]].dims) == (encoder, dims)
+                ]  # fmt: skip
+                if index != flat and pairs:
+                    yield _quality(ground, index, _bare(ground, pairs) or pairs)
+
+
+def _bare(ground: Ground, pairs: Pairs) -> Pairs:
+    found = [(pair, ground.configurations[pair[0]]) for pair in pairs]
+    return [pair for pair, one in found if one.mode == "dense" and one.reranker == NONE]
+
+
+def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
+    changes = {
+        name: change
+        for name in usual_measures(ground)
+        if (change := _change(ground, name, pairs)) is not None
+    }
+    first, second = pairs[0]
+    rows = [ground.rows[name][first] for name in ground.datasets]
+    flat = [ground.rows[name][second] for name in ground.datasets]
+    return IndexQuality(
+        encoder=rows[0].configuration.encoder,
+        dims=rows[0].configuration.dims,
+        index=index,
+        pairs=len(pairs),
+        recall={str(k): float(np.mean([one.recall[k] for one in rows])) for k in rows[0].recall},
+        changes=changes,
+        retrieve_ms=_retrieval(ground, [i for i, _ in pairs]),
+        retrieve_ms_flat=_retrieval(ground, [j for _, j in pairs]),
+        memory=memory_of(rows),
+        flat_memory=memory_of(flat),
+        build_seconds=sum(one.index.build_seconds for one in rows),
+        within=all(change >= NEAR for change in changes.values()),
+    )
+
+
+def _change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
+    """Percent by which the mean over stacks changes; None where the flat one has nothing to lose."""
+    means = np.mean([defined_means(one) for one in ground.columns(measure).values()], axis=0)
+    now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
+    return 100 * (now / before - 1) if before > 0 else None
+
+
+def _retrieval(ground: Ground, places: list[int]) -> float:
+    rows: list[Measured] = [ground.rows[name][i] for name in ground.datasets for i in places]
+    found = [
+        percentile_of(one.times.stages["retrieve"], 50.0) for one in rows if "retrieve" in one.times.stages
+    ]
+    return float(np.mean(found)) if found else 0.0
+
 
 RESAMPLES = 2000
 PROTOCOL, TASK = "rag", "sweep"
