@@ -6,16 +6,18 @@ python tests/docs/cli_reference.py --write     renew it after a command or an op
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import types
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+PLAIN = ("TEXT", "PATH", "NAME", "N", "X")
+"""Values that the default and the meaning tell."""
 START = "<!-- made by tests/docs/cli_reference.py -->\n"
 
 
@@ -24,6 +26,7 @@ class Option:
     """One option or argument: how it is written, what it is without being written, what it means."""
 
     spellings: tuple[str, ...]
+    value: str
     default: str
     meaning: str
 
@@ -51,16 +54,36 @@ def commands(app: Any = None, path: str = "embassay") -> Iterator[Command]:
 
 
 MANY = 3
-"""So many commands with the same option, and it is described once."""
+"""So many commands with the same option, and it is described once, before all commands."""
+SHARED = "Options of many commands"
+SETS = {
+    "run options": "--memory --out --workers --engine --address --max-cost --dry-run --json --wide --seed --tokenizer",
+    "data options": "--dataset --map --split --grades --limit",
+    "usual options": "--memory --json --wide",
+}
+"""Shared options that many commands have all of, with the one word that stands for them."""
 
 
 def reference() -> str:
-    """The reference as Markdown: what many commands take, once, then every command with what it alone takes."""
+    """The reference as Markdown: every option once, where many commands or the first of two have it."""
     every = list(commands())
-    often = Counter(option for command in every for option in command.options)
-    shared = tuple(option for option, times in often.items() if times >= MANY)
-    head = "\n".join([f"### {SHARED}", "", *_table(shared), ""])
-    return "\n".join([head, *(_section(command, frozenset(shared)) for command in every)])
+    holders: dict[tuple[Any, ...], list[tuple[str, Option]]] = {}
+    for command in every:
+        for option in command.options:
+            holders.setdefault(_sense(option), []).append((command.path, option))
+    homes = {
+        sense: (SHARED if len(held) >= MANY else held[0][0], held[0][1].default)
+        for sense, held in holders.items()
+    }
+    shared = [_item(held[0][1]) for sense, held in holders.items() if homes[sense][0] == SHARED]
+    sets = [f"- *{name}*: {', '.join(f'`{one}`' for one in of.split())}" for name, of in SETS.items()]
+    head = "\n".join([f"### {SHARED}", "", *shared, "", "Sets of them:", "", *sets, ""])
+    return "\n".join([head, *(_section(command, homes) for command in every)])
+
+
+def _sense(option: Option) -> tuple[Any, ...]:
+    """What two options have in common that are explained once; the default may differ."""
+    return option.spellings, option.value, option.meaning, option.default == "required"
 
 
 def _command(path: str, callback: Callable[..., Any]) -> Command:
@@ -78,13 +101,14 @@ def _option(parameter: inspect.Parameter) -> Option:
         given = (declared.default, *(declared.param_decls or ()))
         written = [one for one in given if isinstance(one, str)] or [f"--{parameter.name.replace('_', '-')}"]
         spellings = tuple(one for text in written for one in text.split("/"))
-    return Option(spellings, _default(parameter), declared.help + _choices(kind))
+    value = declared.metavar or _choices(kind) if spellings[0][0] == "-" else ""
+    return Option(spellings, value, _default(parameter), declared.help)
 
 
 def _default(parameter: inspect.Parameter) -> str:
     if parameter.default is inspect.Parameter.empty:
         return "required"
-    if parameter.default is None or parameter.default is False:
+    if parameter.default is None or parameter.default is False or parameter.default == "":
         return ""
     return f"`{_plain(parameter.default)}`"
 
@@ -92,37 +116,64 @@ def _default(parameter: inspect.Parameter) -> str:
 def _choices(kind: Any) -> str:
     kinds = get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
     enums = [one for one in kinds if isinstance(one, type) and issubclass(one, Enum)]
-    values = [f"`{_plain(value)}`" for enum in enums for value in enum]
-    return f" One of {', '.join(values)}." if values else ""
+    return "|".join(_plain(value) for enum in enums for value in enum)
 
 
 def _plain(value: Any) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
-SHARED = "Options of many commands"
+def _section(command: Command, homes: dict[tuple[Any, ...], tuple[str, str]]) -> str:
+    """What the command does and takes; of options explained elsewhere the name, where, and another default."""
+    lines = [f"### `{command.path}`", "", _about(command.about), ""]
+    elsewhere: dict[str, list[str]] = {}
+    for one in command.options:
+        home, default = homes[_sense(one)]
+        if home == command.path:
+            lines.append(_item(one))
+        else:
+            other = f" ({one.default})" if one.default != default else ""
+            elsewhere.setdefault(home, []).append(f"`{spelled(one)}`{other}")
+    for home, names in elsewhere.items():
+        said = "[Shared](#options-of-many-commands)" if home == SHARED else f"As in `{home}`"
+        lines += ["", f"{said}: {', '.join(_sets(names))}"]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join([*lines, ""]))
 
 
-def _section(command: Command, shared: frozenset[Option]) -> str:
-    lines = [f"### `{command.path}`", "", " ".join(command.about.split()), ""]
-    own = [one for one in command.options if one not in shared]
-    if own:
-        lines += [*_table(own), ""]
-    if also := [_written(one) for one in command.options if one in shared]:
-        lines += [
-            f"{'Also' if own else 'It takes'} {', '.join(also)} ([above](#{SHARED.lower().replace(' ', '-')})).",
-            "",
-        ]
-    return "\n".join(lines)
+def _sets(names: list[str]) -> list[str]:
+    """The names of options, with the name of a set for its members where all are there with the usual defaults."""
+    for title, of in SETS.items():
+        members = [name for name in names if name.strip("`").rpartition("/")[2] in of.split()]
+        if len(members) == len(of.split()):
+            names = [f"*{title}*", *(name for name in names if name not in members)]
+    return names
 
 
-def _table(options: Iterable[Option]) -> list[str]:
-    rows = [f"| {_written(one)} | {one.default} | {one.meaning} |" for one in options]
-    return ["| Option | Default | Meaning |", "|---|---|---|", *rows]
+def _about(text: str) -> str:
+    """The help of a command, its example as code."""
+    said, _, example = " ".join(text.split()).partition(" Example: ")
+    return f"{said}\n\n`{example}`" if " " in example.removeprefix("embassay ") else said
 
 
-def _written(option: Option) -> str:
-    return ", ".join(f"`{text}`" for text in option.spellings)
+def _item(option: Option) -> str:
+    """A default that is one of the values that are listed is the first of them."""
+    bare, default = option.value.removesuffix("..."), option.default.strip("`")
+    values = bare.split("|")
+    if default in values:
+        bare = "|".join(sorted(values, key=lambda one: one != default))
+    shown = "" if not bare or bare in PLAIN else f" {bare}"
+    dots = "..." if option.value.endswith("...") else ""
+    told = default and default not in values and not (default == "required" and spelled(option)[0] != "-")
+    said = f" ({option.default})" if told else ""
+    return f"- `{spelled(option)}{shown}{dots}`{said}: {option.meaning}"
+
+
+def spelled(option: Option) -> str:
+    """All spellings of an option as one word: the short one first, `--[no-]x` for a pair of flags."""
+    pair = next((one for one in option.spellings if f"--no-{one[2:]}" in option.spellings), "")
+    if pair:
+        return f"--[no-]{pair[2:]}"
+    return "/".join(sorted(option.spellings, key=len))
 
 
 def main() -> None:

@@ -68,5 +68,5 @@ def test_every_perturbation_and_system_has_a_section() -> None:
             assert f"\n## {one.name}\n" in page
             assert one.name in EDITS
             for spelled in SPELLED.get(one.name, (one.name,)):
-                assert f"| `{spelled}` | `{edited(spelled)}` |" in page
+                assert f"- `{spelled}` gives `{edited(spelled)}`\n" in page
     assert all(f"\n## {one.name}\n" in systems for one in SYSTEMS if not one.package)

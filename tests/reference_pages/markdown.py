@@ -11,24 +11,21 @@ from typing import Any, Literal, get_args, get_origin
 
 from embassay.registry import Registry
 
-MADE = "*Made from the code by `PYTHONPATH=tests python -m reference_pages --write`; a test keeps it true to it.*"
+MADE = "*Made from the code by `PYTHONPATH=tests python -m reference_pages --write`.*"
 
 
-def prose(text: str) -> str:
-    """A docstring without its indentation; its examples are fences, and what Markdown would read is written out."""
-    parts: list[str] = []
-    for piece in doctest.DocTestParser().parse(inspect.cleandoc(text)):
-        if isinstance(piece, doctest.Example):
-            code = f">>> {piece.source.rstrip()}".replace("\n", "\n... ")
-            parts.append(f"{code}\n{piece.want}".rstrip())
-        elif piece.strip():
-            parts.append(piece.strip("\n"))
-    return "\n\n".join(_joined(parts))
+RAISES = re.compile(r"\s*\bRaises (?:[^.]|\.\d)*\.(?=\s|$)")
 
 
-def first_line(text: str) -> str:
-    """The first paragraph, on one line."""
-    return plain(" ".join(inspect.cleandoc(text).partition("\n\n")[0].split()))
+def prose(text: str, said: str = "") -> str:
+    """A docstring without its indentation, examples and errors, which `help` shows, and without a first paragraph that
+    was `said` already; what Markdown would read is written out."""
+    pieces = doctest.DocTestParser().parse(inspect.cleandoc(text))
+    told = "".join(piece for piece in pieces if isinstance(piece, str))
+    paragraphs = [RAISES.sub("", one).strip() for one in re.split(r"\n{2,}", told)]
+    if " ".join(paragraphs[0].split()).rstrip(".") == said.rstrip("."):
+        del paragraphs[0]
+    return plain("\n\n".join(one for one in paragraphs if one))
 
 
 def plain(text: str) -> str:
@@ -51,60 +48,49 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def options(function: Callable[..., Any], leave_out: Iterable[str] = ()) -> str:
-    """The parameters of a factory with their defaults and values, as a table; empty without any."""
+    """The parameters of a factory with their defaults and values, on one line; empty without any."""
     hidden = {*leave_out}
-    rows = [row for name, row in _parameters(function) if name not in hidden]
-    return table(["Parameter", "Default", "Values"], rows) if rows else ""
+    found = [text for name, text in _parameters(function) if name not in hidden]
+    return f"Parameters: {', '.join(found)}." if found else ""
 
 
 def names(registry: Registry[Any]) -> str:
-    """Everything of a registry as a table."""
-    facts = list(dict.fromkeys(key for one in registry for key, _ in one.facts))
-    rows = [
-        [f"`{one.name}`", *(cell(dict(one.facts).get(fact, "")) for fact in facts), cell(one.summary)]
-        for one in registry
-        if not one.package
+    """Everything of a registry as a list: name, facts, what it is."""
+    return "\n".join(
+        f"- `{one.name}`{_facts(one.facts)}: {plain(one.summary)}" for one in registry if not one.package
+    )
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> str:
+    said = [
+        plain(f"{name} {value}" if name in ("needs", "calls", "dims") else value)
+        for name, value in facts
+        if value
     ]
-    return table(["Name", *(fact.capitalize() for fact in facts), "What it is"], rows)
+    return f" ({'; '.join(said)})" if said else ""
 
 
-def _joined(parts: list[str]) -> Iterator[str]:
-    """Examples that follow one another are one fence."""
-    examples: list[str] = []
-    for part in [*parts, ""]:
-        if part.startswith(">>>"):
-            examples.append(part)
-            continue
-        if examples:
-            yield "```pycon\n" + "\n".join(examples) + "\n```"
-            examples = []
-        if part:
-            yield plain(part)
-
-
-def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, list[str]]]:
+def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
     for one in inspect.signature(function, eval_str=True).parameters.values():
         if is_dataclass(one.default) and not isinstance(one.default, type):
             kinds = inspect.get_annotations(type(one.default), eval_str=True)
             for part in fields(one.default):
-                yield part.name, _row(part.name, getattr(one.default, part.name), kinds[part.name])
+                yield part.name, _written(part.name, getattr(one.default, part.name), kinds[part.name])
         else:
-            yield one.name, _row(one.name, one.default, one.annotation)
+            yield one.name, _written(one.name, one.default, one.annotation)
 
 
-def _row(name: str, default: Any, kind: Any) -> list[str]:
-    if default is inspect.Parameter.empty:
-        shown = "required"
-    else:
-        shown = "" if default is None or default == "" else f"`{default}`"
-    return [f"`{name}`", shown, _values(kind)]
-
-
-def _values(kind: Any) -> str:
+def _written(name: str, default: Any, kind: Any) -> str:
+    """`name=default`, or all values with the default first; what kind of value where there is no default."""
     if get_origin(kind) is Literal:
-        return ", ".join(f"`{value}`" for value in get_args(kind))
-    several = [one for one in get_args(kind) if one is not type(None)] or [kind]
-    words = {"float": "a number", "int": "a whole number", "bool": "`true` or `false`", "str": "text"}
-    return " or ".join(
-        words.get(getattr(one, "__name__", ""), _values(one) if get_args(one) else "") for one in several
-    )
+        values = sorted(map(str, get_args(kind)), key=lambda one: one != str(default))
+        return f"`{name}={'|'.join(values)}`"
+    if default is inspect.Parameter.empty or default is None or default == "":
+        several = [one for one in get_args(kind) if one is not type(None)] or [kind]
+        words = {"float": "X", "int": "N", "bool": "true|false", "str": "TEXT"}
+        each = [
+            get_args(one) if get_origin(one) is Literal else [words.get(one.__name__, "")] for one in several
+        ]
+        value = "|".join(str(one) for values in each for one in values)
+        return f"`{name}={value}`" + (" (required)" if default is inspect.Parameter.empty else "")
+    return f"`{name}={str(default).lower() if isinstance(default, bool) else default}`"

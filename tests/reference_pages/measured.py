@@ -14,7 +14,7 @@ import embassay.measures
 import embassay.stats
 from embassay.measures import MEASURES
 from embassay.registry import Entry
-from reference_pages.markdown import MADE, cell, options, plain, prose, table
+from reference_pages.markdown import MADE, options, plain, prose
 
 FUNCTIONS: Mapping[str, str] = {
     "nDCG": "ndcg", "AP": "average_precision", "RR": "reciprocal_rank", "R": "recall", "P": "precision",
@@ -50,16 +50,14 @@ HEAD = """# Measures, one by one
 
 {made}
 
-`embassay list measures` prints the first table. [Measures and statistics](../measures.md) explains what they
-have in common: ties, documents that nobody judged, queries without an answer, grades and pools.
+[Measures and statistics](../measures.md) explains ties, documents that nobody judged, queries without an answer, grades
+and pools. An undefined value is NaN: averages leave it out and count it. `help(FUNCTION)` shows errors and an example.
 
-## All of them
+By what they need:
 
-{table}
+{needs}
 
-*Undefined* is NaN: what averages leaves it out and says how many there were.
-
-The examples below are of
+The examples use
 
 ```python
 from embassay.measures import MEASURES
@@ -67,28 +65,34 @@ from embassay.measures import MEASURES
 {data}
 ```
 """
-REST = """## Functions that are no measures of a run
+REST = """## Other functions
 
-Agreement, overlaps, edit distances and what goes around the measures: all in `embassay.measures`.
+Agreement, overlaps, edit distances and helpers, all in `embassay.measures`.
 """
 STATISTICS = """# Statistics, one by one
 
 {made}
 
-All are in `embassay.stats`. [Measures and statistics](../measures.md#statistics) says which one answers which
-question.
+All are in `embassay.stats`. [Measures and statistics](../measures.md#statistics) says which answers which question;
+`help(FUNCTION)` shows errors and an example.
 """
 
 
 def measures_page() -> str:
     """Every registered measure, then every other public function of the package."""
-    rows = [_row(one) for one in MEASURES if not one.package]
-    titles = ["Name", "What it is", "Range", "Better", "Needs", "Undefined when", "Source"]
     data = "\n".join(f"{name} = {value}" for name, value in DATA.values())
-    head = HEAD.format(made=MADE, table=table(titles, rows), data=data)
+    head = HEAD.format(made=MADE, needs=_by_needs(), data=data)
     sections = [_section(one) for one in MEASURES if not one.package]
     others = _functions(embassay.measures, leave_out=set(FUNCTIONS.values()))
     return "\n".join([head, *sections, REST, *others])
+
+
+def _by_needs() -> str:
+    found: dict[str, list[str]] = {}
+    for one in MEASURES:
+        if not one.package:
+            found.setdefault(dict(one.facts)["needs"], []).append(f"[`{one.name}`](#{_anchor(one.name)})")
+    return "\n".join(f"- {needs}: {', '.join(links)}" for needs, links in found.items())
 
 
 def statistics_page() -> str:
@@ -117,27 +121,30 @@ def _has_cutoff(name: str) -> bool:
     return "cutoff" in inspect.signature(MEASURES.get(name).load()).parameters
 
 
-def _row(one: Entry[Any]) -> list[str]:
-    facts = dict(one.facts)
-    low, high = ast.literal_eval(facts["range"])
-    link = f"[`{one.name}`](#{_anchor(one.name)})"
-    said = (one.summary.removesuffix("."), f"{low:g} to {high:g}")
-    return [
-        link,
-        *map(cell, (*said, facts["direction"], facts["needs"], facts["undefined"], facts["source"])),
-    ]
-
-
 def _section(one: Entry[Any]) -> str:
+    """What it is, an example, its parameters, and the docstring of its function where that did not stand above."""
     function = getattr(embassay.measures, FUNCTIONS[one.name])
     call, value = example(one.name)
-    lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", plain(one.summary), ""]
-    lines += [f"`{call}` gives **{value}**.", ""]
-    if taken := options(one.load(), ["cutoff"]):
-        lines += [taken, ""]
-    return "\n".join(
-        [*lines, f"`embassay.measures.{function.__name__}`:", "", prose(function.__doc__ or ""), ""]
-    )
+    path = f"`embassay.measures.{function.__name__}`"
+    first = next(each.name for each in MEASURES if FUNCTIONS.get(each.name) == function.__name__)
+    told = "" if first != one.name else prose(function.__doc__ or "", one.summary)
+    about = f"{plain(one.summary)} {_facts(one, told)}".rstrip()
+    lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", about, ""]
+    lines += [f"`{call}` gives **{value}**. {options(one.load(), ['cutoff'])}".rstrip(), ""]
+    lines += [f"{path}: {told}" if told else f"By {path}, as [{first}](#{_anchor(first)}).", ""]
+    return "\n".join(lines)
+
+
+def _facts(one: Entry[Any], told: str) -> str:
+    """Range, direction, where it is undefined and its source, each where the docstring does not say it."""
+    facts = dict(one.facts)
+    low, high = ast.literal_eval(facts["range"])
+    said = {
+        "Range": f"Range {low:g} to {high:g}, {facts['direction']} is better.",
+        "NaN": f"Undefined: {facts['undefined']}.",
+        "Source": f"Source: {facts['source']}.",
+    }
+    return plain(" ".join(text for word, text in said.items() if word not in told))
 
 
 def _functions(package: Any, leave_out: set[str] = frozenset(), level: str = "###") -> Iterator[str]:  # type: ignore[assignment]

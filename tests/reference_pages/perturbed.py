@@ -9,7 +9,7 @@ from embassay.registry import Entry
 from embassay.text import PERTURBATIONS, TOKENIZERS, edits, open_tokenizer, perturb
 from embassay.text import edits as spans
 from embassay.text.negation import negate, rules
-from reference_pages.markdown import MADE, cell, names, options, prose, table
+from reference_pages.markdown import MADE, names, options, plain, prose
 
 EDITS: Mapping[str, Callable[..., Any]] = {
     "capitalize": edits.capitalize, "delete10": edits.delete_tenth, "numerize": edits.numerize, "negate": negate,
@@ -30,12 +30,11 @@ HEAD = """# Perturbations, one by one
 
 {made}
 
-[Perturbations](../perturbations.md) explains what they are for, how random choices are drawn and why a published
-score depends on every detail. `embassay list perturbations` prints the table.
+[Perturbations](../perturbations.md) explains what they are for and how random choices are drawn.
 
 {table}
 
-Every example below is what the code makes of
+The examples are what the code makes of
 
 ```text
 {text}
@@ -64,10 +63,15 @@ def _section(one: Entry[Any]) -> str:
     lines = [f"## {one.name}", "", prose(EDITS[one.name].__doc__ or ""), ""]
     if taken := options(one.load(), ["tokenizer"]):
         lines += [taken, ""]
-    lines += [table(["Spelling", "Gives"], [[f"`{name}`", f"`{edited(name)}`"] for name in spelled]), ""]
-    lines += [f"Kind: {made.kind}. Its identity in the keys of results: `{_version(made.identity)}`.", ""]
+    lines += [*(f"- `{name}` gives `{edited(name)}`" for name in spelled), ""]
+    lines += [f"Identity in the keys of results: `{_version(made.identity)}`.", ""]
     if one.name == "negate":
-        lines += [table(["Found", "Becomes"], [[cell(a), cell(b)] for a, b in _by_result()]), ""]
+        lines += [
+            "What is found, and what it becomes:",
+            "",
+            *(f"- {plain(a)}: *{plain(b)}*" for a, b in _by_result()),
+            "",
+        ]
     return "\n".join(lines)
 
 

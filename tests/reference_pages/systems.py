@@ -38,9 +38,9 @@ HEAD = """# Systems, one by one
 
 {made}
 
-A system is named by a spec string: a name, for some a colon and a target, and parameters after a question mark:
-`bm25?k1=1.2`, `st:ORG/MODEL?truncate_dim=256`. [Models](../models.md) and [remote models](../remote.md) say how to use
-them, [extending](../extending.md) how to add one. Parameters that every encoder takes are on those pages.
+A spec string names a system: a name, for some a colon and a target, then parameters: `bm25?k1=1.2`,
+`st:ORG/MODEL?truncate_dim=256`. [Models](../models.md) and [remote models](../remote.md) say how to use them and which
+parameters every encoder takes; [extending](../extending.md) says how to add one.
 
 {table}
 
@@ -57,7 +57,7 @@ def systems_page() -> str:
     head = HEAD.format(made=MADE, table=names(SYSTEMS), pairs=similarities())
     sections = [_section(one) for one in SYSTEMS if not one.package]
     others = [
-        f"## {title}\n\n{names(registry)}\n\nMore on [their page](../{page}).\n"
+        f"## {title}\n\n[Their page](../{page}) has more.\n\n{names(registry)}\n"
         for title, registry, page in OTHERS
     ]
     return "\n".join([head, *sections, *others])

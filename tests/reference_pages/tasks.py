@@ -7,7 +7,7 @@ from typing import Any
 from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES
 from embassay.protocols import pteb, sage
 from embassay.registry import Registry
-from reference_pages.markdown import MADE, cell, table
+from reference_pages.markdown import MADE, plain
 
 HEAD = """# Tasks, one by one
 
@@ -34,7 +34,14 @@ def tasks_page() -> str:
         f"## {title}\n\n{_tasks(tasks)}\n\n[Its page](../{page}) has the rest.\n"
         for title, page, tasks in PROTOCOLS
     ]
-    return "\n".join([HEAD.format(made=MADE), *sections, HUME, f"## Shapes\n\n{_shapes()}\n"])
+    return "\n".join(
+        [
+            HEAD.format(made=MADE),
+            *sections,
+            HUME,
+            f"## Shapes\n\nThe columns that each needs:\n\n{_shapes()}\n",
+        ]
+    )
 
 
 def _tasks(registry: Registry[Any]) -> str:
@@ -42,14 +49,14 @@ def _tasks(registry: Registry[Any]) -> str:
     for one in registry:
         made = registry.build(one.name)
         shapes = ", ".join(f"`{shape}`" for shape in made.shapes)
-        rows.append([f"`{one.name}`", cell(made.title), cell(one.summary), f"`{made.headline}`", shapes])
-    return table(["Task", "Title", "What it asks", "Headline", "Shapes"], rows)
+        rows.append(f"- `{one.name}` ({shapes}; headline `{made.headline}`): {plain(one.summary)}")
+    return "\n".join(rows)
 
 
 def _shapes() -> str:
-    rows = [[f"`{name}`", _columns(SHAPES[name])] for name in SHAPES if SHAPES[name]]
-    rows += [[f"`retrieval`: {part}", _columns(columns)] for part, columns in RETRIEVAL_PARTS.items()]
-    return table(["Shape", "Columns it needs"], rows)
+    rows = [f"- `{name}`: {_columns(SHAPES[name])}" for name in SHAPES if SHAPES[name]]
+    rows += [f"- `retrieval`, {part}: {_columns(columns)}" for part, columns in RETRIEVAL_PARTS.items()]
+    return "\n".join(rows)
 
 
 def _columns(names: tuple[str, ...]) -> str:

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import Json
+from embassay.cli.options import App, Json
 from embassay.errors import UsageError
 
 if TYPE_CHECKING:
     from embassay.runs.store import Store
 
-app = typer.Typer(
-    help="The caches of embeddings, language models' answers, rerankers' scores, indexes and large corpora.",
-    no_args_is_help=True, rich_markup_mode=None,
-)  # fmt: skip
+app = App("Show or empty the caches.")
 
 
 @app.command("info")
 def info(json: Json = False) -> None:
-    """Show where the caches are, their size, and what they hold of each encoder, language model and reranker."""
+    """Show where the caches are, their size and what they hold.
+
+    Example: embassay cache info
+    """
     from dataclasses import asdict
     from json import dumps
 
@@ -66,14 +66,13 @@ def clear(
     encoder: Annotated[str | None, typer.Option("--encoder", help="Only this encoder's vectors.")] = None,
     llm: Annotated[str | None, typer.Option("--llm", help="Only this language model's answers.")] = None,
     reranker: Annotated[str | None, typer.Option("--reranker", help="Only this reranker's scores.")] = None,
-    indexes: Annotated[
-        bool, typer.Option("--indexes", help="Only the indexes that sweeps have built.")
-    ] = False,
-    corpora: Annotated[
-        bool, typer.Option("--corpora", help="Only the texts of large corpora that have been read.")
-    ] = False,
+    indexes: Annotated[bool, typer.Option("--indexes", help="Only the indexes of sweeps.")] = False,
+    corpora: Annotated[bool, typer.Option("--corpora", help="Only the texts of large corpora.")] = False,
 ) -> None:
-    """Empty the caches; runs that are finished keep their results."""
+    """Empty the caches; finished runs keep their results.
+
+    Example: embassay cache clear --indexes
+    """
     from embassay.data.stream.shelf import clear_corpora
     from embassay.machine import corpus_folder
     from embassay.runs.answers import AnswerCache

@@ -12,30 +12,28 @@ from embassay.cli.options import Json, Wide
 
 def compare(
     folders: Annotated[
-        list[Path], typer.Argument(help="Folder of a run; two compare a system in both.", metavar="DIR [DIR]")
+        list[Path], typer.Argument(help="A run; with two, one system in both.", metavar="DIR [DIR]")
     ],
-    a: Annotated[
-        str | None, typer.Option("-a", help="A system. Without -a and -b: all that the run ranks.")
-    ] = None,
-    b: Annotated[str | None, typer.Option("-b", help="The system it is compared with.")] = None,
+    a: Annotated[str | None, typer.Option("-a", help="The first system. Default: compare all.")] = None,
+    b: Annotated[str | None, typer.Option("-b", help="The second system.")] = None,
     task: Annotated[
-        list[str] | None, typer.Option("--task", "-t", help="Only this task, or overall. Repeatable.")
+        list[str] | None, typer.Option("--task", "-t", help="Only this task, or overall.")
     ] = None,
-    measure: Annotated[
-        list[str] | None, typer.Option("--measure", "-m", help="Only this measure. Repeatable.")
-    ] = None,
+    measure: Annotated[list[str] | None, typer.Option("--measure", "-m", help="Only this measure.")] = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option("--dataset", "-d", help="With all systems: only this dataset. Repeatable."),
+        typer.Option("--dataset", "-d", help="Only this dataset, when comparing all systems."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random swaps.")] = 1337,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 1337,
     json: Json = False,
     wide: Wide = False,
 ) -> None:
-    """Compare two systems of a run, one system in two runs, or all systems of a run.
+    """Tell whether two systems, or two runs, really differ.
 
-    Paired differences with intervals, p corrected by Holm, effect sizes and the difference that is detectable with 80%
-    power; of all systems the ranks they may hold, the probability of being best and who cannot be told apart.
+    Paired differences with 95% intervals, Holm-corrected p, effect sizes and the difference detectable at 80% power.
+    Comparing all systems adds rank ranges and the probability of being best.
+
+    Example: embassay compare runs/sage -a minilm -b bm25
     """
     from embassay.cli.terminal import screen, show
     from embassay.protocols import compare as comparing
@@ -74,35 +72,32 @@ def _print(records: dict[str, Any]) -> None:
     typer.echo(to_json(plain(records), indent=1))
 
 
-Folder = Annotated[Path, typer.Argument(help="Folder of a run, or one that holds runs.", metavar="DIR")]
+Folder = Annotated[Path, typer.Argument(help="A run, or a folder above runs.", metavar="DIR")]
 Bars = Annotated[
     list[str] | None,
     typer.Option(
         "--min", "--max", metavar="BAR",
-        help="A bar such as 'sage.overall[minilm]>=0.45@lower' or "
-        "'rag.score.Harm@10[bm25, dataset=qrels]<=0.3'. Repeatable.",
+        help="A bar, such as 'sage.overall[minilm]>=0.45@lower' or 'rag.score.Harm@10[bm25, dataset=qrels]<=0.3'.",
     ),
 ]  # fmt: skip
 Base = Annotated[
-    Path | None, typer.Option("--no-worse-than", help="An earlier run: no system may have become worse.")
+    Path | None, typer.Option("--no-worse-than", help="An earlier run that no system may fall behind.")
 ]
 Alpha = Annotated[
     float, typer.Option("--alpha", help="Chance of a false alarm over all tests of --no-worse-than.")
 ]
 Margin = Annotated[
-    float, typer.Option("--margin", min=0, help="How much worse is allowed, in the measure's unit.")
+    float, typer.Option("--margin", min=0, help="Loss allowed by --no-worse-than, in the measure's unit.")
 ]
 Systems = Annotated[
-    list[str] | None, typer.Option("--system", "-s", help="--no-worse-than: only this system. Repeatable.")
+    list[str] | None, typer.Option("--system", "-s", help="Only this system, in --no-worse-than.")
 ]
-Tasks = Annotated[
-    list[str] | None, typer.Option("--task", "-t", help="--no-worse-than: only this task. Repeatable.")
-]
+Tasks = Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task, in --no-worse-than.")]
 Measures = Annotated[
-    list[str] | None, typer.Option("--measure", "-m", help="--no-worse-than: only this measure. Repeatable.")
+    list[str] | None, typer.Option("--measure", "-m", help="Only this measure, in --no-worse-than.")
 ]
 Junit = Annotated[Path | None, typer.Option("--junit", help="Write the verdicts as JUnit XML.")]
-Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write them as Markdown.")]
+Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write the verdicts as Markdown.")]
 
 
 def gate(
@@ -119,13 +114,13 @@ def gate(
     json: Json = False,
     wide: Wide = False,
 ) -> None:
-    """Hold a run against bars: exit code 0 where none is missed, 1 with a table where one is.
+    """Fail a build when a score is too low or has dropped.
 
-    A score without a value, or without the interval that a test needs, is not tested: neither met nor missed. The exit
-    code is 1 for it where a bar names it, where it had a value before, or where it fell.
+    Exit code 1 if a bar is missed or --no-worse-than finds a loss; its tests are Holm-corrected together. A bar
+    may be on the score or, with @lower or @upper, on an end of its 95% interval. A score without a value or
+    interval is not tested; it fails only if a bar names it, if it had a value before, or if it fell.
 
-    A bar is on a score, or with @lower or @upper on an end of its 95% interval. --no-worse-than compares with an
-    earlier run by paired tests, corrected by Holm over all of them.
+    Example: embassay gate runs/sage --min 'sage.overall[minilm]>=0.45@lower'
     """
     from dataclasses import asdict
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli.options import Grades, Json, Mapping, Split, Wide, column_map, stopping_at_memory
+from embassay.cli.options import App, Grades, Json, Mapping, Split, Wide, column_map, stopping_at_memory
 from embassay.cli.terminal import screen, show_table
 from embassay.cli.terminal import show as print_text
 from embassay.errors import DataError, Interrupted, UsageError
@@ -36,11 +36,7 @@ if TYPE_CHECKING:
         Spread,
     )
 
-app = typer.Typer(
-    help="Datasets: what there is, what one holds, fetching them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = App("Check your data; list and fetch public datasets.")
 
 
 class Protocol(StrEnum):
@@ -75,14 +71,17 @@ OfTask = Annotated[Task | None, typer.Option("--task", "-t", help="Only datasets
 
 @app.callback()
 def group() -> None:
-    """Datasets: what there is, what one holds, fetching them."""
+    """Check your data; list and fetch public datasets."""
 
 
 @app.command("list")
 def list_datasets(
     protocol: OfProtocol = None, task: OfTask = None, json: Json = False, wide: Wide = False
 ) -> None:
-    """List the datasets of the catalogue, and where each would be read from."""
+    """List the catalogue's datasets, and where each is read from.
+
+    Example: embassay data list --task retrieval
+    """
     from dataclasses import asdict
 
     from embassay.data.catalogue.entries import overviews
@@ -106,10 +105,13 @@ def list_datasets(
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="A name of the catalogue, or a path.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")],
     json: Json = False,
 ) -> None:
-    """Show what is known of a dataset, where it would be read from, and its first rows where they are at hand."""
+    """Show a dataset: facts, source, and first rows if at hand.
+
+    Example: embassay data show sample
+    """
     from embassay.data.catalogue.card import card
 
     shown = card(name)
@@ -123,12 +125,17 @@ def show(
 
 @app.command("fetch")
 def fetch(
-    name: Annotated[list[str] | None, typer.Argument(help="Names of the catalogue.", metavar="NAME…")] = None,
+    name: Annotated[list[str] | None, typer.Argument(help="Catalogue names.", metavar="NAME…")] = None,
     protocol: OfProtocol = None,
     task: OfTask = None,
     json: Json = False,
 ) -> None:
-    """Download datasets from the hub into the mirror folder. What is there is left alone; the same command goes on."""
+    """Download datasets from the hub.
+
+    What is there already is left alone.
+
+    Example: embassay data fetch --protocol sage
+    """
 
     fetch_all(name or [], protocol or "", task or "", json=json)
 
@@ -136,25 +143,32 @@ def fetch(
 @app.command("check")
 @stopping_at_memory
 def check(
-    path: Annotated[str, typer.Argument(help="Your data, or a dataset of the catalogue.")],
+    path: Annotated[str, typer.Argument(help="Your data, or a catalogue name.")],
     columns: Mapping = None,
     split: Split = None,
     grades: Grades = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", help="Other data (those you train on) to look for the same texts in."),
+        typer.Option(
+            "--against", help="Other data, such as your training data, to search for the same texts."
+        ),
     ] = None,
     near: Annotated[
-        float, typer.Option("--near", help="From which Jaccard index on two texts are near-duplicates.")
+        float, typer.Option("--near", help="Jaccard index from which two texts are near-duplicates.")
     ] = 0.8,
     by_words: Annotated[
-        bool, typer.Option("--by-words", help="Compare runs of 3 words, not of 5 characters.")
+        bool, typer.Option("--by-words", help="Compare runs of 3 words instead of 5 characters.")
     ] = False,
-    no_near: Annotated[bool, typer.Option("--no-near", help="Look for exact duplicates only.")] = False,
+    no_near: Annotated[bool, typer.Option("--no-near", help="Find exact duplicates only.")] = False,
     json: Json = False,
     wide: Wide = False,
 ) -> None:
-    """Tell what your data are, what they can be used for, and what is wrong with them; exit code 4 if nothing can."""
+    """Tell what your data can be used for, and what is wrong.
+
+    Exit code 4 if they cannot be used.
+
+    Example: embassay data check my.jsonl --against train.jsonl
+    """
     from embassay.cli.progress import Waiting
     from embassay.data.check import Check, Nearness
 

@@ -50,15 +50,17 @@ HEADED = ("sage", "pteb", "rag", "hume")
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", help="Folder of the runs; unfinished ones are resumed.")
+        Path, typer.Option("--out", help="Folder of the runs; the same command resumes them.")
     ] = Path("runs/demo"),
     workers: Workers = 1,
     wide: Wide = False,
 ) -> None:
-    """Run all four protocols on the sample data with the bundled systems, and minilm where it is installed.
+    """Try every protocol on the sample data, in about a minute.
 
-    Of RAG that is a golden set, runs scored with it, a small sweep, and both probes; of HUME a study that scripts
-    answer, marked as simulated. Each says in a few lines what it found; with --wide, in whole tables.
+    It uses the bundled systems, and minilm where it is installed. HUME's answers come from scripts and are marked
+    as simulated. --wide shows whole tables.
+
+    Example: embassay demo --out runs/demo
     """
     from embassay.cli.session import Display
     from embassay.report import write_report

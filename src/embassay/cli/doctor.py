@@ -17,10 +17,12 @@ _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 
 
 def doctor(engine: Engine = EngineName.local, address: Address = None, json: Json = False) -> None:
-    """Show the machine, the extras, and whether what is bundled works; nothing is sent or downloaded. With --engine
-    ray or an --address: the nodes of the cluster, and what a run would use of them.
+    """Show what is installed, and whether it works.
 
-    Exit code 3 where something is broken that should work; what is merely not installed is no fault.
+    Nothing is sent or downloaded. With --engine ray or --address it shows the nodes of the cluster. Exit code 3:
+    something is broken; a missing extra is no fault.
+
+    Example: embassay doctor
     """
     from embassay.doctor import examine, extras, look
     from embassay.machine import cache_folder

@@ -26,16 +26,13 @@ class To(StrEnum):
     wandb = "wandb"
 
 
-Folders = Annotated[
-    list[Path], typer.Argument(help="Folders of runs, or folders above runs.", metavar="DIR...")
-]
+Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders above runs.", metavar="DIR...")]
 Form = Annotated[To, typer.Option("--to", help="What to write.")]
 Out = Annotated[
     str,
     typer.Option(
         "--out", metavar="PATH",
-        help="A folder, or one file (.csv, .tex, .parquet, .json, .json.gz, .svg, .pdf). mlflow: the tracking store "
-        "(a folder, sqlite:///FILE or http://...). wandb: the folder of its files.",
+        help="A folder or one file; for mlflow the tracking store: a folder, sqlite:///FILE or a URL.",
     ),
 ]  # fmt: skip
 OneTable = Annotated[
@@ -43,15 +40,15 @@ OneTable = Annotated[
     typer.Option(
         "--table",
         metavar="NAME",
-        help="latex, figures: this table of each run, such as sage_table4, or this figure, such as scores.",
+        help="Only this table (latex) or figure, such as sage_table4 or scores.",
     ),
 ]
 Project = Annotated[
     str,
-    typer.Option("--project", help="mlflow: the experiment; wandb: the project. Made if it is not there."),
+    typer.Option("--project", help="Experiment of mlflow, or project of wandb."),
 ]
 Online = Annotated[
-    bool, typer.Option("--online", help="wandb: send it now; else `wandb sync` sends what is in the folder.")
+    bool, typer.Option("--online", help="Send to wandb now; without it, `wandb sync` sends the folder.")
 ]
 
 
@@ -64,9 +61,11 @@ def export(
     online: Online = False,
     json: Json = False,
 ) -> None:
-    """Write runs as MTEB results, CSV, LaTeX, Parquet or figures, or log them to MLflow or Weights & Biases.
+    """Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.
 
-    Values keep every digit, and a missing one its reason. What a form has no place for is counted and said.
+    Values keep every digit, and missing ones their reason. What a format has no place for is counted.
+
+    Example: embassay export runs/sage --to csv --out sage.csv
     """
     if to in (To.mlflow, To.wandb):
         _log(folders, to, out, project, online=online, json=json)
@@ -118,16 +117,13 @@ Source = Annotated[
     Path,
     typer.Argument(
         metavar="SOURCE",
-        help="A clone of the public results (results/org__model/revision/Task.json) or a part of it, one file, or "
-        "a bundle (.json, .json.gz).",
+        help="A clone of the public results or part of it, one file, or a bundle (.json, .json.gz).",
     ),
 ]
-RunOut = Annotated[Path, typer.Option("--out", help="Folder of the run; an earlier import is replaced.")]
+RunOut = Annotated[Path, typer.Option("--out", help="Folder of the run; replaces an earlier import.")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option(
-        "--measure", "-m", help="Beside main_score make rows of this number only. Default: all. Repeatable."
-    ),
+    typer.Option("--measure", "-m", help="Only this measure and main_score. Default: all."),
 ]
 MaxMb = Annotated[int, typer.Option("--max-mb", min=1, help="Leave out files larger than this, unpacked.")]
 
@@ -135,10 +131,11 @@ MaxMb = Annotated[int, typer.Option("--max-mb", min=1, help="Leave out files lar
 def import_(
     source: Source, out: RunOut, measure: Measures = None, max_mb: MaxMb = 256, json: Json = False
 ) -> None:
-    """Make a run of published results of MTEB, for `compare`, `gate`, `serve` and `export`.
+    """Read published MTEB results as a run.
 
-    The documents are kept whole in the run, so that `export --to mteb` gives them back. A broken file is named and left
-    out.
+    `export --to mteb` gives the documents back whole. A broken file is named and left out.
+
+    Example: embassay import results --out runs/mteb
     """
     import sys
 

@@ -11,10 +11,9 @@ from itertools import pairwise
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from embassay import __version__
-from embassay.cli.options import stopping_at_memory
+from embassay.cli.options import App, Group, stopping_at_memory
 from embassay.cli.terminal import only_visible
 from embassay.errors import EmbassayError, UsageError
 from embassay.registry import attribute
@@ -22,29 +21,29 @@ from embassay.registry import attribute
 SETTINGS: dict[str, Any] = {
     "name": "embassay",
     "help": "Does an embedding model, a similarity metric or a retrieval stack understand what it compares?",
-    "rich_markup_mode": None,
+    "no_args_is_help": False,
     "pretty_exceptions_enable": False,
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
 COMMANDS = {
-    "demo": "Run all four protocols on the sample data with the bundled systems, and minilm where it is installed.",
-    "doctor": "Show the machine, the extras, and whether what is bundled works; nothing is sent or downloaded.",
-    "list": "List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures ...",
-    "report": "Write one report of all the runs: one self-contained file.",
-    "run": "Evaluate systems by any protocol, also of another package: `embassay list protocols`.",
-    "compare": "Compare two systems of a run, one system in two runs, or all systems of a run.",
-    "gate": "Hold a run against bars: exit code 0 where none is missed, 1 with a table where one is.",
-    "serve": "Serve the runs of DIR as leaderboards: one board per protocol and version of the data, with rank ranges.",
-    "export": "Write runs as MTEB results, CSV, LaTeX, Parquet or figures, or log them to MLflow or Weights & Biases.",
-    "import": "Make a run of published results of MTEB, for `compare`, `gate`, `serve` and `export`.",
+    "demo": "Try every protocol on the sample data, in about a minute.",
+    "doctor": "Show what is installed, and whether it works.",
+    "list": "List what a command can name: systems, datasets, measures.",
+    "report": "Write one self-contained HTML report of any set of runs.",
+    "run": "Run any protocol by name, also one of another package.",
+    "compare": "Tell whether two systems, or two runs, really differ.",
+    "gate": "Fail a build when a score is too low or has dropped.",
+    "serve": "Serve a folder of runs as live leaderboards.",
+    "export": "Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.",
+    "import": "Read published MTEB results as a run.",
 }
 GROUPS = {
-    "sage": "SAGE: preference, robustness, sensitivity, clustering and retrieval.",
+    "sage": "SAGE: preference, robustness, sensitivity, clustering, retrieval.",
     "pteb": "PTEB: benchmark scores after every text was paraphrased.",
     "rag": "RAG: does the set of K passages in the prompt hold the evidence?",
-    "hume": "HUME: how would people do on the same items, and how well do they agree?",
-    "data": "Datasets: what there is, what one holds, fetching them.",
-    "cache": "The caches of embeddings, language models' answers, rerankers' scores, indexes and large corpora.",
+    "hume": "HUME: how well would people do on the same items?",
+    "data": "Check your data; list and fetch public datasets.",
+    "cache": "Show or empty the caches.",
 }
 """What `embassay --help` says of each command and group; the module that holds it loads when it is called."""
 OWN_MEMORY = ("doctor", "list", "run")
@@ -81,7 +80,15 @@ MENDS = {
 """What to write in place of the commonest mistakes, by what is said of them."""
 
 
-class Commands(TyperGroup):
+class Listed(Group):
+    """All commands, under what they are for."""
+
+    def titled(self, ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
+        """As `embassay` alone lists them."""
+        return {"Start": ("demo",), "Measure": (*MEASURE, "run"), **ROOMS}
+
+
+class Commands(Listed):
     """Commands that are known by their names until one is called or completed."""
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
@@ -140,7 +147,7 @@ def _last_word(said: str) -> str:
 
 def with_commands(*names: str) -> typer.Typer:
     """An app of these commands and groups, all by default, each with its options."""
-    made = typer.Typer(**SETTINGS)
+    made = App(**SETTINGS, cls=Listed)
     made.callback()(main)
     for name in names or (*COMMANDS, *GROUPS):
         if name in GROUPS:
@@ -155,7 +162,7 @@ def _listed() -> None:
     """What stands for a command until it is called."""
 
 
-app = typer.Typer(cls=Commands, **SETTINGS)
+app = App(**SETTINGS, cls=Commands)
 for _name, _about in (COMMANDS | GROUPS).items():
     app.command(_name, help=_about)(_listed)
 

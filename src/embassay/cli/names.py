@@ -32,11 +32,14 @@ class What(StrEnum):
 
 
 def show(
-    what: Annotated[What, typer.Argument(help="What to list.")], json: Json = False, wide: Wide = False
+    what: Annotated[What, typer.Argument(help=f"One of {', '.join(What)}.")],
+    json: Json = False,
+    wide: Wide = False,
 ) -> None:
-    """List systems, rerankers, language models, paraphrasers that are none, datasets, tasks, measures, perturbations
-    or tokenizers; protocols for `embassay run`; judges, ranking engines and rewriters of golden sets; indexes of
-    vectors; or what is known of models by name: dimensions, context, list price, prompts."""
+    """List what a command can name: systems, datasets, measures.
+
+    Example: embassay list systems --wide
+    """
     if what is What.models:
         rows, shown = _models(), list(_MODEL_COLUMNS)
     else:

@@ -11,57 +11,186 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from embassay.errors import UsageError
 
 if TYPE_CHECKING:
     from embassay.runs.execution import Ray
 
+DETAILS, ABOUT = "Details of the method", "What to measure"
+PANELS = {
+    "Systems and models": "system paraphraser judge cross-judge llm rewriter ranking prompt tokenizer temperature "
+    "top-p retries strict-length judge-temperature judge-top-p attempts encoder reranker models baseline a b annotator "
+    "annotators simulated noise",
+    "Data": "dataset map split grades limit corpus queries lang langs people topics qrels run pool gold against source "
+    "run-seed pairs from-mteb llm-scores config profile protocol chunk overlap max-mb n name",
+    ABOUT: "",
+    "Statistics": "seed resamples test alpha margin until-ci max-runs no-worse-than min-answered min-shared "
+    "sensitivity runs last-seed seed-per",
+    "Output": "out json wide per-query junit markdown summary format table to project online open revision exposed "
+    "debug version install-completion show-completion",
+    "Speed and money": "workers engine address memory max-cost dry-run force from-stage replace",
+    "Server": "host port root-path allow-host proxy-headers database public-url new-links stale-after every",
+    DETAILS: "",
+}
+"""Where the help of a command shows an option: under the same few titles everywhere. One that stands nowhere is about
+what to measure, or a detail where it comes from a dataclass of settings."""
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
+
+
+class Command(TyperCommand):
+    """A command whose help shows its options in panels."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments first; then each panel that has options."""
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{panel: [] for panel in PANELS}}
+        every: list[Any] = self.get_params(ctx)
+        for one in every:
+            if one.param_type_name == "argument":
+                rows["Arguments"].append((one.metavar or one.name.upper(), one.help or ""))
+            elif not one.hidden and one.name != "help":
+                rows[_panel(one)].append(_record(one))
+        for title, some in rows.items():
+            some.sort(key=lambda row: not row[1].endswith("[required]"))
+            if some:
+                with formatter.section(title):
+                    formatter.write_dl(some)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """What the dots after a value mean, where there are any."""
+        if any((one.metavar or "").endswith("...") for one in self.get_params(ctx)):
+            formatter.write_paragraph()
+            formatter.write_text("An option with ... may be given several times.")
+
+
+def _panel(option: Any) -> str:
+    of_its_name = _PANEL_OF.get(max(option.opts, key=len).lstrip("-"))
+    return str(of_its_name or option.rich_help_panel or ABOUT)
+
+
+def _record(option: Any) -> tuple[str, str]:
+    """How an option is written, and what it means."""
+    flags = sorted(option.opts, key=len)
+    written = ", ".join(f"--[no-]{one[2:]}" if option.secondary_opts else one for one in flags)
+    default = option.default.value if isinstance(option.default, Enum) else option.default
+    told = [option.help or ""]
+    if option.required:
+        told.append("[required]")
+    elif isinstance(default, str | int | float | Path) and default != "" and not isinstance(default, bool):
+        told.append(f"[default: {default}]")
+    return f"{written} {option.metavar or ''}".rstrip(), "  ".join(told)
+
+
+class Group(TyperGroup):
+    """A group whose help lists its commands, under titles if there are any."""
+
+    def titled(self, ctx: Any) -> dict[str, tuple[str, ...]]:
+        """The titles, each with the commands under it."""
+        return {"Commands": tuple(self.list_commands(ctx))}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The first sentence of each."""
+        for title, names in self.titled(ctx).items():
+            room = formatter.width - 6 - max(map(len, names))
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (one, self.commands[one].get_short_help_str(room))
+                        for one in names
+                        if one in self.commands
+                    ]
+                )
+
+
+class App(typer.Typer):
+    """An app or a group of commands with such a help."""
+
+    def __init__(self, help: str, **more: Any) -> None:
+        super().__init__(
+            **{"help": help, "cls": Group, "rich_markup_mode": None, "no_args_is_help": True, **more}
+        )
+
+    def command(self, name: str | None = None, **more: Any) -> Callable[..., Any]:
+        """A decorator as typer's; values are named after what they are."""
+        add = super().command(name, **{"cls": Command, **more})
+
+        def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+            _name_values(command)
+            return add(command)
+
+        return decorate
+
+
+def _name_values(command: Callable[..., Any]) -> None:
+    for one in inspect.signature(command, eval_str=True).parameters.values():
+        kind, *declared = get_args(one.annotation) or (None,)
+        for option in declared:
+            if isinstance(option, typer.models.OptionInfo) and not (option.metavar or "").endswith("..."):
+                option.metavar = _value(kind, option.metavar)
+
+
+def _value(kind: Any, named: str | None = None) -> str | None:
+    """How help writes the value of an option; None for a flag."""
+    if get_origin(kind) is list:
+        return f"{_value(get_args(kind)[0], named)}..."
+    if several := [one for one in get_args(kind) if one is not type(None)]:
+        return _value(several[0], named)
+    if named:
+        return named
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return "|".join(str(one.value) for one in kind)
+    return {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(kind)
+
+
 Systems = Annotated[
-    list[str], typer.Option("--system", "-s", help="A system: see `embassay list systems`. Repeatable.")
+    list[str], typer.Option("--system", "-s", metavar="NAME", help="A system from `embassay list systems`.")
 ]
 Tasks = Annotated[
     list[str] | None,
     typer.Option(
-        "--task", "-t", help="A task: see `embassay list tasks`. Default: all the data allow. Repeatable."
+        "--task",
+        "-t",
+        metavar="NAME",
+        help="A task from `embassay list tasks`. Default: all that fit the data.",
     ),
 ]
 Datasets = Annotated[
     list[str] | None,
-    typer.Option("--dataset", "-d", help="A catalogue name or a path. Default: sample. Repeatable."),
+    typer.Option("--dataset", "-d", metavar="NAME", help="A catalogue name or a path. Default: sample."),
 ]
 Mapping = Annotated[
-    list[str] | None, typer.Option("--map", help="Columns of your files: text=body,label=topic. Repeatable.")
+    list[str] | None, typer.Option("--map", help="Which of your columns is which: text=body,label=topic.")
 ]
-Split = Annotated[str | None, typer.Option("--split", help="Use only rows of this split.")]
+Split = Annotated[str | None, typer.Option("--split", help="Use only this split.")]
 Grades = Annotated[str | None, typer.Option("--grades", help="Map relevance codes to grades: 1=4,2=3.")]
-Limit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="Draw at most this many items per dataset.")
-]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Most items per dataset, drawn at random.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 TokenizerName = Annotated[
     str,
-    typer.Option("--tokenizer", help="Tokens of lexical systems and edits: see `embassay list tokenizers`."),
+    typer.Option(
+        "--tokenizer", help="A tokenizer from `embassay list tokenizers`, for lexical systems and edits."
+    ),
 ]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run; an unfinished one is resumed.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run and what it takes, then stop.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run; the same command resumes it.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, its time and its cost, and stop.")]
 MaxCost = Annotated[
     float | None,
     typer.Option(
         "--max-cost", min=0, metavar="USD",
-        help="Stop before the run has cost more US dollars, earlier sessions included; resumable.",
+        help="Stop before the run, resumed sessions included, costs more than this.",
     ),
 ]  # fmt: skip
-Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")]
-Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide the table gets.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
+Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide.")]
 AllowHost = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", help="A name that the server answers to beside its own. Repeatable."),
+    typer.Option("--allow-host", help="Another host name that the server answers to."),
 ]
 ProxyHeaders = Annotated[
-    bool, typer.Option("--proxy-headers", help="Believe X-Forwarded-For of a proxy on this machine.")
+    bool, typer.Option("--proxy-headers", help="Trust X-Forwarded-For from a proxy on this machine.")
 ]
-Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes that do cells side by side.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Worker processes.")]
 
 
 class EngineName(StrEnum):
@@ -71,14 +200,12 @@ class EngineName(StrEnum):
     ray = "ray"
 
 
-Engine = Annotated[
-    EngineName, typer.Option("--engine", help="Where cells are done: on this machine, or on a Ray cluster.")
-]
+Engine = Annotated[EngineName, typer.Option("--engine", help="Run on this machine or on a Ray cluster.")]
 Address = Annotated[
     str | None,
     typer.Option(
         "--address", metavar="HOST:PORT",
-        help="The Ray cluster to join; auto for the one of this machine. Default: one started for the run.",
+        help="The Ray cluster to join, or auto. Default: start one for the run.",
     ),
 ]  # fmt: skip
 
@@ -107,8 +234,7 @@ Memory = Annotated[
     str | None,
     typer.Option(
         "--memory", metavar="SIZE",
-        help="Hold no more memory than this (4GiB, 512MiB, 2GB), all processes together: a cell that does not fit "
-        "fails with the reason, and a command without cells stops. Never changes a value.",
+        help="Memory limit over all processes, such as 4GiB; what does not fit fails, and no value changes.",
     ),
 ]  # fmt: skip
 
@@ -211,7 +337,7 @@ def _given(field: Any, hint: Any) -> inspect.Parameter:
     """An option that is None where it is not given."""
     one = _parameter(field, hint)
     default = "" if field.default is None else f" Default: {_shown(field.default)}."
-    flags, panel = one.annotation.__metadata__[0].param_decls, "Options of the protocol"
+    flags, panel = one.annotation.__metadata__[0].param_decls, DETAILS
     option = typer.Option(*flags, help=f"{field.metadata['help']}{default}", rich_help_panel=panel)
     kind = get_args(one.annotation)[0]
     return one.replace(default=None, annotation=Annotated[kind | None, option])
@@ -236,7 +362,7 @@ def _parameter(field: Any, hint: Any) -> inspect.Parameter:
     kind = _choice(field.name, get_args(hint)) if get_origin(hint) is Literal else hint
     default = field.default if field.default is not MISSING else inspect.Parameter.empty
     default = kind(default) if isinstance(kind, type) and issubclass(kind, Enum) else default
-    option = typer.Option(*flags, help=field.metadata["help"], rich_help_panel="Options of the protocol")
+    option = typer.Option(*flags, help=field.metadata["help"], rich_help_panel=DETAILS)
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
     )

@@ -11,25 +11,26 @@ from embassay.cli.options import AllowHost, ProxyHeaders
 
 
 def report(
-    folders: Annotated[
-        list[Path], typer.Argument(help="Runs, or folders that hold runs at any depth.", metavar="DIR...")
-    ],
+    folders: Annotated[list[Path], typer.Argument(help="Runs, or folders above runs.", metavar="DIR...")],
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
-            help="Where to write it; report.html (summary.html) in the folder, or in the one that holds all.",
+            help="The file. Default: report.html or summary.html in the common folder.",
         ),
     ] = None,
     summary: Annotated[
         bool,
         typer.Option(
             "--summary",
-            help="Two pages to print, for whoever decides: what to use, how sure, under which conditions.",
+            help="Write two pages to print instead: what to use, how sure, on what conditions.",
         ),
     ] = False,
 ) -> None:
-    """Write one report of all the runs: one self-contained file."""
+    """Write one self-contained HTML report of any set of runs.
+
+    Example: embassay report runs/demo --out report.html
+    """
     from embassay.report import write_report
 
     def tell(line: str) -> None:
@@ -39,14 +40,12 @@ def report(
 
 
 def serve(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A folder of runs, at any depth, finished or going on.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder above runs, finished or running.")],
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8760,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     root_path: Annotated[
         str,
-        typer.Option("--root-path", metavar="/PATH", help="The prefix that a proxy puts before every path."),
+        typer.Option("--root-path", metavar="/PATH", help="Path prefix set by a proxy."),
     ] = "",
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
@@ -58,10 +57,12 @@ def serve(
     ] = 2.0,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the newest board in a browser.")] = False,
 ) -> None:
-    """Serve the runs of DIR as leaderboards: one board per protocol and version of the data, with rank ranges, live
-    while runs go on.
+    """Serve a folder of runs as live leaderboards.
 
-    Nothing is written and nothing but the boards and the reports of runs is given out. Ctrl-C stops it.
+    One board per protocol and version of the data, with rank ranges. It writes nothing, and gives out boards and
+    reports only. Ctrl-C stops it.
+
+    Example: embassay serve runs --open
     """
     from embassay.web import server
     from embassay.web.leaderboard.library import app_of, check_folder, check_prefix

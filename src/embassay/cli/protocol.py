@@ -10,10 +10,10 @@ import typer
 from embassay.cli import options as given
 from embassay.cli.options import column_map, default_out, within_memory
 
-Name = Annotated[str, typer.Argument(help="A protocol, as `embassay list protocols` names it.")]
+Name = Annotated[str, typer.Argument(help="A protocol from `embassay list protocols`.")]
 Options = Annotated[
     list[str] | None,
-    typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of the protocol. Repeatable."),
+    typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of the protocol."),
 ]
 
 
@@ -39,9 +39,9 @@ def run(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Evaluate systems by any protocol, also of another package: `embassay list protocols`.
+    """Run any protocol by name, also one of another package.
 
-    The same command with the same --out resumes a run that was cut short.
+    Example: embassay run sage -s minilm -s bm25 -d my.jsonl
     """
     from embassay.cli.session import Display, carry_out, show_plan
     from embassay.protocols.kernel.evaluation import PROTOCOLS

@@ -6,25 +6,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from embassay.cli import options as given
-from embassay.cli.options import column_map, default_out, settings, within_memory
+from embassay.cli.options import App, column_map, default_out, settings, within_memory
 from embassay.protocols.sage.options import SageOptions
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
     from embassay.protocols.sage import Request
 
-app = typer.Typer(
-    help="SAGE: preference, robustness, sensitivity, clustering and retrieval.", no_args_is_help=True,
-    rich_markup_mode=None,
-)  # fmt: skip
+app = App("SAGE: preference, robustness, sensitivity, clustering, retrieval.")
 
 
 @app.callback()
 def group() -> None:
-    """SAGE: preference, robustness, sensitivity, clustering and retrieval under corruption."""
+    """SAGE: preference, robustness, sensitivity, clustering, retrieval."""
 
 
 @app.command("run")
@@ -50,7 +45,10 @@ def run(
     wide: given.Wide = False,
     options: SageOptions = SageOptions(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """Evaluate systems on datasets. The same command with the same --out resumes a run that was cut short."""
+    """Score systems on the SAGE tasks.
+
+    Example: embassay sage run -s minilm -s bm25 -d my.jsonl
+    """
     from embassay.cli.session import Display
     from embassay.protocols.sage import Request
 

@@ -72,10 +72,10 @@ def mean_pairwise(
 ) -> Pairwise:
     """The mean over pairs of raters of `measure`, which gets the ratings of the two over the items both rated.
 
-    A pair weighs as many items as it shares, so that the few items of someone who hardly began weigh little, and below
-    `min_shared` of them nothing. Made for `ari`, `v_measure`, `spearman`, `pearson`, `cohen_kappa`, `percent_agreement`
-    of two and `absolute_difference`. A pair whose value is NaN (one rater constant, no common items) is left out and
-    counted, never 0. Source: HUME section 6, where all pairs share all items. Raises UsageError for rows of different
+    A pair weighs as many items as it shares, and nothing below `min_shared`. Made for `ari`, `v_measure`,
+    `spearman`, `pearson`, `cohen_kappa`, `percent_agreement` and `absolute_difference`. A pair whose value is
+    NaN is left out and counted, never 0. Source: HUME section 6, where all pairs share all items. Raises
+    UsageError for rows of different
     lengths or fewer than two raters.
 
     >>> mean_pairwise([[1, 2, 3], [1, 2, 5], [2, 3, None]], absolute_difference).values
@@ -139,11 +139,10 @@ def krippendorff_alpha(
 ) -> Values:
     """Krippendorff's alpha of `ratings`, a row per rater and a column per item: (raters, items).
 
-    None or NaN is a missing rating; any number of raters may have rated an item, and an item with one rating
-    counts for nothing. `level` says what a disagreement weighs: `nominal` all alike, `ordinal` by the ratings that lie
-    between, `interval` by the squared difference; values are numbers but for `nominal`. At most 1 (higher is better),
-    0 is chance, below 0 is worse than chance. NaN where no item has two ratings or where all are one value: then
-    nothing could have disagreed.
+    None or NaN is a missing rating; an item with one rating counts for nothing. `level` weighs disagreements:
+    `nominal` all alike, `ordinal` by the ratings between, `interval` by the squared difference; values are
+    numbers but for `nominal`. At most 1 (higher is better), 0 is chance, below 0 worse than chance. NaN where
+    no item has two ratings or all are one value.
     With `counts` (b, items), how often each of b resamples draws every item, one value per resample, (b,).
     Source: Krippendorff, Content Analysis, 2004, chapter 11 (unbiased coincidences).
     Raises UsageError for rows of different lengths, another level, values that are no numbers where numbers are needed,
@@ -290,9 +289,9 @@ def cohen_kappa(
 ) -> float:
     """Cohen's kappa of two raters, one rating per item each, over the items that both rated: (n,) and (n,).
 
-    At most 1, higher is better, 0 is chance. NaN where there are no common items or both raters gave nothing but
-    one and the same value. With `weights` a disagreement weighs how far apart the two values stand ("linear") or the
-    square of that ("quadratic"): in the order of `scale`, or else of the values found, as scikit-learn does.
+    At most 1, higher is better, 0 is chance. NaN without common items, or where both raters gave one and the
+    same value throughout. `weights` weigh a disagreement by the distance of the two values ("linear") or its
+    square ("quadratic"), in the order of `scale`, or else of the values found, as scikit-learn does.
     Source: Cohen 1960, 1968; HUME section 6.
     Raises UsageError for different lengths, unknown weights, a value that is not on the scale, or values
     without an order where one is needed.

@@ -101,9 +101,9 @@ _WIDE = 80
 def overlap(a: Lists, b: Lists, k: int) -> Values:
     """The share of `k` places that the first `k` of two rankings have in common: |A and B| / k.
 
-    Rankings are ids, best first, or id -> score, of one query or, as mappings from query ids, of many; one value or one
-    per query of `a`, whose order they have. What `b` does not have it shares nothing with. Range 0 to 1; short lists
-    cannot reach 1. Source: Webber et al. 2010; spec rag 1.9.
+    Rankings are ids, best first, or id -> score, of one query or, as mappings from query ids, of many: one
+    value, or one per query of `a`. Range 0 to 1; short lists cannot reach 1, and a query that `b` lacks has 0.
+    Source: Webber et al. 2010; spec rag 1.9.
 
     >>> overlap(["d1", "d2", "d3", "d4", "d5"], ["d2", "d1", "d3", "d6", "d4"], 5)
     0.8
@@ -211,9 +211,9 @@ _ALL_CORES = -1
 def edit_distance(a: str, b: str) -> float:
     """Levenshtein distance of the words of `a` and `b` over the number of words of the longer one.
 
-    Words are what stands between white space, case and punctuation count; an insertion, a deletion and a
-    substitution cost 1 each. 0 to 1: 0 for the same words (and for two texts without any), 1 where no word could be
-    kept. No direction: large is a free rewording, and also an unrelated text.
+    Words stand between white space; case and punctuation count; an insertion, a deletion and a substitution
+    cost 1 each. 0 (same words, or none in both) to 1 (no word kept). No direction: a free rewording is large,
+    and so is an unrelated text.
     Source: PTEB, section on the choice of a paraphraser; spec section 7.
 
     >>> edit_distance("a b c", "a x c d")

@@ -281,10 +281,9 @@ def grade(
 ) -> Graded:
     """What one query retrieved, or many (query id -> what one query takes), by grade.
 
-    `grades` are document id -> 1 to 5, all that is graded. `retrieved` and `pool`, the restricted pool of PROC, are
-    ids, best first, or id -> score; ties as in `judge`. Of a repeated id the first counts. Every graded query counts:
-    one that was not retrieved has found nothing, and a retrieved query without grades is left out. `source` says which
-    source a document is of, for the novelty variant.
+    `grades` are document id -> 1 to 5. `retrieved` and `pool`, the restricted pool of PROC, are ids, best
+    first, or id -> score; ties and repeated ids as in `judge`. Every graded query counts; a retrieved query
+    without grades is left out. `source` gives the source of a document, for the novelty variant.
     Raises UsageError for a grade that is none of 1 to 5 or a score that is NaN.
 
     >>> found = grade({"a": 5, "b": 4, "c": 1}, ["c", "x", "a"])

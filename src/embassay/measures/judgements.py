@@ -56,11 +56,10 @@ class Judged:
 def judge(qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved]) -> Judged:
     """Place the relevant documents of one query, or of many (query id -> what one query takes).
 
-    Rules, as in trec_eval: scores are ranked highest first and equal scores by document id, highest (last in
-    the alphabet) first; scores are compared in single precision. Ids without scores are ranked as they come,
-    and of a repeated id the first counts. Unjudged documents have gain 0, negative gains count as 0. Every
-    judged query counts: one that was not retrieved has found nothing, and a retrieved query without
-    judgements is left out.
+    As in trec_eval, scores are ranked highest first, in single precision, and equal scores by document id, last
+    in the alphabet first. Ids without scores are ranked as they come; of a repeated id the first counts.
+    Unjudged documents and negative gains count as 0. Every judged query counts: one that was not retrieved has
+    found nothing. A retrieved query without judgements is left out.
 
     Raises UsageError for a score that is NaN or a gain that is not finite.
     """

@@ -41,14 +41,13 @@ def mixed_mean(
 ) -> MixedMean:
     """Mean of `y` (n,) with an interval for new rows and new columns, as datasets and runs are.
 
-    The model is y = mean + row + column + residual, all three normal and independent; `rows` and `columns` (n,) label
-    the values, with at most one value for a pair, and pairs may be missing. The estimate is the sum of `weights` (n,)
-    times `y`; they sum to 1 and are, when left out, those of the unweighted mean over the rows of each row's mean.
+    The model is y = mean + row + column + residual, all three normal and independent. `rows` and `columns` (n,)
+    label the values, at most one per pair; pairs may be missing. The estimate is the sum of `weights` (n,),
+    which sum to 1, times `y`; by default the unweighted mean over rows of each row's mean.
 
-    Variance components by the fitting-constants method (Henderson 1953, method 3; in a full table the mean squares of
-    the two-way analysis of variance). A component that comes out negative is taken out of the model and the rest fitted
-    again. The interval is t with Satterthwaite's degrees of freedom (1946) for the estimated variance; undefined (NaN)
-    for one value. In the unit of `y`.
+    Variance components by fitting constants (Henderson 1953, method 3); a negative one is dropped and the rest
+    fitted again. The interval is t with Satterthwaite's degrees of freedom (1946), in the unit of `y`; NaN for
+    one value.
     Raises UsageError for no values, values that are not finite, labels or weights that do not fit, or a pair twice.
 
     >>> drops = [-0.05, -0.06, -0.05, -0.02, -0.02, -0.03, -0.08, -0.09, -0.08]

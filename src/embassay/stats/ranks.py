@@ -70,12 +70,11 @@ def compare_replicates(
 ) -> tuple[PairTest, ...]:
     """Test every pair of systems from their bootstrap replicates (systems, B) and estimates (systems,).
 
-    Replicate j of all systems must come from one resample of the same items; the standard error of a
-    difference is the standard deviation of its replicates, mended by what was resampled: the `strata` of every
-    system, without which it is taken as known and the test is a z test. `intervals` are the systems' own: what is read
-    as apart is told apart. Pairs are ordered (0, 1), (0, 2) ... Where the error is 0, the difference is certain and p
-    is 0; two that do not differ on any item are no test of the family, and p is 1. Fewer than two systems give no
-    pairs.
+    Replicate j of all systems must come from one resample of the same items. The standard error of a difference
+    is the standard deviation of its replicates, corrected by the `strata` of every system; without them it is
+    taken as known, and the test is a z test. Two systems whose own `intervals` do not meet count as different.
+    Pairs are ordered (0, 1), (0, 2) ... Where the error is 0, p is 0; two systems equal on every item have p 1
+    and are no test of the family. Fewer than two systems give no pairs.
     Raises UsageError for shapes that do not fit, fewer than two resamples, or values that are not finite.
 
     >>> rng = np.random.default_rng(0)
@@ -138,10 +137,10 @@ def rank_ranges(
 ) -> tuple[tuple[int, int], ...]:
     """The best and the worst rank each system may hold, 1 = best; arguments as for `compare_replicates`.
 
-    From 1 + the number of systems that beat it to their number less those that it beats; one beats another
-    when its estimate is higher (higher is better) and their adjusted p is below `alpha`, or their own `intervals` do
-    not meet. With equal systems, the chance that any range excludes a rank it should not is at most about `alpha`
-    without `intervals`; with them that is so of each system's range (docs/how_sure.md).
+    From 1 + the number of systems that beat it, to the number of systems minus those that it beats. One beats
+    another when its estimate is higher and their adjusted p is below `alpha`, or their own `intervals` do not
+    meet. With equal systems, the chance that any range is wrong is at most about `alpha` without `intervals`;
+    with them this holds for each range (docs/how_sure.md).
 
     >>> rng = np.random.default_rng(0)
     >>> rank_ranges(rng.normal([[0.7], [0.5], [0.51]], 0.02, size=(3, 500)), [0.7, 0.5, 0.51])
@@ -276,8 +275,8 @@ def best_shares(
     """How likely each system is the best, (systems,), from replicates (systems, B) about its estimate: the share in
     which it is above all, shared out where several are. The shares sum to 1.
 
-    Few units leave the size of the errors unknown: each replicate's deviations are stretched by the factor of `freedom`
-    and by the root of df over a chi-squared draw, which makes them Student's t. Errors as for `win_probabilities`.
+    For few units, each replicate's deviations are stretched by the factor of `freedom` and the root of df over
+    a chi-squared draw, which makes them Student's t. Errors as for `win_probabilities`.
 
     >>> best_shares([[0.7, 0.6, 0.7, 0.6], [0.5, 0.5, 0.5, 0.5]], [0.65, 0.5]).tolist()
     [1.0, 0.0]

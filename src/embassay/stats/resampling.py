@@ -41,12 +41,11 @@ def corrected_interval(
 ) -> tuple[float, float]:
     """Percentiles of the replicates (B,), moved by their bias and as far apart as Student's t says.
 
-    The plain percentile interval is too narrow from few items, and to one side of the truth where the replicates are
-    (an average precision rises when pairs are drawn twice). Its ends are taken at Phi(2 z0 -+ t x factor) instead of
-    2.5% and 97.5%: z0 is the normal quantile of the share of replicates below the estimate, t and factor are of
-    `freedom`. They never leave the range of the replicates. Below 8 units (7 degrees) they know too few values, and
-    their range is no interval: then it is the estimate -+ t errors. Undefined replicates and errors as
-    in `percentile_interval`.
+    The plain percentile interval is too narrow from few items, and biased where the replicates are. Here the
+    ends are at Phi(2 z0 -+ t x factor) instead of 2.5% and 97.5%: z0 is the normal quantile of the share of
+    replicates below the estimate; t and factor come from `freedom`. They stay within the replicates, but below
+    8 units (7 degrees) the interval is the estimate -+ t errors. Undefined replicates and errors as in
+    `percentile_interval`.
     Source: Efron 1981 (bias correction), Hesterberg 2015 (widening).
 
     >>> from embassay.stats.intervals import freedom_of_units
@@ -91,9 +90,9 @@ MOST_UNDEFINED = 0.05
 def resample_means(columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Bootstrap means of several columns at once: (n, m) -> (n_resamples, m).
 
-    Every resample draws n rows with replacement, the same rows for all columns; it is kept as counts per row,
-    and one product of counts and columns gives its means. Memory stays within a few megabytes besides input
-    and output. See the module for what is promised of the draws. Raises UsageError for no rows or values that
+    Every resample draws n rows with replacement, the same rows for all columns. Memory stays within a few
+    megabytes besides input and output. The module says what is promised of the draws. Raises UsageError for no
+    rows or values that
     are not finite.
 
     >>> resample_means([[1.0, 2.0], [3.0, 6.0]], n_resamples=4, rng=generator(1)).shape
@@ -199,9 +198,9 @@ def paired_bootstrap(
 ) -> Significance:
     """Mean of `a` minus mean of `b` over the same items (n,), interval and p-value by the paired bootstrap.
 
-    Items are resampled, each with both its values. p is twice the share of resampled differences on the side
-    of 0 where the smaller share lies (0 itself counts for both; one is added to count and total), at most 1;
-    `statistic` is the difference. The interval of one item is undefined and so is its p, NaN. Other rules as
+    Items are resampled with both their values. p is twice the smaller share of resampled differences on one
+    side of 0 (0 counts for both; one is added to count and total), at most 1; `statistic` is the difference.
+    One item has neither interval nor p (NaN). Other rules as
     for `bootstrap_ci`.
 
     >>> result = paired_bootstrap([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.6, 0.4])

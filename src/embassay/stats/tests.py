@@ -56,10 +56,10 @@ def randomization_test(
 ) -> Significance:
     """Two-sided test that swapping `a` and `b` (n,) item by item changes nothing; statistic: mean of a - b.
 
-    p is the share of sign patterns of the differences whose mean is at least as far from 0 as the observed
-    one: over all 2^n patterns where these are no more than `n_resamples`, else over random ones, with one
-    added to count and total. The interval holds the means that the same patterns, applied to the differences
-    around their mean, leave possible. One item has no interval (NaN). `rng` replaces the stream of `seed`.
+    p is the share of sign patterns whose mean difference is at least as far from 0 as the observed one: over
+    all 2^n patterns if these are at most `n_resamples`, else over random ones, with one added to count and
+    total. The interval applies the same patterns to the differences around their mean. One item has no
+    interval (NaN). `rng` replaces the stream of `seed`.
     Raises UsageError for no items, unequal lengths or values that are not finite. Source: Fisher 1935;
     Smucker, Allan and Carterette 2007.
 
@@ -157,12 +157,11 @@ def hodges_lehmann(
 def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
     """Two-sided Wilcoxon signed-rank test that the differences `d` (n,) are symmetric about 0.
 
-    `statistic` is the smaller of the rank sums of positive and negative differences; zeros are dropped for
-    the test and equal sizes share their mean rank. p is exact for up to 50 differences without ties or zeros
-    and up to 13 with them, else the normal approximation with tie correction and without continuity
-    correction, as in scipy; `method` says which. Zeros alone are no evidence: p is 1. `estimate` is the
-    Hodges-Lehmann shift and the interval the order statistics of the Walsh averages that invert the test
-    (infinite where n is too small for it); above 5,000 differences these are not computed, NaN. Source:
+    `statistic` is the smaller rank sum; zeros are dropped and equal sizes share their mean rank. p is exact for
+    up to 50 differences without ties or zeros and up to 13 with them, else the normal approximation with tie
+    correction and without continuity correction, as in scipy; `method` says which. Zeros alone give p 1.
+    `estimate` is the Hodges-Lehmann shift, the interval the order statistics of the Walsh averages that invert
+    the test (infinite where n is too small); NaN above 5,000 differences. Source:
     Wilcoxon 1945; PTEB tables 7 and 14.
     Raises UsageError for no differences or values that are not finite.
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import typer
-
 from embassay.cli.hume import annotation, annotators, exchange, results, sample
-from embassay.cli.options import stopping_at_memory, within_memory
+from embassay.cli.options import App, stopping_at_memory, within_memory
 
-app = typer.Typer(
-    help="HUME: how would people do on the same items, and how well do they agree?", no_args_is_help=True,
-    rich_markup_mode=None,
-)  # fmt: skip
+app = App("HUME: how well would people do on the same items?")
 
 
 @app.callback()
 def group() -> None:
-    """HUME: how would people do on the same items, how well do they agree, and how should a model's score be read?"""
+    """HUME: how well would people do on the same items?"""
 
 
 app.command("annotate")(stopping_at_memory(annotators.annotate))

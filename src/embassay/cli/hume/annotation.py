@@ -14,26 +14,24 @@ from embassay.cli.options import AllowHost, ProxyHeaders
 if TYPE_CHECKING:
     from embassay.web.annotation.service import ServeOptions, Service
 
-Study = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder that `embassay hume sample` wrote.")]
+Study = Annotated[Path, typer.Argument(metavar="STUDY", help="A study folder from `embassay hume sample`.")]
 Annotators = Annotated[
     list[str] | None,
-    typer.Option("--annotator", "-a", help="Who may annotate. Those of earlier times stay. Repeatable."),
+    typer.Option("--annotator", "-a", help="An annotator to add."),
 ]
 Simulated = Annotated[
     list[str] | None,
-    typer.Option("--simulated", help="A script that annotates: every table says so. Repeatable."),
+    typer.Option("--simulated", help="A scripted annotator, marked as such in every table."),
 ]
 Database = Annotated[
     str | None,
     typer.Option(
         "--database", metavar="URL",
-        help="PostgreSQL for a team, or the NAME of a variable with the URL. Default: a file in STUDY.",
+        help="PostgreSQL, or the variable that holds its URL. Default: a file in STUDY.",
     ),
 ]  # fmt: skip
-NewLinks = Annotated[
-    bool, typer.Option("--new-links", help="Make new links for all; the earlier ones are void from now on.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the links as one JSON object on stdout.")]
+NewLinks = Annotated[bool, typer.Option("--new-links", help="Make new links and void the earlier ones.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the links as one JSON object.")]
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def serve(
     database: Database = None,
     public_url: Annotated[
         str | None,
-        typer.Option("--public-url", metavar="URL", help="How people reach the server, for their links."),
+        typer.Option("--public-url", metavar="URL", help="Address that people open, for their links."),
     ] = None,
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
@@ -62,10 +60,12 @@ def serve(
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: Json = False,
 ) -> None:
-    """Serve a study's pages: a personal link for everyone who annotates, and one for its owner.
+    """Serve a study's pages, with a personal link for each annotator.
 
-    Answers are kept in STUDY/answers.sqlite3 and survive a crash; the same command goes on where it stopped, with the
-    same links. Ctrl-C stops it. The pages never read gold, models' answers or anybody else's.
+    Answers go to STUDY/answers.sqlite3 and survive a crash; the links stay. No page reads gold or another's
+    answers. Ctrl-C stops it.
+
+    Example: embassay hume serve study -a ann -a bob
     """
     from embassay.web import server
     from embassay.web.annotation.service import ServeOptions, serve_study
@@ -95,13 +95,17 @@ def links(
     annotator: Annotators = None,
     database: Database = None,
     public_url: Annotated[
-        str, typer.Option("--public-url", metavar="URL", help="How people reach the server.")
+        str, typer.Option("--public-url", metavar="URL", help="Address that people open.")
     ] = "http://127.0.0.1:8000",
     new_links: NewLinks = False,
     json: Json = False,
 ) -> None:
-    """Show the personal links of a study, and add annotators, without serving it. A server that runs knows them at
-    once."""
+    """Show a study's personal links, and add annotators.
+
+    A running server knows new ones at once.
+
+    Example: embassay hume links study -a ann
+    """
     with closing(_opened(study, annotator, None, database, None)) as service:
         _show(_linked(service, _base(public_url), renew=new_links), json)
 
@@ -175,15 +179,17 @@ def _base(public_url: str) -> str:
 
 def offline(
     study: Annotated[
-        Path, typer.Argument(metavar="STUDY", help="The folder that `embassay hume sample` wrote.")
+        Path, typer.Argument(metavar="STUDY", help="A study folder from `embassay hume sample`.")
     ],
     annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")],
     out: Annotated[Path | None, typer.Option("--out", help="The file. Default: ANNOTATOR.html.")] = None,
 ) -> None:
-    """Write the annotation pages for one person into one HTML file, which works without a server or a connection.
+    """Write one person's annotation pages as one offline HTML file.
 
-    Answers stay in that person's browser. At the end the page gives them as ANNOTATOR.answers.jsonl to send back, and
-    `embassay hume import` reads it. The file holds the items, but no gold and nobody else's answers.
+    It holds the items, no gold and nobody else's answers. The person sends back ANNOTATOR.answers.jsonl for
+    `embassay hume import`.
+
+    Example: embassay hume offline study -a ann
     """
     from embassay.web.annotation.page import write_single
 

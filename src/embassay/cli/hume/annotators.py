@@ -18,21 +18,22 @@ if TYPE_CHECKING:
     from embassay.protocols.hume.llms.options import AnnotateRequest
     from embassay.protocols.hume.llms.protocol import Outcome
 
-Study = Annotated[Path, typer.Argument(help="The folder that `embassay hume sample` wrote.")]
+Study = Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")]
 Llms = Annotated[
     list[str],
-    typer.Option("--llm", help="A chat model: openai:gpt-5, ollama:gemma3:27b?temperature=0.7. Repeatable."),
+    typer.Option("--llm", help="A chat model, such as ollama:gemma3:27b?temperature=0.7."),
 ]
 Tasks = Annotated[
     list[str] | None,
-    typer.Option("--task", "-t", help="A task of the study. Default: all but clustering. Repeatable."),
+    typer.Option("--task", "-t", help="A task of the study. Default: all but clustering."),
 ]
 Binary = Annotated[
-    bool, typer.Option("--binary", help="Reranking: mark relevant documents, as people do, not rank all.")
+    bool,
+    typer.Option(
+        "--binary", help="In reranking, mark relevant documents as people do, rather than rank all."
+    ),
 ]
-Runs = Annotated[
-    int, typer.Option("--runs", min=1, max=100, help="Answers to every item; scores average them.")
-]
+Runs = Annotated[int, typer.Option("--runs", min=1, max=100, help="Answers per item; scores average them.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Discard earlier answers of these models.")]
 ONCE = ("--replace",)
 
@@ -51,10 +52,11 @@ def annotate(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Have language models answer the items of a study, by the words that people read.
+    """Have language models answer a study's items.
 
-    Answers are kept in STUDY/llm the moment they come; the same command resumes, and nothing is asked twice. Labels,
-    ratings, and rankings or marks; clustering is left out.
+    They read what people read. Answers are kept at once, and no item is asked twice. Clustering is left out.
+
+    Example: embassay hume annotate study --llm ollama:gemma3:27b
     """
     from embassay.protocols.hume.llms.options import AnnotateRequest
 
@@ -135,24 +137,27 @@ def _say_left_out(tasks: Sequence[str]) -> None:
 
 
 def simulate(
-    study: Annotated[Path, typer.Argument(help="The folder that `embassay hume sample` wrote.")],
-    annotators: Annotated[int, typer.Option("--annotators", min=1, help="How many.")] = 2,
+    study: Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")],
+    annotators: Annotated[int, typer.Option("--annotators", min=1, help="Number of scripts.")] = 2,
     noise: Annotated[
         float,
         typer.Option(
             "--noise",
             min=0,
             max=1,
-            help="Share of labels, marks and group members that are wrong; error of ratings as a share of the scale.",
+            help="Share of wrong labels and marks; of ratings, error as a share of the scale.",
         ),
     ] = 0.15,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of every error.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 1,
     json: Json = False,
 ) -> None:
-    """Let scripted annotators answer a study, to try it out: they read the gold and err at random. NOBODY ANNOTATED.
+    """Try a study out with scripted annotators: NOBODY ANNOTATED.
 
-    Writes annotations/simulated.jsonl. Every answer is marked as simulated, and every table made of it says so.
-    """  # fmt: skip
+    Scripts read the gold and err at random. Their answers go to annotations/simulated.jsonl; every table marks
+    them as simulated.
+
+    Example: embassay hume simulate study
+    """
     from embassay.protocols.hume.folder import read_study, write_annotations
     from embassay.protocols.hume.simulation import KIND, check_nobody_answered, simulated_rows
 

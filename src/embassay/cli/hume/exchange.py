@@ -25,17 +25,17 @@ class Format(StrEnum):
     argilla = "argilla"
 
 
-Study = Annotated[Path, typer.Argument(help="The folder that `embassay hume sample` wrote.")]
-Files = Annotated[list[Path], typer.Argument(help="Files with annotations, also of the offline page.")]
-ReadForm = Annotated[Format, typer.Option("--format", help="What the files are; auto looks into each.")]
+Study = Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")]
+Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
+ReadForm = Annotated[Format, typer.Option("--format", help="Format of the files; auto detects it.")]
 Annotator = Annotated[
     list[str] | None,
     typer.Option(
         "--annotator", metavar="NAME|OLD=NAME",
-        help="Who answered, where the file does not say; or another name for one of its annotators. Repeatable.",
+        help="Who answered, or a new name for one of the file's annotators.",
     ),
 ]  # fmt: skip
-Replace = Annotated[bool, typer.Option("--replace", help="Put these answers in the place of earlier ones.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace earlier answers by these.")]
 
 
 def import_(
@@ -46,10 +46,11 @@ def import_(
     replace: Replace = False,
     json: given.Json = False,
 ) -> None:
-    """Take annotations into a study: CSV, JSONL, the offline page's file, Label Studio's or Argilla's export.
+    """Take annotations into a study: CSV, JSONL, Label Studio, Argilla.
 
-    Everything is checked before anything is written: items, values, annotators, answers given twice.
-    What was taken is said, and what was left out.
+    Everything is checked before anything is written. The offline page's file is JSONL.
+
+    Example: embassay hume import study ann.answers.jsonl
     """
     from embassay.protocols.hume.exchange.intake import import_files
 
@@ -95,21 +96,19 @@ class Form(StrEnum):
 FormName = Annotated[
     Form,
     typer.Option(
-        "--format", help="csv, jsonl: a file of answers. label-studio, argilla: tasks. mteb: people's scores."
+        "--format", help="Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb)."
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folder (the others) to write.")]
-Tasks = Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task. Repeatable.")]
+Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folder (others).")]
+Tasks = Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task.")]
 Answers = Annotated[
-    bool, typer.Option("--answers", help="label-studio, argilla: with people's answers, not only the tasks.")
+    bool, typer.Option("--answers", rich_help_panel="Output", help="Add people's answers to the tasks.")
 ]
 Exposed = Annotated[
     bool,
-    typer.Option(
-        "--exposed", help="Also where somebody answered in a browser that had shown another's answers."
-    ),
+    typer.Option("--exposed", help="Include answers from a browser that had shown another person's."),
 ]
-Revision = Annotated[str, typer.Option("--revision", help="mteb: the revision of the baseline Human.")]
+Revision = Annotated[str, typer.Option("--revision", help="Revision of the MTEB baseline Human.")]
 
 
 def export(
@@ -121,9 +120,11 @@ def export(
     revision: Revision = "1",
     exposed: Exposed = False,
 ) -> None:
-    """Write a study's answers as CSV or JSONL, its tasks for Label Studio or Argilla, or people's scores for MTEB.
+    """Write a study's answers, its tasks for other tools, or MTEB scores.
 
-    Tasks go without answers unless --answers asks for them: annotators work alone. Gold is in none of it.
+    Tasks go without answers unless --answers asks for them. Gold is in none of it.
+
+    Example: embassay hume export study --format csv --out answers.csv
     """
     from embassay.protocols.hume.exchange.export import export
 

@@ -51,51 +51,49 @@ class Which(StrEnum):
 
 
 Study = Annotated[
-    Path | None, typer.Argument(metavar="[STUDY]", help="The folder of a study: see `embassay hume sample`.")
+    Path | None, typer.Argument(metavar="[STUDY]", help="A study folder from `embassay hume sample`.")
 ]
 Systems = Annotated[
     list[str] | None,
-    typer.Option("--system", "-s", help="A system: see `embassay list systems`. Repeatable."),
+    typer.Option("--system", "-s", help="A system from `embassay list systems`."),
 ]
-Tasks = Annotated[
-    list[str] | None, typer.Option("--task", "-t", help="A task of the study. Default: all. Repeatable.")
-]
+Tasks = Annotated[list[str] | None, typer.Option("--task", "-t", help="A task of the study. Default: all.")]
 Answers = Annotated[
     list[Path] | None,
     typer.Option(
-        "--answers", metavar="FILE",
-        help="Only these annotations (JSONL). Default: all of the study, served or imported. Repeatable.",
+        "--answers", metavar="FILE", rich_help_panel="Data",
+        help="Only these annotations (JSONL). Default: all of the study.",
     ),
 ]  # fmt: skip
 FromMteb = Annotated[
     list[Path] | None,
     typer.Option(
         "--from-mteb", metavar="FILE|FOLDER",
-        help="Published results instead of a study: result files of MTEB, people's with them. Repeatable.",
+        help="MTEB result files, instead of a study.",
     ),
 ]  # fmt: skip
 LlmScores = Annotated[
     list[Path] | None,
     typer.Option(
         "--llm-scores", metavar="FILE|FOLDER",
-        help="Beside --from-mteb: CSV of dataset, lang, human and a column per language model. Repeatable.",
+        help="With --from-mteb: CSV of dataset, lang, human, and a column per language model.",
     ),
 ]  # fmt: skip
 Models = Annotated[
     Which,
-    typer.Option("--models", help="Beside --from-mteb: the models of the study, or all that the files hold."),
+    typer.Option("--models", help="With --from-mteb: the paper's models, or all in the files."),
 ]
 Aggregation = Annotated[
     Rule,
-    typer.Option("--aggregation", help="How several people's answers become one score; all are stored."),
+    typer.Option("--aggregation", help="How several people's answers become one score."),
 ]
 ApMode = Annotated[
-    Ap, typer.Option("--human-ap-mode", help="How documents with equal marks are ordered in people's MAP.")
+    Ap, typer.Option("--human-ap-mode", help="How people's MAP orders documents with equal marks.")
 ]
 OneAnnotator = Annotated[
     Alone,
     typer.Option(
-        "--one-annotator", help="Interval of one annotator's clusters or marks: as the paper, none."
+        "--one-annotator", help="Interval for a single annotator's clusters or marks; the paper gives none."
     ),
 ]
 Samples = Annotated[
@@ -109,12 +107,14 @@ MinAnswered = Annotated[
     float,
     typer.Option(
         "--min-answered", min=0, max=1, metavar="SHARE",
-        help="Leave out who answered less than this share of what the one with most answers did. 0: nobody.",
+        help="Leave out annotators with less than this share of the most answers given.",
     ),
 ]  # fmt: skip
 MinShared = Annotated[
     int,
-    typer.Option("--min-shared", min=1, help="Two annotators are compared from so many items on, or all."),
+    typer.Option(
+        "--min-shared", min=1, help="Fewest shared items to compare two annotators, unless they share all."
+    ),
 ]
 Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Bootstrap resamples of the items.")]
 
@@ -145,10 +145,12 @@ def score(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Score people, systems and language models on the same items, and say how to read the models' scores.
+    """Score people, systems and language models on the same items.
 
-    From the folder of a study, or with --from-mteb from published results. The same command with the same --out
-    resumes, and scores anew what people have answered since.
+    Reads a study, or published results with --from-mteb. The same command with the same --out adds what people
+    have answered since.
+
+    Example: embassay hume score study -s minilm
     """
     from embassay.cli.session import Display
     from embassay.protocols.hume.results.options import PublishedRequest

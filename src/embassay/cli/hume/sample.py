@@ -27,20 +27,20 @@ Words = list[str] | None
 class Drawing:
     """Settings of the tasks that are drawn; in a file, every task has its own."""
 
-    label: Words = option(None, "What a label means, for people: joy='Happy, pleased.'. Repeatable.")  # noqa: RUF009
-    label_name: Words = option(None, "The word for a label on its button: 0=sadness. Repeatable.")  # noqa: RUF009
-    guidelines: str | None = option(None, "Your own guidelines, a file in Markdown.")
+    label: Words = option(None, "What a label means: joy='Happy, pleased.'.")  # noqa: RUF009
+    label_name: Words = option(None, "A label's name on its button: 0=sadness.")  # noqa: RUF009
+    guidelines: str | None = option(None, "Your own guidelines, in Markdown.")
     question: str = option("", "Your own question above every item.")
-    scale: str | None = option(None, "Scale of ratings, LOW-HIGH[:STEP]: 0-5:0.5. Default: 0-5.")
+    scale: str | None = option(None, "Rating scale, LOW-HIGH[:STEP]. Default: 0-5.")
     groups: int | None = option(None, "Gold clusters to draw from. Default: 6 or 5.")
-    relevant: int = option(3, "Relevant documents per query, at most.")
+    relevant: int = option(3, "Most relevant documents per query.")
     candidates: int = option(7, "Documents per query.")
     negatives: Literal["auto", "lists", "bm25"] = option(
-        "auto", "Hard negatives from the data's own lists or found by bm25; auto: lists if there are any."
+        "auto", "Hard negatives from the data's lists or from bm25; auto prefers lists."
     )
-    against: Words = option(None, "Data that models train on, to look for the items' texts in. Repeatable.")  # noqa: RUF009
-    drop_leaked: bool = option(False, "Leave out texts that are also in the training data.")
-    practice: int = option(3, "Items to practise on, per task.")
+    against: Words = option(None, "Training data to search for leaked items.")  # noqa: RUF009
+    drop_leaked: bool = option(False, "Leave leaked texts out.")
+    practice: int = option(3, "Practice items per task.")
 
     def as_content(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
@@ -133,22 +133,16 @@ class FamilyName(StrEnum):
 
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", help="The folder of the study; not one that holds another. Needed but for --dry-run."
-    ),
+    typer.Option("--out", help="New folder of the study; required without --dry-run."),
 ]
 Datasets = Annotated[
     list[str] | None,
-    typer.Option("--dataset", "-d", help="A catalogue name or a path. Repeatable: one study of several."),
+    typer.Option("--dataset", "-d", help="A catalogue name or a path."),
 ]
-Config = Annotated[
-    Path | None, typer.Option("--config", help="A YAML file with a block of settings for every task.")
-]
+Config = Annotated[Path | None, typer.Option("--config", help="YAML file with settings for every task.")]
 Families = Annotated[
     list[FamilyName] | None,
-    typer.Option(
-        "--task", "-t", help="A family. Default: all that the data have the columns of. Repeatable."
-    ),
+    typer.Option("--task", "-t", help="A task family. Default: all that fit the data."),
 ]
 Number = Annotated[
     int | None, typer.Option("--n", min=2, help="Items per task. Default: 40; clustering and reranking 30.")
@@ -156,15 +150,13 @@ Number = Annotated[
 StudyName = Annotated[str | None, typer.Option("--name", help="The study's name. Default: that of --out.")]
 Langs = Annotated[
     list[str] | None,
-    typer.Option("--lang", help="Only this language, or that of data that state none: eng, dan. Repeatable."),
+    typer.Option(
+        "--lang", help="Only this language, such as eng; also sets the language of data that state none."
+    ),
 ]
-Limit = Annotated[
-    int | None, typer.Option("--limit", min=2, help="Draw at most this many items per task, to try it out.")
-]
-Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every draw. Default: 1337.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Draw and show what would be sampled; write nothing.")
-]
+Limit = Annotated[int | None, typer.Option("--limit", min=2, help="Most items per task, for a trial.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Random seed. Default: 1337.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be sampled; write nothing.")]
 
 
 @settings(Drawing, "own")
@@ -186,10 +178,11 @@ def sample(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Draw items for people to answer, with HUME's sizes and rules; gold goes into a file of its own.
+    """Draw items for people to answer, by HUME's sizes and rules.
 
-    Classification takes as many texts of every label, clustering 6 or 5 gold clusters, STS the whole range of scores,
-    reranking the relevant documents of a query among hard negatives. The same command gives the same study.
+    Gold goes into a file of its own. The same command gives the same study.
+
+    Example: embassay hume sample -d sample --out study
     """
     from embassay.cli.progress import Waiting
     from embassay.protocols.hume.folder import write_study

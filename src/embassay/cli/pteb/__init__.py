@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import typer
-
-from embassay.cli.options import stopping_at_memory, within_memory
+from embassay.cli.options import App, stopping_at_memory, within_memory
 from embassay.cli.pteb import models, run, validation
 
-app = typer.Typer(
-    help="PTEB: benchmark scores after every text was paraphrased.", no_args_is_help=True,
-    rich_markup_mode=None,
-)  # fmt: skip
+app = App("PTEB: benchmark scores after every text was paraphrased.")
 
 
 @app.callback()
 def group() -> None:
-    """PTEB: benchmark scores after a language model has paraphrased every text, over several seeds."""
+    """PTEB: benchmark scores after every text was paraphrased."""
 
 
 app.command("judge")(stopping_at_memory(models.judge))

@@ -16,14 +16,12 @@ from embassay.protocols.pteb.selection.plan import SelectionOptions
 if TYPE_CHECKING:
     pass
 
-Judges = Annotated[
-    list[str], typer.Option("--judge", "-j", help="A chat model, such as ollama:gemma3:27b. Repeatable.")
-]
+Judges = Annotated[list[str], typer.Option("--judge", "-j", help="A chat model, such as ollama:gemma3:27b.")]
 Gold = Annotated[
     list[str] | None,
     typer.Option(
         "--gold", metavar="[DATASET=]LOW-HIGH",
-        help="The range of gold scores: 1-5, or sick=1-5. Default: the catalogue's, else 0-5. Repeatable.",
+        help="Range of the gold scores: 1-5, or sick=1-5. Default: the catalogue's, else 0-5.",
     ),
 ]  # fmt: skip
 
@@ -44,7 +42,12 @@ def judge(
     wide: given.Wide = False,
     options: JudgeOptions = JudgeOptions(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """Have language models rate pairs of texts from 0 to 5, and compare with gold scores (step 1; tables 2 and 3)."""
+    """Find the language model that rates pairs as people do.
+
+    Models rate pairs of texts from 0 to 5; their ratings are compared with gold scores.
+
+    Example: embassay pteb judge -j ollama:gemma3:27b -d sample
+    """
     from embassay.cli.session import Display, carry_out, show_plan
     from embassay.protocols.pteb.judging.options import JudgeRequest
     from embassay.protocols.pteb.judging.protocol import Judging
@@ -66,17 +69,17 @@ Candidates = Annotated[
     list[str],
     typer.Option(
         "--paraphraser", "-p",
-        help="A candidate: a chat model (ollama:gemma3:27b), `stored:FOLDER`, or a control. Repeatable.",
+        help="A candidate: a chat model, `stored:FOLDER`, or a control.",
     ),
 ]  # fmt: skip
 JudgeName = Annotated[
-    str, typer.Option("--judge", "-j", help="The chat model that rates them; `pteb judge` helps to choose.")
+    str, typer.Option("--judge", "-j", help="The chat model that rates them; choose it with `pteb judge`.")
 ]
 CrossJudges = Annotated[
     list[str] | None,
-    typer.Option("--cross-judge", help="Another judge of the selected one's paraphrases. Repeatable."),
+    typer.Option("--cross-judge", help="Another judge, to check the selection."),
 ]
-PromptName = Annotated[str, typer.Option("--prompt", help="default, variant1 .. variant3, or a text file.")]
+PromptName = Annotated[str, typer.Option("--prompt", help="default, variant1 to variant3, or a text file.")]
 
 
 @settings(SelectionOptions)
@@ -99,9 +102,12 @@ def paraphrasers(
     options: SelectionOptions = SelectionOptions(),  # noqa: B008 - replaced by `settings`
     generation: Generation = Generation(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """Compare paraphrasers by meaning kept, words changed and time taken, and select one by a stated rule (step 2).
+    """Select the paraphraser that keeps meaning and changes words.
 
-    The paraphrases are kept: `pteb run -p stored:FOLDER` replays them.
+    A stated rule selects by rated similarity, edit distance and time. `pteb run -p stored:FOLDER` replays the
+    paraphrases.
+
+    Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
     """
     from embassay.cli.session import Display, carry_out, show_plan
     from embassay.protocols.pteb.selection.plan import SelectionRequest

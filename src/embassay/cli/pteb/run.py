@@ -21,52 +21,52 @@ Paraphrasers = Annotated[
     list[str],
     typer.Option(
         "--paraphraser", "-p",
-        help="A chat model (ollama:gemma3:27b), `recorded`, `stored:FOLDER`, or a control (`copied`, `permuted`). "
-        "Several are crossed. Repeatable.",
+        help="A chat model (ollama:gemma3:27b), `recorded`, `stored:FOLDER`, or a control (`copied`, `permuted`).",
     ),
 ]  # fmt: skip
 OriginalOnly = Annotated[
-    bool, typer.Option("--original-only", help="Score the texts as they are: nothing is paraphrased, and no -p needed.")
+    bool, typer.Option("--original-only", help="Score the texts as they are, without paraphrasing.")
 ]  # fmt: skip
 SomeParaphrasers = Annotated[list[str] | None, *Paraphrasers.__metadata__]
 Prompts = Annotated[
     list[str] | None,
-    typer.Option("--prompt", help="default, variant1 .. variant3, or a text file. Several are crossed. Repeatable."),
+    typer.Option("--prompt", help="default, variant1 to variant3, or a text file."),
 ]  # fmt: skip
 Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs, each with fresh paraphrases.")]
 UntilCi = Annotated[
     float | None,
     typer.Option(
         "--until-ci", metavar="POINTS",
-        help="Give a dataset more runs until every drop on it is known to +- as many points over runs (95%). That "
-        "narrows the noise of paraphrasing only: few items stay few.",
+        help="Add runs until every drop is known to +- this many points over runs (95%); few items stay few.",
     ),
 ]  # fmt: skip
-MaxRuns = Annotated[int, typer.Option("--max-runs", min=1, help="The most runs that --until-ci may come to.")]
+MaxRuns = Annotated[int, typer.Option("--max-runs", min=1, help="Most runs under --until-ci.")]
 Control = Annotated[
     bool,
-    typer.Option("--control", help="Also evaluate on texts whose words were permuted, as far as they were reworded."),
+    typer.Option("--control", help="Add a control: texts with words permuted as far as paraphrasing changed them."),
 ]  # fmt: skip
 Baseline = Annotated[
-    str, typer.Option("--baseline", help="The system others are compared with. Default: the first embedding.")
+    str,
+    typer.Option(
+        "--baseline", help="The system that others are compared with. Default: the first embedding."
+    ),
 ]
 OnFailure = Annotated[
     str,
     typer.Option(
         "--on-failure",
-        help="A text without a usable paraphrase is left out on both sides (`leave-out`), or stands for itself "
-        "(`original`), as in the authors' code.",
+        help="Leave out a text without a usable paraphrase (`leave-out`), or keep it (`original`, the authors' code).",
     ),
 ]  # fmt: skip
 Exclude = Annotated[
-    str | None, typer.Option("--exclude", help="`copied`: leave texts out that were not changed.")
+    str | None, typer.Option("--exclude", help="`copied`: leave out texts that paraphrasing did not change.")
 ]
 SeedPer = Annotated[
-    str, typer.Option("--seed-per", help="One seed per `run`, so that equal texts stay equal, or per `text` [A3].")
+    str, typer.Option("--seed-per", help="One seed per `run` (equal texts stay equal) or per `text`.")
 ]  # fmt: skip
 LastSeed = Annotated[
     list[str] | None,
-    typer.Option("--last-seed", metavar="DATASET=SEED", help="Another seed for the last run of a dataset. Repeatable."),
+    typer.Option("--last-seed", metavar="DATASET=SEED", help="Another seed for a dataset's last run."),
 ]  # fmt: skip
 
 
@@ -111,9 +111,11 @@ def run(
     options: PtebOptions = PtebOptions(),  # noqa: B008 - replaced by `settings`
     generation: Generation = Generation(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """Evaluate systems on the texts as they are and on fresh paraphrases. The same command with the same --out resumes.
+    """Score systems on the original texts and on fresh paraphrases.
 
-    Wordings are kept in the folder of the run: `-p stored:FOLDER` replays them without a model.
+    The paraphrases stay in the run: `-p stored:FOLDER` replays them without a model.
+
+    Example: embassay pteb run -s minilm -p recorded
     """
     from embassay.cli.session import Display
     from embassay.protocols.pteb import Request
@@ -158,7 +160,10 @@ def prompts(
     options: PtebOptions = PtebOptions(),  # noqa: B008 - replaced by `settings`
     generation: Generation = Generation(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """How much do STS scores depend on the words of the prompt? (table 12): the same run with each prompt."""
+    """Tell how much STS scores depend on the paraphrasing prompt.
+
+    Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
+    """
     from embassay.cli.session import Display
     from embassay.protocols.pteb import Request
     from embassay.protocols.pteb.paraphrasing.paraphrasers import PROMPT_NAMES

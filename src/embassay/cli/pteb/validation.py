@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli.options import DryRun, Json, MaxCost, Seed, Wide, default_out, settings, stopping_at_memory
+from embassay.cli.options import (
+    App,
+    DryRun,
+    Json,
+    MaxCost,
+    Seed,
+    Wide,
+    default_out,
+    settings,
+    stopping_at_memory,
+)
 from embassay.errors import Interrupted
 from embassay.protocols.pteb.validation.pairs import Rules
 
@@ -18,11 +28,7 @@ if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.scoring import Scored
     from embassay.protocols.pteb.validation.study import Study
 
-app = typer.Typer(
-    help="Human check of paraphrases: draw pairs for raters, evaluate their ratings.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = App("Have people check the paraphrases.")
 
 
 class Ending(StrEnum):
@@ -34,7 +40,7 @@ class Ending(StrEnum):
 
 @app.callback()
 def group() -> None:
-    """Human check of paraphrases: draw pairs for raters, evaluate their ratings."""
+    """Have people check the paraphrases."""
 
 
 @app.command("sample")
@@ -46,28 +52,31 @@ def sample(
     ],
     langs: Annotated[
         list[str] | None,
-        typer.Option("--langs", help="Languages, with commas: fra,deu. Default: all. Repeatable."),
+        typer.Option("--langs", help="Languages, such as fra,deu. Default: all."),
     ] = None,
     source: Annotated[
-        str, typer.Option("--source", help="Whose paraphrases, where the set has those of several.")
+        str, typer.Option("--source", help="Whose paraphrases, if the set has several paraphrasers.")
     ] = "",
-    dataset: Annotated[
-        list[str] | None, typer.Option("--dataset", "-d", help="Only of this dataset. Repeatable.")
-    ] = None,
+    dataset: Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Only this dataset.")] = None,
     run_seed: Annotated[
-        int | None, typer.Option("--run-seed", help="The seed of the run to draw from. Default: the first.")
+        int | None, typer.Option("--run-seed", help="Seed of the run to draw from. Default: the first.")
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", min=1, help="Pairs per language.")] = 50,
-    raters: Annotated[int, typer.Option("--raters", min=1, help="Independent ratings of every pair.")] = 2,
+    raters: Annotated[int, typer.Option("--raters", min=1, help="Ratings of every pair.")] = 2,
     dummies: Annotated[
-        int, typer.Option("--dummies", min=0, help="Pairs per language whose rating is known beforehand.")
+        int, typer.Option("--dummies", min=0, help="Dummy pairs per language, whose rating is known.")
     ] = 2,
     seed: Seed = 1337,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the study, new or empty.")] = None,
     ending: Annotated[Ending, typer.Option("--format", help="Format of the raters' files.")] = Ending.csv,
     options: Rules = Rules(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """Draw pairs, and write the raters' files, the key, and the rules that are fixed before anybody rates."""
+    """Draw pairs of texts for people to rate.
+
+    Writes the raters' files, the key, and the rules, which are fixed before anybody rates.
+
+    Example: embassay pteb validate sample runs/pteb --langs fra --out study
+    """
     from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
     from embassay.protocols.pteb.validation.pairs import Sample
     from embassay.protocols.pteb.validation.study import Drawing, draw_study
@@ -90,28 +99,33 @@ def score(
     folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Rating files. Default: those in its folder for-raters.", metavar="[FILE]..."),
+        typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
     ] = None,
     judge: Annotated[
         list[str] | None,
         typer.Option(
-            "--judge", "-j", help="An LLM that estimates every pair first (the paper has two). Repeatable."
+            "--judge", "-j", help="A language model that first estimates every pair; the paper uses two."
         ),
     ] = None,
     estimates: Annotated[
         list[Path] | None,
-        typer.Option("--estimates", help="A rating file with estimates of LLMs. Repeatable."),
+        typer.Option("--estimates", help="A file with language models' estimates."),
     ] = None,
     decisions: Annotated[
         Path | None,
-        typer.Option("--decisions", help="The inspector's file. Default: inspect.csv in the folder."),
+        typer.Option("--decisions", help="The inspector's file. Default: inspect.csv."),
     ] = None,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
     json: Json = False,
     wide: Wide = False,
 ) -> None:
-    """Apply the rules to the ratings: dummies, estimates, low ratings, inspection, rejections; then table 11."""
+    """Tell which languages' paraphrases people accept.
+
+    Applies the rules to the ratings: dummies, estimates, low ratings, inspection, rejection of raters.
+
+    Example: embassay pteb validate score study
+    """
     from embassay.protocols.pteb.validation import scoring
     from embassay.protocols.pteb.validation.study import read_study
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import typer
-
-from embassay.cli.options import stopping_at_memory, within_memory
+from embassay.cli.options import App, stopping_at_memory, within_memory
 from embassay.cli.rag import golden, probes, score, sweep
 
-app = typer.Typer(
-    help="RAG: does the set of K passages in the prompt hold the evidence?", no_args_is_help=True,
-    rich_markup_mode=None,
-)  # fmt: skip
+app = App("RAG: does the set of K passages in the prompt hold the evidence?")
 
 
 @app.callback()
 def group() -> None:
-    """RAG: does the set of K passages in the prompt hold the decisive evidence, and what would mend it if not?"""
+    """RAG: does the set of K passages in the prompt hold the evidence?"""
 
 
 app.command("score")(stopping_at_memory(score.score))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import Json, Seed, Wide, column_map, knobs, stopping_at_memory
+from embassay.cli.options import App, Json, Seed, Wide, column_map, knobs, stopping_at_memory
 from embassay.protocols.rag.golden.options import GoldenOptions
 
 if TYPE_CHECKING:
@@ -21,52 +21,49 @@ if TYPE_CHECKING:
     from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck
 
 Corpus = Annotated[
-    Path | None, typer.Option("--corpus", help="Documents: a table with `text`, and `id`, `title` and more.")
+    Path | None,
+    typer.Option("--corpus", help="Documents: a table with `text`, and perhaps `id` and `title`."),
 ]
 Queries = Annotated[
     Path | None,
     typer.Option(
-        "--queries", help="Questions: a table with `text`, and `id`, `rewrite`, `bm25_query`, `tags`."
+        "--queries", help="Questions: a table with `text`, and perhaps `id`, `rewrite`, `bm25_query`, `tags`."
     ),
 ]
 Dataset = Annotated[
     str | None,
-    typer.Option("--dataset", "-d", help="In place of two files: a catalogue name, `sample`, or a folder."),
+    typer.Option("--dataset", "-d", help="Instead of two files: a catalogue name or a folder."),
 ]
 Encoder = Annotated[
     str | None,
-    typer.Option("--system", "-s", help="The encoder that finds passages: see `embassay list systems`."),
+    typer.Option("--system", "-s", help="The encoder that finds passages."),
 ]
 JudgeName = Annotated[
     str | None,
     typer.Option(
-        "--judge", "-j", help="Who grades and orders: a chat model (ollama:gemma3:27b), recorded:FILE, simulated:QRELS."
+        "--judge", "-j", help="The judge: a chat model (ollama:gemma3:27b), recorded:FILE or simulated:QRELS."
     ),
 ]  # fmt: skip
 RewriterName = Annotated[
     str | None,
-    typer.Option(
-        "--rewriter", help="identity, rules, or llm:MODEL. Rewrites of the file win. Default: identity."
-    ),
+    typer.Option("--rewriter", help="Query rewriter: identity, rules or llm:MODEL. Default: identity."),
 ]
 RankingName = Annotated[
     str | None,
-    typer.Option(
-        "--ranking", help="bayes, locks, single_shot or grades, with options: locks:stability_turns=5."
-    ),
+    typer.Option("--ranking", help="Ranking engine: bayes, locks, single_shot or grades."),
 ]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Draw at most this many questions.")]
-GoldenSeed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice. Default: 1337.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Most questions, drawn at random.")]
+GoldenSeed = Annotated[int | None, typer.Option("--seed", help="Random seed. Default: 1337.")]
 Tokens = Annotated[
     str | None,
-    typer.Option("--tokenizer", help="What counts the tokens of chunks and candidates. Default: words."),
+    typer.Option("--tokenizer", help="Tokenizer for chunk sizes. Default: words."),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help="Settings in a TOML file, [golden]. Default: ./embassay.toml."),
+    typer.Option("--config", help="TOML file of settings. Default: ./embassay.toml."),
 ]
 Profile = Annotated[
-    str | None, typer.Option("--profile", help="fast, thorough (the defaults), or the path of a TOML file.")
+    str | None, typer.Option("--profile", help="fast, thorough (the defaults) or a TOML file.")
 ]
 FromStage = Annotated[
     str | None, typer.Option("--from-stage", metavar="S1-S6", help="Redo this stage and all later ones.")
@@ -101,10 +98,11 @@ def golden(
     wide: given.Wide = False,
     chosen: Mapping[str, Any] = {},
 ) -> None:
-    """Find passages for every question, have a judge grade and order them, and export them as judgements.
+    """Make a golden set: find passages, have a judge grade and order them.
 
-    The same command with the same --out resumes. Settings: defaults < embassay.toml < profile < EMBASSAY_GOLDEN_* <
-    these options.
+    Later settings win: defaults, embassay.toml, profile, EMBASSAY_GOLDEN_*, options.
+
+    Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
     from embassay.cli.session import Display, show_plan
     from embassay.protocols.rag.golden import protocol
@@ -208,34 +206,33 @@ def _of_query(one: Any) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-check_app = typer.Typer(
-    help="Human check of a golden set: draw questions for a person, evaluate the edited file.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+check_app = App("Have a person check a golden set.")
 
-GoldenRun = Annotated[Path, typer.Argument(help="The folder of a run of `embassay rag golden`.")]
+GoldenRun = Annotated[Path, typer.Argument(help="A run of `embassay rag golden`.")]
 _REMARKS = 10
 
 
 @check_app.callback()
 def group() -> None:
-    """Human check of a golden set: draw questions for a person, evaluate the edited file."""
+    """Have a person check a golden set."""
 
 
 @check_app.command("sample")
 @stopping_at_memory
 def sample(
     run: GoldenRun,
-    out: Annotated[Path, typer.Option("--out", help="The file to write: .csv or .tsv, new.")],
-    share: Annotated[float, typer.Option("--share", help="Share of the questions, above 0 to 1.")] = 0.4,
+    out: Annotated[Path, typer.Option("--out", help="The new .csv or .tsv file.")],
+    share: Annotated[float, typer.Option("--share", help="Share of the questions to draw.")] = 0.4,
     blind: Annotated[
-        bool, typer.Option("--blind", help="Show neither places nor grades of the judge; passages are mixed.")
+        bool, typer.Option("--blind", help="Hide the judge's ranks and grades, and shuffle the passages.")
     ] = False,
     excerpt: Annotated[int, typer.Option("--excerpt", help="Most characters of a passage.")] = 800,
     seed: Seed = 1337,
 ) -> None:
-    """Write the final lists of some questions to a file, with places and grades to confirm or edit."""
+    """Write a golden set's lists to a file for a person to edit.
+
+    Example: embassay rag check sample runs/golden --out check.csv
+    """
     from embassay.protocols.rag.golden.human_check import Sampling, sample_check
 
     lists = sample_check(run, out, Sampling(share, blind, excerpt, seed))
@@ -265,7 +262,10 @@ def score(
     json: Json = False,
     wide: Wide = False,
 ) -> None:
-    """Compare an edited file with what the judge said: order, grades, remarks."""
+    """Compare a person's edited file with the judge.
+
+    Example: embassay rag check score runs/golden check.csv
+    """
     from embassay.protocols.rag.golden.human_check import score_file
 
     found = score_file(run, file, seed=seed)
@@ -352,7 +352,10 @@ def _rows(found: HumanCheck) -> Iterator[list[str]]:
 
 
 def prompts(json: Json = False) -> None:
-    """Show the instructions for grading one passage and for ordering several, with the digests that results carry."""
+    """Show the judge's instructions and their digests.
+
+    Example: embassay rag prompts
+    """
     from embassay.protocols.rag.judges.chat import KINDS, prompt
 
     if json:

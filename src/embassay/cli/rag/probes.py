@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import column_map, default_out, within_memory
+from embassay.cli.options import App, column_map, default_out, within_memory
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
     from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest
 
-app = typer.Typer(
-    help="Two cheap probes that say why retrieval fails: names, and small talk.", no_args_is_help=True,
-    rich_markup_mode=None,
-)  # fmt: skip
+app = App("Probe why retrieval fails: on names, or on small talk.")
 
 
 class Lang(StrEnum):
@@ -39,30 +36,30 @@ class Reference(StrEnum):
 
 Langs = Annotated[
     list[Lang] | None,
-    typer.Option("--lang", help="en or fr. Default: both, or those of the data. Repeatable."),
+    typer.Option("--lang", help="Language. Default: both, or those of the data."),
 ]
 Conditions = Annotated[
     list[str] | None,
-    typer.Option("--condition", help="An ablation, such as gibberish_name. Default: all ten. Repeatable."),
+    typer.Option("--condition", help="An ablation, such as gibberish_name. Default: all ten."),
 ]
 People = Annotated[
-    Path | None, typer.Option("--people", help="Your authors: a table with the columns given and family.")
+    Path | None, typer.Option("--people", help="Your authors: a table with columns given and family.")
 ]
 Topics = Annotated[
     Path | None,
-    typer.Option("--topics", help="Your topics: a table with the column topic, or a line each (.txt)."),
+    typer.Option("--topics", help="Your topics: a table with a column topic, or a .txt file."),
 ]
 Queries = Annotated[
-    int, typer.Option("--queries", min=1, help="Queries made of authors and topics, per language.")
+    int, typer.Option("--queries", min=1, help="Queries per language made of authors and topics.")
 ]
-Runs = Annotated[int, typer.Option("--runs", min=1, help="Draws: of impostors and forms, or of small talk.")]
+Runs = Annotated[int, typer.Option("--runs", min=1, help="Draws of impostors and forms, or of small talk.")]
 Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Bootstrap resamples of the queries.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Use at most this many queries.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Most queries.")]
 Rewriters = Annotated[
     list[str] | None,
     typer.Option(
         "--rewriter",
-        help="Who rewrites noisy questions: rules (default), identity, llm:ollama:NAME. Repeatable.",
+        help="Rewriter of noisy questions: rules (default), identity or llm:MODEL.",
     ),
 ]
 Datasets = Annotated[
@@ -70,14 +67,14 @@ Datasets = Annotated[
     typer.Option(
         "--dataset",
         "-d",
-        help="bundled (default), or retrieval data: a catalogue name or a path. Repeatable.",
+        help="bundled (default), a catalogue name or a path.",
     ),
 ]
 
 
 @app.callback()
 def group() -> None:
-    """Two cheap probes that say why retrieval fails: does similarity tell names apart, does it survive small talk?"""
+    """Probe why retrieval fails: on names, or on small talk."""
 
 
 @app.command("names")
@@ -103,10 +100,12 @@ def names(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Does similarity tell the right author from impostors, and what in the text does it go by?
+    """Does similarity tell the right author from impostors?
 
-    One right passage among impostors, under a base condition and ten ablations: author masked, replaced by an
-    identifier, missed by a letter, without label, accents ... The same command with the same --out resumes.
+    One right passage among impostors, under a base condition and ten ablations such as a masked, misspelt or
+    unlabelled author.
+
+    Example: embassay rag probe names -s minilm
     """
     from embassay.cli.session import Display
     from embassay.protocols.rag.probes.plan import LANGS, NamesRequest
@@ -128,7 +127,7 @@ def noise(
     rewriter: Rewriters = None,
     reference: Annotated[
         Reference,
-        typer.Option("--reference", help="Compare with the need in plain words, or with the best passage."),
+        typer.Option("--reference", help="Compare with the plain question, or with the best passage."),
     ] = Reference.auto,
     mapping: given.Mapping = None,
     split: given.Split = None,
@@ -150,10 +149,12 @@ def noise(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """How far does small talk move a question from what it is about, and what does rewriting bring back?
+    """Does small talk around a question change what is retrieved?
 
-    Five levels of greetings, filler, politeness and hedging around a question that stays word for word; similarity to
-    what is meant and what is retrieved, before and after rewriting. The same command with the same --out resumes.
+    Five levels of greetings, filler, politeness and hedging around an unchanged question, before and after
+    rewriting.
+
+    Example: embassay rag probe noise -s minilm --rewriter rules
     """
     from embassay.cli.session import Display
     from embassay.protocols.rag.probes.plan import BUNDLED, NoiseRequest

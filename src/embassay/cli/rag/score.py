@@ -38,21 +38,18 @@ Qrels = Annotated[
     str,
     typer.Option(
         "--qrels",
-        help="Graded judgements: TREC, BEIR tsv, JSONL, CSV or Parquet, or a BEIR folder.", metavar="FILE",
+        help="Graded judgements: TREC, BEIR, JSONL, CSV or Parquet.", metavar="FILE",
     ),
 ]  # fmt: skip
 Runs = Annotated[
     list[str],
-    typer.Option(
-        "--run", help="A run: TREC, JSONL, CSV or Parquet; FILE or NAME=FILE. Repeatable.", metavar="FILE"
-    ),
+    typer.Option("--run", help="A run as FILE or NAME=FILE: TREC, JSONL, CSV or Parquet.", metavar="FILE"),
 ]
 Pools = Annotated[
     list[str] | None,
     typer.Option(
         "--pool", metavar="FILE",
-        help="What PROC may order anew, as a run: one for all runs, or one per run in order. Default: each run's own "
-        "whole list.",
+        help="Passages that PROC may reorder: one file for all runs, or one per run. Default: the run itself.",
     ),
 ]  # fmt: skip
 Measures = Annotated[
@@ -60,51 +57,51 @@ Measures = Annotated[
     typer.Option(
         "--measure",
         "-m",
-        help="A measure: see `embassay list measures`. Default: the usual ones. Repeatable.",
+        help="A measure from `embassay list measures`. Default: the usual ones.",
     ),
 ]
 Cutoffs = Annotated[
     list[int] | None,
-    typer.Option("-k", min=1, help="Cutoff for measures named without one. Default: 10 and 30. Repeatable."),
+    typer.Option("-k", min=1, help="Cutoff of measures named without one. Default: 10 and 30."),
 ]
 Grades = Annotated[
     str | None,
     typer.Option(
         "--grades",
-        help="Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: judgements are 1 to 5.",
+        help="Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: grades 1 to 5.",
     ),
 ]
 PerQuery = Annotated[
     bool | None,
     typer.Option(
         "--per-query/--no-per-query",
-        help="Print every query's values too. --json has them unless told otherwise.",
+        help="Print every query's values; --json has them by default.",
     ),
 ]
 Answers = Annotated[
     str | None,
     typer.Option(
-        "--answers", metavar="FILE",
-        help="JSONL or CSV of `query_id, correct` (0 to 1), for Acc|Hit@K: how right answers are where all evidence is "
-        "found.",
+        "--answers", metavar="FILE", rich_help_panel="Data",
+        help="File of `query_id, correct` (0 to 1), to relate answers to evidence found (Acc|Hit@K).",
     ),
 ]  # fmt: skip
 Treatment = Annotated[
     Unjudged,
     typer.Option(
-        "--unjudged", help="Retrieved documents without a grade: worth nothing, grade 1, left out, an error."
+        "--unjudged",
+        help="Treat a document without a grade as worth 0, as grade 1, as absent, or as an error.",
     ),
 ]
-Pairwise = Annotated[Test, typer.Option("--test", help="How two runs are compared, over queries.")]
-Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Resamples of intervals and tests.")]
+Pairwise = Annotated[Test, typer.Option("--test", help="Paired test of two runs, over queries.")]
+Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Resamples behind intervals and tests.")]
 Sensitivity = Annotated[
-    bool, typer.Option("--sensitivity", help="RA-nWG over 24 settings of its constants, as a second table.")
+    bool, typer.Option("--sensitivity", help="Show RA-nWG under 24 settings of its constants.")
 ]
 Separator = Annotated[
     str,
     typer.Option(
         "--source-separator",
-        help="Documents of one source have ids equal before the last of this (novelty measures).",
+        help="Character before which ids of one source agree, for novelty measures.",
     ),
 ]
 _IN_JSON = (
@@ -113,10 +110,10 @@ _IN_JSON = (
 )  # fmt: skip
 ExcludeSelf = Annotated[
     bool,
-    typer.Option("--exclude-self", help="Leave the document whose id is the query's out of runs, pools, judgements."),
+    typer.Option("--exclude-self", help="Leave a query's own document out of runs, pools and judgements."),
 ]  # fmt: skip
-Seed = Annotated[int, typer.Option("--seed", help="Seed of every resample.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder to write the scoring to. Default: none.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder of the results. Default: none.")]
 
 
 def score(
@@ -141,7 +138,12 @@ def score(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Score runs against graded judgements: is it the pool or the ordering, and which run is better."""
+    """Score retrieval runs against graded judgements.
+
+    Tells whether the pool or the order is at fault, and which run is better.
+
+    Example: embassay rag score --qrels qrels.jsonl --run a.trec --run b.trec
+    """
     from embassay.protocols.rag.scoring.inputs import CUTOFFS, ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
 

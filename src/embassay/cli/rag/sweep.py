@@ -14,31 +14,27 @@ if TYPE_CHECKING:
     from embassay.cli.session import Display
     from embassay.protocols.rag.sweep.config import SweepRequest
 
-Config = Annotated[
-    Path, typer.Argument(metavar="CONFIG.yaml", help="What to sweep: datasets, axes, prices, rules.")
-]
+Config = Annotated[Path, typer.Argument(metavar="CONFIG.yaml", help="Datasets, axes, prices and rules.")]
 Limit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="Draw at most this many queries per dataset.")
+    int | None, typer.Option("--limit", min=1, help="Most queries per dataset, drawn at random.")
 ]
-Seed = Annotated[
-    int | None, typer.Option("--seed", help="Seed of every random choice. Default: the config's.")
-]
+Seed = Annotated[int | None, typer.Option("--seed", help="Random seed. Default: the config's.")]
 Sla = Annotated[
     float | None,
-    typer.Option("--sla-ms", min=0, help="A query may take so many milliseconds; best quality wins."),
+    typer.Option("--sla-ms", min=0, help="Best quality within this many milliseconds per query."),
 ]
 Budget = Annotated[
     float | None,
-    typer.Option("--budget", min=0, metavar="USD", help="1,000 queries may cost so many US dollars."),
+    typer.Option("--budget", min=0, metavar="USD", help="Best quality within this price per 1,000 queries."),
 ]
 Target = Annotated[
-    float | None, typer.Option("--target", help="The least quality; then the fastest and cheapest wins.")
+    float | None, typer.Option("--target", help="Fastest and cheapest with at least this quality.")
 ]
 ExcludeSelf = Annotated[
     bool,
-    typer.Option("--exclude-self", help="Leave the document whose id is the query's out of its ranking, everywhere."),
+    typer.Option("--exclude-self", help="Leave a query's own document out of its ranking."),
 ]  # fmt: skip
-Force = Annotated[bool, typer.Option("--force", help="Measure anew what the folder has.")]
+Force = Annotated[bool, typer.Option("--force", help="Measure again what is done already.")]
 ONCE = ("--force",)
 
 
@@ -57,10 +53,12 @@ def sweep(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Measure every combination of the config's axes for quality, time and money, and say which stack to use.
+    """Tell which retrieval stack to use, by quality, time and money.
 
-    The same command with the same --out resumes. The rules (--sla-ms, --budget, --target) and prices may change
-    between sessions: nothing is measured anew for them.
+    Measures every combination of the config's axes. Rules (--sla-ms, --budget, --target) and prices may change
+    between sessions without measuring again.
+
+    Example: embassay rag sweep sweep.yaml --sla-ms 200
     """
     from embassay.cli.session import Display
     from embassay.protocols.rag.sweep.config import read_config

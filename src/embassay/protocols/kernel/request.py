@@ -96,9 +96,10 @@ class TaskRequest(Request):
         return {**super().as_dict(), "options": self.options.as_dict()}
 
 
-def option(default: Any, help: str) -> Any:
-    """A field that carries its own help text, for the command line and the docs."""
-    return field(default=default, metadata={"help": help})
+def option(default: Any, help: str, point: str = "") -> Any:
+    """A field that carries its own help text, for the command line and the docs, and the ambiguity of the paper that it
+    settles, if any: `A9`."""
+    return field(default=default, metadata={"help": help, "point": point})
 
 
 @dataclass(frozen=True)

@@ -19,52 +19,51 @@ class SageOptions:
     """Options of the five tasks. `[An]` is the ambiguity of the paper each one settles (docs/sage.md)."""
 
     preference_ties: Literal["second", "half"] = option(
-        "second", "Where a tie in a comparison goes [A9]: to summary 2, or half a point."
+        "second", "A tied comparison counts for summary 2, or half a point.", point="A9"
     )
     positive: Literal["second", "first"] = option(
-        "second", "The positive class of precision and recall [A10]."
+        "second", "Which summary is the positive class of precision and recall.", point="A10"
     )
     robustness_edits: Literal["all", "mean"] = option(
-        "all", "Compare with the extreme edit of each kind, or with their average [A14]."
+        "all", "Compare all edits of a kind by the worst case, or by their mean.", point="A14"
     )
-    numerize_both_cases: bool = option(False, "Numerize capital letters too.")
+    numerize_both_cases: bool = option(False, "Let numerize change capital letters too.")
     delete_next_if_space: bool = option(
-        False, "delete10: at a space, delete the next character that is none instead of nothing [A11]."
+        False, "Where the tenth character is a space, let delete10 remove the next that is none.", point="A11"
     )
     edits: Literal["paper", "2024"] = option(
         "paper",
-        "How edits are done [A16]: as the paper words them, or as its first author's earlier code did.",
+        "Edit as the paper says, or as its first author's earlier code does.",
+        point="A16",
     )
-    needle: str = option("", "A text file whose beginning is inserted, in place of ours [A16].")
-    text_tokens: int | None = option(None, "Cut the documents of sensitivity after so many tokens [A16].")
+    needle: str = option("", "Your own text file to insert from.", point="A16")
+    text_tokens: int | None = option(
+        None, "Cut documents of the sensitivity task to this many tokens.", point="A16"
+    )
     curve: Literal["hyperbolic", "linear"] = option(
-        "hyperbolic", "Expected similarity at size p [A15]: 1/(1+p), or 1-p."
+        "hyperbolic", "Expected similarity at edit size p: 1/(1+p), or 1-p.", point="A15"
     )
     string_cap: int = option(
-        2_000, "Largest clustering set for classical metrics; larger ones are sampled, stratified by label."
+        2_000, "Most texts that a classical metric clusters; larger sets are sampled by label."
     )
-    embedding_cap: int = option(10_000, "The same for embedding models.")
+    embedding_cap: int = option(10_000, "Most texts that an embedding model clusters.")
     retrieval_headline: Literal["augmented", "replaced"] = option(
-        "augmented", "Which corpus the headline keeps its share in [A19]."
+        "augmented", "Which corpus the retrieval headline is measured on.", point="A19"
     )
     ties: Literal["original", "worst"] = option(
-        "original", "Order of equal scores in an augmented corpus [A18]: the original first, or the copy."
+        "original", "Rank equal scores with the original first, or the edited copy.", point="A18"
     )
     dataset_mean: Literal["arithmetic", "harmonic"] = option(
-        "arithmetic", "Mean of the retrieval shares over datasets [A20]."
+        "arithmetic", "How retrieval scores are averaged over datasets.", point="A20"
     )
-    gain: Literal["linear", "exponential"] = option("linear", "Gain of nDCG [A21].")
-    exclude_self: bool = option(
-        False, "Retrieval: leave out the document whose id is the query's, and its copies."
-    )
+    gain: Literal["linear", "exponential"] = option("linear", "Gain of nDCG.", point="A21")
+    exclude_self: bool = option(False, "Leave a query's own document and its copies out of retrieval.")
     resamples: int = option(2_000, "Bootstrap resamples behind every interval.")
     retrieval_edits: str = option(
         ALL,
-        "The edits that make the corpora of retrieval: capitalize,delete10. All 18 make the paper's score.",
+        "Edits of the retrieval corpora: capitalize,delete10. The paper's score needs all 18.",
     )
-    document_cap: int | None = option(
-        None, "Most documents of robustness and sensitivity, which see each of them 8 and 19 times."
-    )
+    document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
 
     def __post_init__(self) -> None:
         check_options(self)

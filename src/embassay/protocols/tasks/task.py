@@ -36,29 +36,29 @@ class PtebOptions:
     """Options of the seven tasks. `[An]` is the ambiguity of the paper each one settles (docs/pteb.md)."""
 
     languages: Literal["each", "pooled"] = option(
-        "each", "Score every language by itself and take the mean, or all of them as one problem [A9]."
+        "each", "Average the languages' scores, or score all languages as one problem.", point="A9"
     )
     classification_texts: Literal["both", "test"] = option(
-        "both", "Paraphrase the training and the test texts, or the test texts alone."
+        "both", "Paraphrase training and test texts, or test texts alone."
     )
     summaries: Literal["pooled", "per-text"] = option(
-        "pooled", "One correlation over all summaries, or the mean of one per text [A10]."
+        "pooled", "Correlate over all summaries, or average one correlation per text.", point="A10"
     )
     own_document: Literal["before", "after"] = option(
-        "before", "Leave a query's own document out before the ten best are taken, or after [A8]."
+        "before", "Drop a query's own document before or after taking the ten best.", point="A8"
     )
     exclude_own: bool = option(
-        False, "Retrieval: leave out the document whose id is the query's. Always so for ArguAna."
+        False, "Leave a query's own document out of retrieval, as is always done for ArguAna."
     )
     normalize_punctuation: bool = option(
-        False, "Take blanks before closing punctuation out of both sides [A19]."
+        False, "Remove spaces before closing punctuation on both sides.", point="A19"
     )
     most_lost: float = option(
-        MOST_LOST, "Share of a task's texts that may lack a usable paraphrase; with more there is no score."
+        MOST_LOST, "Largest share of a task's texts without a usable paraphrase; beyond it there is no score."
     )
-    neighbours: int = option(10, "Nearest neighbours that classify for a system without vectors.")
+    neighbours: int = option(10, "Nearest neighbours that classify where a system has no vectors.")
     clustering_cap: int = option(
-        10_000, "Largest clustering set for a system without vectors; larger ones are drawn by label."
+        10_000, "Most texts that a system without vectors clusters; larger sets are sampled by label."
     )
     resamples: int = option(1_000, "Bootstrap resamples behind every interval.")
 

@@ -39,10 +39,10 @@ _HEAD_CHARACTERS = 4096
 class MiniLM:
     """Mean of the last hidden states, L2-normalised; 384 dimensions, 256 tokens with [CLS] and [SEP].
 
-    A text's vector does not depend on the texts encoded with it, nor on the number of cores: texts of
-    exactly the same length share a batch, so nothing is padded, and each batch runs on one thread.
-    `backend` is what computes it, by default OpenVINO where it is installed, else onnxruntime; `weights` may be int8,
-    which is faster and not quite the model. ModelError when a package is missing or its files are not those of the
+    A vector does not depend on the other texts nor on the number of cores: only texts of equal length share a
+    batch, and each batch runs on one thread. `backend` is by default OpenVINO where installed, else
+    onnxruntime; int8 `weights` are faster and not quite the model. ModelError when a package is missing or its
+    files are not those of the
     published model.
     """
 

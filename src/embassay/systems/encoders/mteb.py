@@ -26,9 +26,9 @@ _SYMMETRIC, _SEARCH = "STSBenchmark", "MSMARCO"
 class Mteb:
     """The model that mteb's registry calls `target`, at `revision` or the one that mteb names.
 
-    Which prompt a model gets depends on a task: texts without a role are encoded as for STSBenchmark, queries and
-    documents as for MSMARCO; all are as for `task`, the name of one of mteb's, where it is given. On a CPU a model
-    runs on one thread, so that its vectors do not depend on the number of cores. UsageError for names that mteb
+    Prompts depend on the task: texts without a role are encoded as for STSBenchmark, queries and documents as
+    for MSMARCO; all as for `task`, a task of mteb, if given. On a CPU a model runs on one thread, so vectors do
+    not depend on the number of cores. UsageError for names that mteb
     does not have and for paid services, ModelError when the model or a package is missing or fails.
     """
 

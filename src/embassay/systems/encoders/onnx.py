@@ -30,8 +30,8 @@ class Onnx:
     model.safetensors; tokenizer.json; and the configuration of sentence-transformers where there is one.
 
     `pooling` and `max_length` (tokens) override the folder's configuration, prompts too (see `choose_prompts`).
-    Texts of equal length share a batch, and each batch runs on one thread, so nothing is padded and a vector
-    does not depend on the texts beside it nor on the number of cores. `backend` and `weights` are those of MiniLM.
+    Batches, `backend` and `weights` are those of MiniLM: a vector does not depend on other texts nor on the
+    number of cores.
     UsageError for parameters that cannot be; ModelError, naming the file, when something is missing.
     """
 

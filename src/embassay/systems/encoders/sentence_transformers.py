@@ -43,15 +43,14 @@ _BATCH, _CARD_BATCH = 32, 256
 class SentenceTransformer:
     """The model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
-    Prompts go before texts by role: `query_prompt`, `document_prompt`, and `prompt` for texts that are neither
-    (see `choose_prompts` for what they default to). `truncate_dim` keeps the first dimensions, `max_length` is in
-    tokens, `device` is torch's name for one, by default $EMBASSAY_DEVICE or the best there is. Code that comes with a
-    model runs only with `trust_remote_code` and a `revision` that is a commit; of a folder it is part of the checksum.
-    Code that the model takes from another repository needs a `code_revision` that is one.
+    Prompts go before texts by role: `query_prompt`, `document_prompt`, and `prompt` for texts without one
+    (defaults: `choose_prompts`). `truncate_dim` keeps the first dimensions; `max_length` is in tokens; `device`
+    is a torch device, by default $EMBASSAY_DEVICE or the best. A model's own code runs only with
+    `trust_remote_code` and a commit as `revision`; code from another repository needs a commit as
+    `code_revision`.
 
-    On a CPU each batch runs on one thread, so the vectors do not depend on the number of cores. On a CUDA card batches
-    of several chunks are done together (`encode_together`), where that does not change them. `batch_size` is by default
-    32, on a card 256; it decides which texts are filled up to one length, and so the last digit of their vectors.
+    On a CPU each batch runs on one thread, so vectors do not depend on the number of cores. `batch_size` (32,
+    on CUDA 256) decides which texts are padded together, and so the last digit of their vectors.
     UsageError for parameters that cannot be, ModelError when the model or a package is missing or fails.
     """
 

@@ -20,14 +20,14 @@ class RatingOptions:
     """How ratings are asked for. `[An]` is the ambiguity of the paper an option settles (docs/pteb.md)."""
 
     judge_temperature: float = option(
-        0.8, "Sampling temperature of the judge; 0 for its likeliest answer [A13]."
+        0.8, "Sampling temperature of the judge; 0 takes its likeliest answer.", point="A13"
     )
-    judge_top_p: float = option(0.9, "Share of the likeliest words that the judge draws from.")
+    judge_top_p: float = option(0.9, "Nucleus sampling share (top-p) of the judge.")
     answers: Literal["free", "schema"] = option(
         "free",
-        "Read the judge's own words, strictly; or let the server bind them to a JSON schema, for small models.",
+        "Read the judge's free answer, or bind it to a JSON schema (for small models).",
     )
-    attempts: int = option(6, "Answers drawn for one rating, each with its own seed, before it has failed.")
+    attempts: int = option(6, "Tries for one rating before it fails.")
     resamples: int = option(1_000, "Bootstrap resamples behind every interval.")
 
     def __post_init__(self) -> None:
@@ -54,11 +54,9 @@ class RatingOptions:
 class JudgeOptions(RatingOptions):
     """Options of step 1."""
 
-    gold_bins: str = option("1,2,3,4", "Gold scores, on 0 to 5, between the bins of the error [A5].")
-    word_bins: str = option(
-        "10,20,30,50", "Longest mean word count of a pair in every bin but the last [A5]."
-    )
-    smallest_bin: int = option(10, "Pairs that a bin needs for a correlation; below, n alone is shown.")
+    gold_bins: str = option("1,2,3,4", "Edges of the gold score bins, on 0 to 5.", point="A5")
+    word_bins: str = option("10,20,30,50", "Upper edges of the word count bins.", point="A5")
+    smallest_bin: int = option(10, "Fewest pairs in a bin for a correlation.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -255,11 +255,11 @@ class Generation:
     """Sampling as the paper's (spec/pteb 4), how often an answer that cannot be used is drawn anew, and whether an
     answer may have 5 times the characters of its text at most (`strict_length`), or 40 where that is more."""
 
-    temperature: float = option(0.8, "Sampling temperature of a model that paraphrases.")
-    top_p: float = option(0.9, "Share of probability that words are drawn from.")
-    retries: int = option(5, "How often an answer that cannot be used is drawn anew.")
+    temperature: float = option(0.8, "Sampling temperature of the paraphraser.")
+    top_p: float = option(0.9, "Nucleus sampling share (top-p) of the paraphraser.")
+    retries: int = option(5, "Retries after an unusable answer.")
     strict_length: bool = option(
-        False, "Reject answers of over 5 times the characters of their text, however short the text is."
+        False, "Reject a paraphrase over 5 times as long as its text, however short."
     )
 
     def __post_init__(self) -> None:

@@ -24,13 +24,11 @@ class Rules:
     """When a language is accepted and a rater rejected. The paper's threshold is lost in our source and deduced
     (docs/pteb.md); how often is `repeatedly` is ours."""
 
-    threshold: float = option(3.0, "Mean rating that a language needs to be accepted.")
-    dummy_tolerance: float = option(1.0, "Farthest that a dummy pair's rating may be from what is expected.")
-    deviation: float = option(2.0, "A rating farther than this from an LLM's estimate is inspected.")
-    low: float = option(2.0, "A rating this low or lower is inspected.")
-    repeated: int = option(
-        3, "So many ratings far from the inspector and from all LLM estimates reject a rater."
-    )
+    threshold: float = option(3.0, "Mean rating that accepts a language.")
+    dummy_tolerance: float = option(1.0, "Largest error on a dummy pair.")
+    deviation: float = option(2.0, "Inspect a rating farther than this from a language model's estimate.")
+    low: float = option(2.0, "Inspect a rating this low or lower.")
+    repeated: int = option(3, "This many ratings far from the inspector and all estimates reject a rater.")
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -38,31 +38,25 @@ _RANGES = (
 class GoldenOptions:
     """The knobs; defaults are the profile `thorough` (spec rag 4)."""
 
-    nfc: bool = option(True, "Compose the characters of questions and rewrites (Unicode NFC).")
-    chunk: int | None = option(
-        None, "Cut documents into chunks of so many tokens at most, at sentences; 430 is usual."
-    )
-    overlap: int = option(70, "Tokens that a chunk shares with the one before.")
-    depth: int = option(50, "Passages from the search by vectors, and as many from that by words.")
-    bm25_k1: float = option(1.2, "How fast repeated words stop to count in the search by words.")
-    bm25_b: float = option(0.75, "How much long passages are discounted in the search by words, 0 to 1.")
-    rrf_c: float = option(60.0, "The constant of reciprocal rank fusion.")
-    judge_question: Literal["original", "rewrite"] = option(
-        "original", "What the judge sees: the question as it was asked, or its rewriting [ambiguity 24]."
-    )
+    nfc: bool = option(True, "Normalize questions to Unicode NFC.")
+    chunk: int | None = option(None, "Most tokens per chunk, cut at sentences; 430 is usual.")
+    overlap: int = option(70, "Tokens shared by neighbouring chunks.")
+    depth: int = option(50, "Passages from dense search, and as many from BM25.")
+    bm25_k1: float = option(1.2, "BM25 parameter k1.")
+    bm25_b: float = option(0.75, "BM25 parameter b.")
+    rrf_c: float = option(60.0, "Constant of reciprocal rank fusion.")
+    judge_question: Literal["original", "rewrite"] = option("original", "Which question the judge sees.")
     failed: Literal["leave-out", "ungraded"] = option(
         "leave-out",
-        "A query of which the judge did not grade every passage: leave it out, or go on with those passages ungraded.",
+        "Leave out a query with ungraded passages, or keep it.",
     )
-    minimum: int = option(35, "Passages that the best whole grades must hold before the rest is cut.")
-    top: int = option(20, "Passages of the final order that matter most.")
-    batch: int | None = option(None, "Passages in one listwise call. Default: that of the ranking.")
-    stability_turns: int | None = option(None, "Turns without a change of the top before `locks` stops.")
-    confirmations: int | None = option(None, "Times that `locks` must see one passage before another.")
-    repeat: int = option(0, "Judge so many items a second time, to see whether the judge repeats itself.")
-    human: float = option(
-        0.0, "Share of the queries that go into a file for a person to check; 0.4 is usual."
-    )
+    minimum: int = option(35, "Fewest passages kept, in whole grades, before the rest is cut.")
+    top: int = option(20, "Size of the top whose order matters.")
+    batch: int | None = option(None, "Passages per listwise call. Default: the engine's.")
+    stability_turns: int | None = option(None, "Turns without change after which `locks` stops.")
+    confirmations: int | None = option(None, "Confirmations that `locks` needs per pair.")
+    repeat: int = option(0, "Items to judge twice, to measure the judge's consistency.")
+    human: float = option(0.0, "Share of queries written to a file for a person to check; 0.4 is usual.")
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():
