@@ -36,7 +36,7 @@ def _listed(terms: Iterable[Term]) -> str:
 
 def _scales() -> str:
     return "\n\n".join(
-        f"### {TITLES[kind]}\n\n*{plain(scale.question)}* {plain(scale.means)}\n\n"
+        f"### {TITLES[kind]}\n\n{plain(scale.means)}\n\n"
         + "\n".join(f"- {plain(line)}" for line in scale.does_not)
         for kind, scale in SCALES.items()
     )

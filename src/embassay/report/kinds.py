@@ -28,8 +28,8 @@ WORDINGS = {
         "The unweighted mean of the five tasks. A system with a missing task has none; the mean of its finished tasks "
         "stands beside it and is not ranked. A task’s score is the mean over its datasets.",
         "95%, bootstrap over the items of each dataset, corrected for bias and for few items; what is drawn together "
-        "is named in the results (documents, queries, comparisons, sets). Shares have Wilson’s. A dataset of one "
-        "clustering set has no interval and is held fixed.",
+        "is named in the results (documents, queries, comparisons, sets). Shares have Wilson’s. A single "
+        "clustering set is resampled over its texts: its interval is not about other sets.",
         "docs/sage.md",
     ),
     "pteb": Wording(
@@ -196,25 +196,25 @@ SCALES = {
         "Does similarity follow people, survive typos, notice changed meaning, track lost text, cluster and retrieve?",
         "Five tasks from 0 to 1, higher is better; overall is their plain mean, and a system that lacks one has none.",
         (
-            "Robustness of 0.333 is not a third of the way: a system that only keeps noise above the summary has it, "
-            "whatever it makes of changed meaning. Look at the shares.",
+            "Robustness of 0.333 is not a third of the way: a system that only keeps noise above the summary has it. "
+            "Look at the shares.",
             "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
             "Preference of 0.5 is chance, not half of what is possible.",
-            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of little, and a "
-            "share above 1 is luck of few queries.",
+            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it, and a share "
+            "above 1 is luck of few queries.",
             "Clustering is not corrected for chance: see what random has.",
         ),
     ),
     "pteb": Scale(
         "How much of a score is left when every text is paraphrased afresh, over several runs of the paraphraser?",
-        "The task’s own measure times 100, on original and on paraphrased texts. The drop is paraphrased less "
-        "original, so a loss is negative.",
+        "The task’s own measure times 100, on originals and paraphrases. The change is PTEB minus original: a loss is "
+        "negative.",
         (
-            "A drop is not all the system’s fault: a paraphrase that changes the meaning costs every system. The "
-            "ratings of paraphrases say how far to trust it.",
-            "A small drop from a low score is no robustness: who finds nothing loses nothing.",
+            "A paraphrase that changes the meaning costs every system: the ratings of paraphrases say how far to trust "
+            "a loss.",
+            "A small loss from a low score is not robustness: a system that finds nothing loses nothing.",
             "Systems without vectors classify and cluster by another method and are ranked by themselves.",
-            "Another paraphraser or prompt gives other drops; only runs of this one are in the interval.",
+            "Another paraphraser or prompt gives another change; only runs of this one are in the interval.",
         ),
     ),
     "original": Scale(
@@ -232,7 +232,7 @@ SCALES = {
         "Which language model rewords texts and keeps their meaning?",
         "Similarity of text and paraphrase as a judge rates it, 0 to 5, and the share of words changed, 0 to 1.",
         (
-            "High similarity alone is no merit: who copies has 5. Read both columns together.",
+            "A model that copies has a similarity of 5: read both columns together.",
             "The ratings are a language model’s, not people’s.",
         ),
     ),
@@ -255,7 +255,7 @@ SCALES = {
         "good passages that fit; Harm is the share of poor ones, lower is better. PROC is the best that the pool "
         "allows, and %PROC how much of it is reached.",
         (
-            "Order inside the K does not count: the prompt holds all of them.",
+            "Order inside the K does not count.",
             "1 does not mean that an answer is right, only that what is needed is in the prompt.",
             "The same value on two sets of judgements is not the same quality.",
         ),
@@ -272,9 +272,9 @@ SCALES = {
     ),
     "names": Scale(
         "Does similarity know whose name a text carries?",
-        "Name margin: similarity to the right passage less that to the closer impostor. Above 0 the right one wins.",
+        "Name margin: similarity to the right passage minus that to the closer impostor. Above 0 the right one wins.",
         (
-            "Margins of two systems do not compare: each has a scale of its own. Percents of change do.",
+            "Margins of two systems do not compare, as each has its own scale. Percents of change do.",
             "A lost margin need not cost retrieval: see recall beside it.",
         ),
     ),
@@ -287,11 +287,11 @@ SCALES = {
         "How do people do on the same items, and how well do they agree?",
         "The task’s own measure times 100 for people and systems. Percent of human is one over the other.",
         (
-            "Above people is not better than people: where annotators disagree, gold itself is in doubt, and a system "
-            "above them may only have learnt how such labels are made. Read the agreement first.",
-            "The range of two annotators is no 95% interval, and lying outside of one is not a test. The paired "
+            "Above people is not better than people: where annotators disagree, gold is in doubt, and a system may only "
+            "have learnt how such labels are made. Read the agreement first.",
+            "The range of two annotators is not a 95% interval, and lying outside it is not a test. The paired "
             "difference is.",
-            "Percent of human can pass 100. It is a ratio of two uncertain numbers.",
+            "Percent of human can pass 100: it is a ratio of two uncertain numbers.",
             "Models get the number of clusters and labelled examples, which people do not.",
         ),
     ),

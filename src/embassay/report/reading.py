@@ -41,34 +41,33 @@ def reading_of(runs: Sequence[Run]) -> Iterator[Block]:
 def _terms(correction: str) -> Iterator[Term]:
     yield _term(
         "reading-interval", "The tick and the bar",
-        "The tick is the value that this data gave. The bar is its 95% interval: if the same kind of items were drawn "
-        "again and again, and an interval made each time, about 95 of 100 would hold the true value.",
-        "It covers the draw of items (in PTEB also the runs of the paraphraser), not other data, other languages, "
-        "another paraphraser or judge, wrong gold labels, or a model that has seen the data. It is not where 95% of "
-        "items lie. A value without a bar has no interval: one clustering set, one run, a price.",
+        "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the same "
+        "kind, about 95 hold the true value.",
+        "It covers the draw of items (in PTEB also of runs), not other data or languages, another paraphraser or judge, "
+        "wrong gold labels, or a model that has seen the data. It is not where 95% of items lie. A value without a bar "
+        "has no interval, such as a price.",
     )  # fmt: skip
     yield _term(
         "reading-rank", "Rank 1–2",
-        "The places that the tests leave open: at best first, at worst second. Each pair of systems is compared on the "
-        f"same items, and p is corrected for the number of pairs ({correction}).",
-        "It is no place in a row. Two systems of rank 1–2 may differ; this data cannot tell. With more items ranges "
-        "grow narrower.",
+        "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the same "
+        f"items, and p is corrected for the number of pairs ({correction}).",
+        "Two systems of rank 1–2 may differ; these items cannot tell. More items narrow the range.",
     )  # fmt: skip
     yield _term(
         "reading-overlap",
         "Bars that overlap",
-        "Nothing follows. Two bars can overlap and the systems still differ, because both saw the same items and what "
-        "is hard for one is hard for the other. The difference has an interval of its own, and that one is tested.",
+        "Nothing follows: both systems saw the same items, and what is hard for one is hard for the other. The "
+        "difference has its own interval, and that one is tested.",
     )
     yield _term(
         "reading-bold",
         "Bold",
-        "The best value of a task, and all that cannot be told apart from it, by values that are not rounded.",
+        "The best value of a task before rounding, and all that cannot be told apart from it.",
     )
     yield _term(
         "reading-n",
         "n, and grey values",
-        f"n is how many items stand behind a value. Under {FEW} it is grey and starts no sentence; under 50 an "
+        f"n is the number of items behind a value. Under {FEW} the value is grey and starts no sentence; under 50 an "
         "interval is a rough guide.",
     )
     yield _term(
@@ -79,14 +78,13 @@ def _terms(correction: str) -> Iterator[Term]:
     yield _term(
         "reading-reference",
         "constant and random",
-        "References that need no understanding: one always answers 1, the other draws by chance. They show what a "
-        "score is worth, and are never ranked. A system at their height has shown nothing on that task.",
+        "Reference rows that understand nothing: one always answers 1, the other draws at random. They are never "
+        "ranked. A system that scores no higher has shown nothing on that task.",
     )
     yield _term(
         "reading-items",
         "One item",
-        "An item shows what happened, and helps to see why. It does not show who is better: that is what n items are "
-        "for.",
+        "An item helps to see why. It does not show which system is better: that takes n items.",
     )
 
 
@@ -104,27 +102,27 @@ def _verbs(alpha: float) -> tuple[Term, ...]:
         ),
         _term(
             "reading-apart", "cannot be told apart from", f"The corrected p is {alpha} or more.",
-            "The two are not shown to be equal: fewer items, less can be told.",
+            "The two are not shown to be equal.",
         ),
         _term(
             "reading-first", "may be first", "Its rank range includes 1.",
-            "Several systems may be first at once; one of them is.",
+            "Several systems may be first at once.",
         ),
         _term(
-            "reading-loses", "loses 4.1 points (3.3–4.9)", "The drop, with its 95% interval.",
-            "Where the interval reaches 0, no loss can be told from none.",
+            "reading-loses", "loses 4.1 points (3.3–4.9)", "The change, with its 95% interval.",
+            "Where the interval reaches 0, it cannot be told from no loss.",
         ),
     )  # fmt: skip
 
 
 STATES = (
-    _term("reading-failed", "✕ failed", "A cell did not end; its reason stands beside it. It is no 0."),
+    _term("reading-failed", "✕ failed", "A cell did not end, for the reason beside it. It is not 0."),
     _term(
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),
-    _term("reading-not-run", "not run", "Planned, not done yet. The same command continues."),
+    _term("reading-not-run", "not run", "Planned. The same command continues."),
     _term(
-        "reading-undefined", "n/a", "The value is not defined here, such as a correlation of equal ratings."
+        "reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."
     ),
-    _term("reading-none", numbers.NONE, "There is no such thing, such as the dimensions of bm25."),
+    _term("reading-none", numbers.NONE, "There is none, such as the dimensions of bm25."),
 )
