@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from embassay.protocols.kernel.comparisons import Headline, Standing, write_standings
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
 from embassay.report.answers import (
@@ -23,6 +24,7 @@ from embassay.report.answers import (
     answers_of,
     recommendation,
 )
+from embassay.report.overview import overview
 from embassay.report.runs import Run, read_runs
 from embassay.report.terminal import render_answers
 
@@ -93,6 +95,14 @@ def test_without_tests_everybody_may_be_first() -> None:
     """A run that ranks nobody, as where retrieval cannot separate, is never sure."""
     assert _answer(BY_NAME["damaged"], evidence(9, [None, None])).level == "likely"
     assert len(_answer(BY_NAME["damaged"], evidence(0.1, [None, None])).names) == 2
+
+
+def test_nobody_leads_where_knowing_nothing_scores_as_much() -> None:
+    """However sure the resamples are of the order: all stay open, and the reference is named."""
+    found = _answer(BY_NAME["damaged"], replace(evidence(9, [(1, 1), (2, 2)]), equal="constant"))
+    assert (found.level, found.names, found.more) == ("open", ("a", "b"), None)
+    assert "constant" in found.said
+    assert len(found.said) <= 62
 
 
 def test_scripts_are_no_people() -> None:
@@ -170,3 +180,23 @@ def test_the_page_and_the_terminal_say_the_same(runs: list[Run], tmp_path: Path)
     assert "Which system should I use" not in write_report(folders[:1], out=tmp_path / "one.html").read_text(
         "utf-8"
     )
+
+
+def test_one_run_answers_by_question_below_its_finding(make_run: MakeRun, score_run: Path) -> None:
+    """From two questions on; with one, the finding is the answer."""
+    run = make_run(tasks=("clustering", "retrieval"), systems={"a": "embedding", "b": "embedding"})
+    draws = np.random.default_rng(0).normal(0, 0.01, (4, 500))
+    places = [(task, name) for task in ("clustering", "retrieval") for name in ("a", "b")]
+    write_standings(
+        run,
+        [
+            Standing(task, "", task, Headline(name, 0.5, 48, 0.5 + drawn, "bootstrap"))
+            for (task, name), drawn in zip(places, draws, strict=True)
+        ],
+    )
+    page = overview(read_runs([run]))
+    assert [one.question.name for one in page.answers] == ["damaged", "groups"]
+    html = write_report(run).read_text("utf-8")
+    assert html.index("overview-title") < html.index("<table class=answers>")
+    assert ".answers" in html.partition("</style>")[0]
+    assert overview(read_runs([score_run])).answers == ()

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind
 from embassay.document.marks import Scale
-from embassay.protocols.kernel.comparisons import CLASSICAL, OVERALL, RANKED, Standing, read_standings
+from embassay.protocols.kernel.comparisons import (
+    CLASSICAL,
+    OVERALL,
+    RANKED,
+    REFERENCE,
+    Standing,
+    reaching,
+    read_standings,
+)
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.randomness import generator
 from embassay.report.runs import Run, score_of, summary_of, sweep_of
@@ -178,7 +186,8 @@ def _from(ahead: str, one: Answer) -> str:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples)."""
+    """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples). `note`
+    says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader."""
 
     run: Run
     contenders: tuple[Contender, ...]
@@ -186,6 +195,7 @@ class Evidence:
     n: int
     unit: Unit
     note: str = ""
+    equal: str = ""
 
 
 def answers_of(runs: Sequence[Run]) -> tuple[Answer, ...]:
@@ -212,6 +222,12 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
     if evidence.note:
         return Answer(
             question, "not run", top=contenders[:3], unit=evidence.unit, note=evidence.note, slug=slug
+        )
+    if evidence.equal:
+        note = f"knowing nothing ({evidence.equal}) scores as much"
+        names = tuple(one.name for one in contenders)
+        return Answer(
+            question, "open", names, evidence.n, top=contenders[:3], unit=evidence.unit, note=note, slug=slug
         )
     ahead, names = _ahead(evidence.replicates), _first(contenders)
     level = _level(question, evidence, names, ahead)
@@ -266,7 +282,10 @@ def _at(run: Run, kind: str, task: str, unit: Unit, *, collections: bool = False
     for group in (RANKED, CLASSICAL):
         ours = [one for one in every if one.group == group and one.headline.value is not None]
         if len(ours) > 1:
-            return _of_standings(run, ours, task if group == RANKED else f"{task}:{group}", unit, collections)
+            scope = task if group == RANKED else f"{task}:{group}"
+            references = [one.headline for one in every if one.group == REFERENCE]
+            equal = reaching(task, [one.headline for one in ours], references)
+            return replace(_of_standings(run, ours, scope, unit, collections), equal=equal)
     return None
 
 

@@ -113,7 +113,7 @@ SECTIONS = (
 
 
 STYLES, ANSWERS = ("report.css",), ("answers.css",)
-"""Of every report, and of the first screen of several runs."""
+"""Of every report, and of a first screen that answers questions."""
 POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
@@ -147,7 +147,7 @@ def render(runs: Sequence[Run]) -> str:
             data=json_block(page_data(runs)),
         )
     )
-    styles = (*STYLES, *ANSWERS) if len(runs) > 1 else STYLES
+    styles = (*STYLES, *ANSWERS) if len(runs) > 1 or "<table class=answers>" in html else STYLES
     style, script = asset("embassay.report", styles) + marks.places(html), asset("embassay.report", SCRIPTS)
     # Before the first two places and after the last no text of data stands, which could hold the same words.
     html = html.replace(POLICY_PLACE, policy(style, script), 1).replace(STYLE_PLACE, style, 1)

@@ -287,7 +287,8 @@ SCALES = {
         "How do people do on the same items, and how well do they agree?",
         "The task’s own measure times 100 for people and systems. Percent of human is one over the other.",
         (
-            "Above people is not better than people: where annotators disagree, gold is in doubt, and a system may only "
+            "Above people is not better than people: where annotators disagree, gold is in doubt, and a system may "
+            "only "
             "have learnt how such labels are made. Read the agreement first.",
             "The range of two annotators is not a 95% interval, and lying outside it is not a test. The paired "
             "difference is.",

@@ -195,7 +195,11 @@ def overview(runs: Sequence[Run]) -> Overview:
     """The page of a report."""
     first = runs[0]
     notes = gathered_notes(runs)
-    answers = answers_of(runs) if len(runs) > 1 else ()
+    answers = answers_of(runs)
+    asked = tuple(one for one in answers if one.level != "not run")
+    if len(runs) == 1:
+        # The finding of one run is its headline; that it depends on the question is worth saying from two on.
+        answers = answers if len(asked) > 1 else ()
     return Overview(
         facts=_facts(runs),
         verdict=_verdict(runs),
@@ -208,7 +212,7 @@ def overview(runs: Sequence[Run]) -> Overview:
         forest=forest_of(first.record, first.board),
         unrounded=_rounds_apart(first.board),
         footer=_footer(runs),
-        answers=answers,
+        answers=answers if len(runs) > 1 else asked if answers else (),
         use=recommendation(answers),
     )
 

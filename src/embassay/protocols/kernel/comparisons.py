@@ -46,15 +46,19 @@ def untold(p: float, p_adjusted: float, systems: int) -> str:
 def known_by_nothing(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
     """Why there is no verdict on a task: on retrieval where a reference row reaches the leader. Retention is the share
     that is kept of what was found, and to keep all of what was found by knowing nothing is no merit. Else empty."""
+    ranked = tuple(ranked)
+    if not (equal := reaching(task, ranked, references)):
+        return ""
+    best = max(one.value for one in ranked if one.value is not None)
+    return f"{equal}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
+
+
+def reaching(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
+    """The first reference row that reaches the leader on retrieval; empty where none does, and for other tasks."""
     best = max((one.value for one in ranked if one.value is not None), default=None)
     if task != "retrieval" or best is None:
         return ""
-    equal = [one.system for one in references if one.value is not None and one.value >= best]
-    if not equal:
-        return ""
-    return (
-        f"{equal[0]}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
-    )
+    return next((one.system for one in references if one.value is not None and one.value >= best), "")
 
 
 @dataclass(frozen=True)
