@@ -185,3 +185,18 @@ def test_a_command_refuses_them_before_it_begins(embassay):
         "pteb", "run", "-s", "jaccard", "-p", "permuted", "--until-ci", "nan", "--out", "run", check_code=2
     )
     assert "--until-ci is nan" in done.stderr
+
+
+def test_help_shows_options_in_panels(capsys):
+    """Under the same titles everywhere, what is required first."""
+    from embassay.cli.main import app
+    from embassay.cli.options import DETAILS, PANELS
+
+    app(["sage", "run", "--help"], standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    titles = [line.removesuffix(":") for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles == [panel for panel in PANELS if panel != "Server"]
+    first = lines.index("Systems and models:") + 1
+    assert lines[first].startswith("  -s, --system NAME... ")
+    assert lines[first].endswith("[required]")
+    assert any(line.startswith("  --[no-]exclude-self ") for line in lines[lines.index(f"{DETAILS}:") :])

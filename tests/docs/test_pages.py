@@ -68,14 +68,19 @@ def test_every_command_and_option_is_in_the_page() -> None:
             assert here or set(option.spellings) & set(sets), (command.path, option)
 
 
-def test_every_command_has_an_example_that_it_understands() -> None:
-    """Its help ends on one line that begins with the command and has no option that the command does not have."""
+FITS = 66
+"""Characters of a first sentence that the list of commands does not cut."""
+
+
+def test_every_command_has_a_short_answer_and_an_example() -> None:
+    """Its help begins with one short sentence, and ends on one line with the command and options that it has."""
     for command in _cli_reference().commands():
         if command.path == "embassay":
             continue
         example = command.about.rpartition("Example: ")[2]
         assert re.match(rf"{command.path}\b", example), command.path
         known = {spelling for option in command.options for spelling in option.spellings}
+        assert len(command.about.partition("\n\n")[0]) <= FITS, command.path
         assert {word for word in shlex.split(example) if word.startswith("-")} <= known, command.path
 
 

@@ -14,7 +14,9 @@ from embassay.registry import Registry
 MADE = "*Made from the code by `PYTHONPATH=tests python -m reference_pages --write`.*"
 
 
-RAISES = re.compile(r"\s*\bRaises (?:[^.]|\.\d)*\.(?=\s|$)")
+RAISES = re.compile(
+    r"(?:^|(?<=[.\s]))\s*(?<![;,] )\b(?:Raises|UsageError|ModelError)\s(?:[^.]|\.(?=\S))*\.(?=\s|$)"
+)
 
 
 def prose(text: str, said: str = "") -> str:

@@ -30,11 +30,8 @@ HEAD = """# Perturbations, one by one
 
 {made}
 
-[Perturbations](../perturbations.md) explains what they are for and how random choices are drawn.
-
-{table}
-
-The examples are what the code makes of
+[Perturbations](../perturbations.md) explains what they are for and how random choices are drawn. The *identity* is part
+of the keys of results. The examples are what the code makes of
 
 ```text
 {text}
@@ -46,7 +43,7 @@ with the seed {seed}, the id `{id}` and the tokens of `{tokens}`.
 
 def perturbations_page() -> str:
     """Every perturbation, the rules of negation, and the tokenizers."""
-    head = HEAD.format(made=MADE, table=names(PERTURBATIONS), text=TEXT, seed=SEED, id=ID, tokens=TOKENS)
+    head = HEAD.format(made=MADE, text=TEXT, seed=SEED, id=ID, tokens=TOKENS)
     sections = [_section(one) for one in PERTURBATIONS if not one.package]
     return "\n".join([head, *sections, f"## Tokenizers\n\n{names(TOKENIZERS)}\n"])
 
@@ -64,7 +61,7 @@ def _section(one: Entry[Any]) -> str:
     if taken := options(one.load(), ["tokenizer"]):
         lines += [taken, ""]
     lines += [*(f"- `{name}` gives `{edited(name)}`" for name in spelled), ""]
-    lines += [f"Identity in the keys of results: `{_version(made.identity)}`.", ""]
+    lines += [f"Kind: {made.kind}. Identity: `{_version(made.identity)}`.", ""]
     if one.name == "negate":
         lines += [
             "What is found, and what it becomes:",

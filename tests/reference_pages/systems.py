@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
@@ -18,13 +19,11 @@ from reference_pages.markdown import MADE, names, options, prose, table
 
 HERE = ("levenshtein", "rouge", "jaccard", "bm25", "wordllama", "constant", "random")
 """Those that come with the package and so have the same values everywhere."""
-PAIRS = (
-    ("A fox is asleep.", "A fox is asleep."),
-    ("A fox is asleep.", "The fox sleeps."),
-    ("A fox is asleep.", "A fox is not asleep."),
-    ("A fox is asleep.", "Prices rose by a tenth."),
-)
+TEXT = "A fox is asleep."
+OTHER_TEXTS = ("A fox is asleep.", "The fox sleeps.", "A fox is not asleep.", "Prices rose by a tenth.")
 INNER = ("tokenizer", "name", "ledger", "target")
+REMOTE = ("base_url", "rpm", "tpm", "concurrency", "timeout", "key", "price")
+"""Parameters of every remote model, told once."""
 OTHERS: tuple[tuple[str, Registry[Any], str], ...] = (
     ("Rerankers", RERANKERS, "rerankers.md"),
     ("Indexes", INDEXES, "indexes.md"),
@@ -40,11 +39,13 @@ HEAD = """# Systems, one by one
 
 A spec string names a system: a name, for some a colon and a target, then parameters: `bm25?k1=1.2`,
 `st:ORG/MODEL?truncate_dim=256`. [Models](../models.md) and [remote models](../remote.md) say how to use them and which
-parameters every encoder takes; [extending](../extending.md) says how to add one.
+parameters every encoder takes; [extending](../extending.md) says how to add one. {remote}
 
 {table}
 
 ## What they say of four pairs
+
+Similarity of "A fox is asleep." to four texts:
 
 {pairs}
 
@@ -54,7 +55,7 @@ The tokens are those of `words`; `bm25` is scaled to 0 and 1 within the four pai
 
 def systems_page() -> str:
     """Every system, then the names of everything else that a spec string names."""
-    head = HEAD.format(made=MADE, table=names(SYSTEMS), pairs=similarities())
+    head = HEAD.format(made=MADE, table=names(SYSTEMS), pairs=similarities(), remote=_of_remote())
     sections = [_section(one) for one in SYSTEMS if not one.package]
     others = [
         f"## {title}\n\n[Their page](../{page}) has more.\n\n{names(registry)}\n"
@@ -63,22 +64,32 @@ def systems_page() -> str:
     return "\n".join([head, *sections, *others])
 
 
+def _of_remote() -> str:
+    found = [one for one in SYSTEMS if not one.package and _is_remote(one)]
+    other = [
+        name for name in inspect.signature(found[0].load()).parameters if name not in ("server", *REMOTE)
+    ]
+    names = ", ".join(f"`{one.name}`" for one in found)
+    return f"Also of {names}: {options(found[0].load(), other).removeprefix('Parameters: ')}"
+
+
 def similarities() -> str:
     """The similarity of the pairs by every system that comes with the package."""
-    columns = []
+    rows = []
     for name in HERE:
         system = open_system(name, tokenizer=open_tokenizer("words"), seed=1337)
-        columns.append(system.pairs([a for a, _ in PAIRS], [b for _, b in PAIRS]))
-    rows = [
-        [a, b, *(f"{column[place] + 0.0:.2f}" for column in columns)] for place, (a, b) in enumerate(PAIRS)
-    ]
-    return table(["One text", "The other", *(f"`{name}`" for name in HERE)], rows)
+        values = system.pairs([TEXT] * len(OTHER_TEXTS), OTHER_TEXTS)
+        rows.append([f"`{name}`", *(f"{value + 0.0:.2f}" for value in values)])
+    return table(["", *OTHER_TEXTS], rows)
 
 
 def _section(one: Entry[Any]) -> str:
     factory = one.load()
     about = factory.__init__.__doc__ if isinstance(factory, type) else ""
     lines = [f"## {one.name}", "", prose(factory.__doc__ or about or one.summary), ""]
-    if taken := options(factory, INNER):
-        lines += [taken, ""]
-    return "\n".join(lines)
+    taken = options(factory, (*INNER, *REMOTE) if _is_remote(one) else INNER)
+    return "\n".join([*lines, *([taken, ""] if taken else [])])
+
+
+def _is_remote(one: Entry[Any]) -> bool:
+    return all(f"`{name}=" in options(one.load()) for name in REMOTE)

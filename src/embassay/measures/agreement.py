@@ -73,10 +73,9 @@ def mean_pairwise(
     """The mean over pairs of raters of `measure`, which gets the ratings of the two over the items both rated.
 
     A pair weighs as many items as it shares, and nothing below `min_shared`. Made for `ari`, `v_measure`,
-    `spearman`, `pearson`, `cohen_kappa`, `percent_agreement` and `absolute_difference`. A pair whose value is
-    NaN is left out and counted, never 0. Source: HUME section 6, where all pairs share all items. Raises
-    UsageError for rows of different
-    lengths or fewer than two raters.
+    `spearman`, `pearson`, `cohen_kappa`, `percent_agreement` and `absolute_difference`. A pair whose value is NaN
+    is left out and counted, never 0. Source: HUME section 6, where all pairs share all items. Raises UsageError for
+    rows of different lengths or fewer than two raters.
 
     >>> mean_pairwise([[1, 2, 3], [1, 2, 5], [2, 3, None]], absolute_difference).values
     (0.6666666666666666, 1.0, 1.0)

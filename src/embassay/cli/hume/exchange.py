@@ -46,9 +46,9 @@ def import_(
     replace: Replace = False,
     json: given.Json = False,
 ) -> None:
-    """Take annotations into a study: CSV, JSONL, Label Studio, Argilla.
+    """Take annotations from files into a study.
 
-    Everything is checked before anything is written. The offline page's file is JSONL.
+    CSV, JSONL (as the offline page writes it), Label Studio or Argilla, all checked before anything is written.
 
     Example: embassay hume import study ann.answers.jsonl
     """
@@ -120,7 +120,7 @@ def export(
     revision: Revision = "1",
     exposed: Exposed = False,
 ) -> None:
-    """Write a study's answers, its tasks for other tools, or MTEB scores.
+    """Write answers, tasks for other tools, or scores for MTEB.
 
     Tasks go without answers unless --answers asks for them. Gold is in none of it.
 

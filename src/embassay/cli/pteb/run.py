@@ -111,7 +111,7 @@ def run(
     options: PtebOptions = PtebOptions(),  # noqa: B008 - replaced by `settings`
     generation: Generation = Generation(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """Score systems on the original texts and on fresh paraphrases.
+    """Score systems on original texts and on fresh paraphrases.
 
     The paraphrases stay in the run: `-p stored:FOLDER` replays them without a model.
 

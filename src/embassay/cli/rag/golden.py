@@ -98,7 +98,7 @@ def golden(
     wide: given.Wide = False,
     chosen: Mapping[str, Any] = {},
 ) -> None:
-    """Make a golden set: find passages, have a judge grade and order them.
+    """Make a golden set: a judge grades and orders what search finds.
 
     Later settings win: defaults, embassay.toml, profile, EMBASSAY_GOLDEN_*, options.
 

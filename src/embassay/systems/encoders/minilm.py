@@ -40,10 +40,9 @@ class MiniLM:
     """Mean of the last hidden states, L2-normalised; 384 dimensions, 256 tokens with [CLS] and [SEP].
 
     A vector does not depend on the other texts nor on the number of cores: only texts of equal length share a
-    batch, and each batch runs on one thread. `backend` is by default OpenVINO where installed, else
-    onnxruntime; int8 `weights` are faster and not quite the model. ModelError when a package is missing or its
-    files are not those of the
-    published model.
+    batch, and each batch runs on one thread. `backend` is by default OpenVINO where installed, else onnxruntime;
+    int8 `weights` are faster and not quite the model. ModelError when a package is missing or its files are not
+    those of the published model.
     """
 
     dim = 384

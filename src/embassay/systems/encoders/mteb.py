@@ -26,10 +26,10 @@ _SYMMETRIC, _SEARCH = "STSBenchmark", "MSMARCO"
 class Mteb:
     """The model that mteb's registry calls `target`, at `revision` or the one that mteb names.
 
-    Prompts depend on the task: texts without a role are encoded as for STSBenchmark, queries and documents as
-    for MSMARCO; all as for `task`, a task of mteb, if given. On a CPU a model runs on one thread, so vectors do
-    not depend on the number of cores. UsageError for names that mteb
-    does not have and for paid services, ModelError when the model or a package is missing or fails.
+    Prompts depend on the task: texts without a role are encoded as for STSBenchmark, queries and documents as for
+    MSMARCO; all as for `task`, a task of mteb, if given. On a CPU a model runs on one thread, so vectors do not
+    depend on the number of cores. Paid services are refused. UsageError for them and for unknown names, ModelError
+    when the model or a package is missing or fails.
     """
 
     target: str

@@ -87,11 +87,10 @@ class BM25:
     document contribute nothing. `variant="okapi"` leaves delta out and takes idf = ln((N - df + 0.5) / (df +
     0.5)), negative ones replaced by a quarter of the mean idf.
 
-    `search` gives raw scores, `pairs` and `distances` values in [0, 1]. Two texts are compared with the
-    statistics of `corpus`: "batch", all candidates of the call, or "reference", the reference alone. Default:
-    the protocol's `pair_corpus`; okapi, whose idf is negative in a corpus of one, takes the batch. Raises
-    UsageError for parameters out of range or that do not go
-    together. Source: SAGE, A.7 (BM25 Score), spec [A2], [A3].
+    `search` gives raw scores, `pairs` and `distances` values in [0, 1]. Two texts are compared with the statistics
+    of `corpus`: "batch", all candidates of the call, or "reference", the reference alone. Default: the protocol's
+    `pair_corpus`; okapi, whose idf is negative in a corpus of one, takes the batch. Raises UsageError for
+    parameters out of range or that do not go together. Source: SAGE, A.7 (BM25 Score), spec [A2], [A3].
     """
 
     tokenizer: Tokenizer
