@@ -200,7 +200,7 @@ SCALES = {
             "Look at the shares.",
             "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
             "Preference of 0.5 is chance, not half of what is possible.",
-            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it, and a share "
+            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it, a share "
             "above 1 is luck of few queries.",
             "Clustering is not corrected for chance: see what random has.",
         ),
@@ -287,8 +287,8 @@ SCALES = {
         "How do people do on the same items, and how well do they agree?",
         "The task’s own measure times 100 for people and systems. Percent of human is one over the other.",
         (
-            "Above people is not better than people: where annotators disagree, gold is in doubt, and a system may only "
-            "have learnt how such labels are made. Read the agreement first.",
+            "Above people is not better than people: where annotators disagree, gold is in doubt, and a system may "
+            "only have learnt how such labels are made. Read the agreement first.",
             "The range of two annotators is not a 95% interval, and lying outside it is not a test. The paired "
             "difference is.",
             "Percent of human can pass 100: it is a ratio of two uncertain numbers.",

@@ -41,16 +41,16 @@ def reading_of(runs: Sequence[Run]) -> Iterator[Block]:
 def _terms(correction: str) -> Iterator[Term]:
     yield _term(
         "reading-interval", "The tick and the bar",
-        "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the same "
-        "kind, about 95 hold the true value.",
-        "It covers the draw of items (in PTEB also of runs), not other data or languages, another paraphraser or judge, "
-        "wrong gold labels, or a model that has seen the data. It is not where 95% of items lie. A value without a bar "
-        "has no interval, such as a price.",
+        "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the "
+        "same kind, about 95 hold the true value.",
+        "It covers the draw of items (in PTEB also of runs), not other data or languages, another paraphraser or "
+        "judge, wrong gold labels, or a model that has seen the data. It is not where 95% of items lie. A value "
+        "without a bar has no interval, such as a price.",
     )  # fmt: skip
     yield _term(
         "reading-rank", "Rank 1–2",
-        "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the same "
-        f"items, and p is corrected for the number of pairs ({correction}).",
+        "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the "
+        f"same items, and p is corrected for the number of pairs ({correction}).",
         "Two systems of rank 1–2 may differ; these items cannot tell. More items narrow the range.",
     )  # fmt: skip
     yield _term(
@@ -121,8 +121,6 @@ STATES = (
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),
     _term("reading-not-run", "not run", "Planned. The same command continues."),
-    _term(
-        "reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."
-    ),
+    _term("reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."),
     _term("reading-none", numbers.NONE, "There is none, such as the dimensions of bm25."),
 )
