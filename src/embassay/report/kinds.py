@@ -161,10 +161,10 @@ PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "resamples": (2000, "bootstrap resamples behind every interval"),
 }
 OPTIONS = {
-    "pteb": "embassay.protocols.tasks.task:PtebOptions",
-    "original": "embassay.protocols.tasks.task:PtebOptions",
+    "pteb": "embassay.protocols.tasks.options:PtebOptions",
+    "original": "embassay.protocols.tasks.options:PtebOptions",
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.selection.plan:SelectionOptions",
+    "paraphrasers": "embassay.protocols.pteb.selection.options:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""
@@ -200,7 +200,7 @@ SCALES = {
             "Look at the shares.",
             "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
             "Preference of 0.5 is chance, not half of what is possible.",
-            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it, and a share "
+            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it, a share "
             "above 1 is luck of few queries.",
             "Clustering is not corrected for chance: see what random has.",
         ),
@@ -288,8 +288,7 @@ SCALES = {
         "The task’s own measure times 100 for people and systems. Percent of human is one over the other.",
         (
             "Above people is not better than people: where annotators disagree, gold is in doubt, and a system may "
-            "only "
-            "have learnt how such labels are made. Read the agreement first.",
+            "only have learnt how such labels are made. Read the agreement first.",
             "The range of two annotators is not a 95% interval, and lying outside it is not a test. The paired "
             "difference is.",
             "Percent of human can pass 100: it is a ratio of two uncertain numbers.",

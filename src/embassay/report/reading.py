@@ -42,18 +42,15 @@ def _terms(correction: str) -> Iterator[Term]:
     yield _term(
         "reading-interval", "The tick and the bar",
         "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the "
-        "same "
-        "kind, about 95 hold the true value.",
+        "same kind, about 95 hold the true value.",
         "It covers the draw of items (in PTEB also of runs), not other data or languages, another paraphraser or "
-        "judge, "
-        "wrong gold labels, or a model that has seen the data. It is not where 95% of items lie. A value without a bar "
-        "has no interval, such as a price.",
+        "judge, wrong gold labels, or a model that has seen the data. It is not where 95% of items lie. A value "
+        "without a bar has no interval, such as a price.",
     )  # fmt: skip
     yield _term(
         "reading-rank", "Rank 1–2",
         "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the "
-        "same "
-        f"items, and p is corrected for the number of pairs ({correction}).",
+        f"same items, and p is corrected for the number of pairs ({correction}).",
         "Two systems of rank 1–2 may differ; these items cannot tell. More items narrow the range.",
     )  # fmt: skip
     yield _term(
