@@ -161,10 +161,10 @@ PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "resamples": (2000, "bootstrap resamples behind every interval"),
 }
 OPTIONS = {
-    "pteb": "embassay.protocols.tasks.options:PtebOptions",
-    "original": "embassay.protocols.tasks.options:PtebOptions",
+    "pteb": "embassay.protocols.tasks.task:PtebOptions",
+    "original": "embassay.protocols.tasks.task:PtebOptions",
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.selection.options:SelectionOptions",
+    "paraphrasers": "embassay.protocols.pteb.selection.plan:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""
