@@ -8,7 +8,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["freedom", "intervals", "mixed", "ranks", "resampling", "tests"])
+@pytest.mark.parametrize("name", ["intervals", "mixed", "ranks", "resampling", "tests"])
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
     result = doctest.testmod(importlib.import_module(f"embassay.stats.{name}"))

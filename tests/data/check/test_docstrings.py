@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 
-@pytest.mark.parametrize("name", ["duplicates", "figures", "tasks", "findings"])
+@pytest.mark.parametrize("name", ["duplicates", "figures", "inspection", "findings"])
 def test_examples(name: str) -> None:
     """They print what they say."""
     result = doctest.testmod(import_module(f"embassay.data.check.{name}"))

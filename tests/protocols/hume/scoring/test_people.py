@@ -20,7 +20,7 @@ from embassay.protocols.hume.scoring.people import pooled_answers, score_people
 from embassay.protocols.hume.study import TaskSpec
 
 
-@pytest.mark.parametrize("name", ["agreement", "measures", "people"])
+@pytest.mark.parametrize("name", ["measures", "people"])
 def test_examples_run(name: str) -> None:
     """Every example of the module gives what it shows."""
     result = doctest.testmod(importlib.import_module(f"embassay.protocols.hume.scoring.{name}"))

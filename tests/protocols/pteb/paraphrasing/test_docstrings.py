@@ -8,7 +8,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["language", "llm", "paraphrasers"])
+@pytest.mark.parametrize("name", ["llm", "paraphrasers", "records"])
 def test_examples_run(name):
     """Every example of the module gives what it shows."""
     result = doctest.testmod(importlib.import_module(f"embassay.protocols.pteb.paraphrasing.{name}"))
