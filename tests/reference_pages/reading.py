@@ -16,6 +16,10 @@ HERE = Path(__file__).parent
 ALPHA, CORRECTION = 0.05, "Holm"
 
 
+ELSEWHERE = ("sage", "original")
+"""Scales that another page or scale has: docs/sage.md, PTEB."""
+
+
 def reading_page() -> str:
     """The whole page."""
     head, tail = ((HERE / f"reading_{part}.md").read_text("utf-8").rstrip() for part in ("head", "tail"))
@@ -24,7 +28,9 @@ def reading_page() -> str:
         f"## Marks and numbers\n\n{_listed(reading._terms(CORRECTION))}",
         f"## Words with one meaning\n\n{_listed(reading._verbs(ALPHA))}",
         f"## Where a value is missing\n\n{_listed(reading.STATES)}",
-        f"## What each scale says, and what it does not\n\n{_scales()}",
+        f"## What each scale says, and what it does not\n\n"
+        "SAGE: [what the numbers do not mean](sage.md#what-the-numbers-do-not-mean).\n\n"
+        f"{_scales()}",
         tail,
     ]
     return "\n\n".join(parts) + "\n"
@@ -39,4 +45,5 @@ def _scales() -> str:
         f"### {TITLES[kind]}\n\n{plain(scale.means)}\n\n"
         + "\n".join(f"- {plain(line)}" for line in scale.does_not)
         for kind, scale in SCALES.items()
+        if kind not in ELSEWHERE
     )

@@ -200,7 +200,7 @@ SCALES = {
             "Look at the shares.",
             "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
             "Preference of 0.5 is chance, not half of what is possible.",
-            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it, a share "
+            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it. A share "
             "above 1 is luck of few queries.",
             "Clustering is not corrected for chance: see what random has.",
         ),
