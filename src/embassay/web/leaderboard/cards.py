@@ -27,7 +27,8 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
     stands = tuple(
         stand
         for column in board.columns
-        if (stand := _stand(made, row.index, column, rounded(cell_of(member.entrant, column)))).cell.state
+        if not column.parts
+        and (stand := _stand(made, row.index, column, rounded(cell_of(member.entrant, column)))).cell.state
         != "none"
     )
     ranked = [one for one in stands if one.rank is not None and one.of > 1]
@@ -45,7 +46,8 @@ def _stand(made: Made, index: int, column: Column, cell: Cell) -> Stand:
     board = made.board
     rank = board.ranks[column.key][index] if column.key in board.ranks else None
     best = board.best[column.key][index] if column.key in board.best else None
-    return Stand(column, cell, rank, _of(made, column, index) if rank is not None else 0, best)
+    of = _of(made, column, index) if rank is not None else 0
+    return Stand(column, cell, rank, of, best, board.ranked(column.key))
 
 
 def _of(made: Made, column: Column, index: int) -> int:
@@ -79,7 +81,7 @@ def compare(made: Made, a: str, b: str) -> Comparison | None:
         return None
     contrasts, paired, reason = _contrasts(members[a], members[b])
     rows = []
-    for column in made.board.columns:
+    for column in (one for one in made.board.columns if not one.parts):
         cells = cell_of(members[a].entrant, column), cell_of(members[b].entrant, column)
         if any(cell.value is not None for cell in cells):
             rows.append(_row(column, cells, contrasts.get(place_of(column)), reason))
