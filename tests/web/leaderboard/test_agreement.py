@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.web.leaderboard.answers import Service
+from embassay.web.leaderboard.board import facts_of
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.page.rows import leading
+from embassay.web.leaderboard.table import Entrant
 from leaderboard_runs import STUDY, write_hume
 
 TRUST = {"topic": "high", "news": "low", "groups": "medium", "pairs": "high"}
@@ -108,3 +111,50 @@ def test_memory_is_told_as_the_cards_know_it(tmp_path):
         one.name: (one.facts.weights_mb, one.facts.vectors_mb, one.facts.index_mb) for one in board.systems
     }
     assert told == {"flat": (127.5, 1536.0, None), "sure": (None, 256.0, None), "gap": (None, None, None)}
+
+
+def test_a_task_of_one_dataset_is_compared_on_it(tmp_path):
+    """The test is kept for the task alone, and is that of its only dataset; of two datasets each has its own."""
+    write_hume(tmp_path / "a", LEVELS, TRUST)
+    service, board = _service(tmp_path)
+    rows = {one["dataset"]: one for one in json.loads(service.compare(board.id, "flat", "sure").body)["rows"]}
+    assert set(rows) == {"", *STUDY}
+    for row in rows.values():
+        assert row["low"] < row["difference"] < row["high"]
+        assert row["p"] is not None
+
+
+def test_cards_and_files_have_the_intervals_of_the_board(tmp_path):
+    """Also where the run's rows were written without them."""
+    path = write_hume(tmp_path / "a", LEVELS, TRUST)
+    rows = [json.loads(line) for line in (path / "results.jsonl").read_text().splitlines()]
+    assert rows[0]["ci_low"] is not None
+    bare = [json.dumps({**row, "ci_low": None, "ci_high": None}) + "\n" for row in rows]
+    (path / "results.jsonl").write_text("".join(bare))
+    service, board = _service(tmp_path)
+    shown = {one.key: board.cells[one.key] for one in board.columns if one.overview}
+    index = next(one.index for one in board.systems if one.name == "flat")
+    assert all(own[index].low is not None for own in shown.values())
+    for stand in json.loads(service.card(board.id, "flat").body)["stands"]:
+        assert stand["cell"] == list(shown[stand["column"]["key"]][index])
+    told = json.loads(service.download(board.id, "json").body)["cells"]
+    assert all(told[key]["flat"]["low"] == own[index].low for key, own in shown.items())
+
+
+def test_memory_of_a_stack_is_that_of_its_index():
+    """As measured, else what vectors and graph take by the formulas; nothing where neither is known."""
+    run = SimpleNamespace(
+        stacks={
+            "measured": {"memory": {"vectors": 1e6, "graph": 1e6, "memory": 5_500_000}, "axes": {"dims": 384}},
+            "formula": {"memory": {"vectors": 2e6, "graph": 5e5, "memory": None}},
+            "bare": {"memory": {"vectors": None, "graph": None, "memory": None}},
+        },
+        described={}, work_of={},
+    )  # fmt: skip
+    told = {name: facts_of(Entrant(name, run, (), True)) for name in run.stacks}
+    assert {name: one.index_mb for name, one in told.items()} == {
+        "measured": 5.5,
+        "formula": 2.5,
+        "bare": None,
+    }
+    assert all(one.vectors_mb is None for one in told.values())

@@ -58,7 +58,7 @@ function parameters(n) {
   if (n >= 1e9) return `${fixed(n / 1e9, 1)} B`;
   return n >= 1e6 ? `${count(Math.round(n / 1e6))} M` : count(n);
 }
-const megabytes = (n) => `${n >= 10 ? count(Math.round(n)) : fixed(n, 1)} MB`;
+const megabytes = (n) => `${n >= 10 ? count(Number(fixed(n, 0))) : fixed(n, 1)} MB`;
 const speed = (n) => (n >= 10 ? count(Math.round(n)) : fixed(n, 1));
 
 /** Facts that may be columns, axes and limits: name, how they are printed, whether more is better; what a limit is typed
