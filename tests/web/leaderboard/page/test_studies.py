@@ -148,6 +148,12 @@ def test_nothing_overflows(base: str, visit: Callable[..., Any], width: int) -> 
         page.wait_for_selector("[data-alive]", state="attached")
         assert page.evaluate(EXTENT) <= 0
         assert page.evaluate(SCROLLING) == []
+        if width == 390:
+            page.get_by_role("button", name="Filters").click()
+        for tool in ("Limits", "Columns", "Download", "Copy"):
+            page.locator("#bar summary", has_text=tool).click()
+            assert page.evaluate(EXTENT) <= 0
+            page.keyboard.press("Escape")
         if width == 1440:
             tops = [
                 page.locator(one).bounding_box()
