@@ -98,7 +98,7 @@ def example_card() -> Card:
     """The first system of the example."""
     board = example_board()
     stands = tuple(
-        Stand(column, board.cells[column.key][0], board.ranks[column.key][0], 2, board.best[column.key][0])
+        Stand(column, board.cells[column.key][0], board.ranks[column.key][0], 2, board.best[column.key][0], 2)
         for column in board.columns
         if column.overview
     )

@@ -65,6 +65,80 @@ def write_sage(
     return path
 
 
+STUDY = {
+    "topic": ("classification", "accuracy"), "news": ("classification", "accuracy"),
+    "groups": ("clustering", "v_measure"), "pairs": ("sts", "spearman"),
+}  # fmt: skip
+"""The datasets of a scored study, with family and measure."""
+
+
+def write_hume(
+    path: Path,
+    systems: Mapping[str, Mapping[str, float]],
+    trust: Mapping[str, str],
+    *,
+    items: int = 12,
+    facts: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Path:
+    """A scored study of four datasets: `systems` with their level on each (left out where a cell failed); `trust` says
+    how far people agree on a dataset."""
+    folder, standings, rows, cells = RunFolder(path), [], [], []
+    (path / "tables").mkdir(parents=True, exist_ok=True)
+    for name, levels in systems.items():
+        own = {one: _scored(name, one, levels.get(one), items) for one in STUDY}
+        for dataset, (family, measure) in STUDY.items():
+            failed_here = dataset not in levels
+            rows += [] if failed_here else [_hume_row(own[dataset], family, dataset, measure)]
+            cells.append({
+                "key": _key(name, dataset), "task": family, "dataset": dataset, "system": name, "seconds": 1.0,
+                "status": "failed" if failed_here else "done", "reason": "out of memory" if failed_here else "",
+                "counts": {"texts_encoded": items},
+            })  # fmt: skip
+        for family, measure in dict.fromkeys(STUDY.values()):
+            parts = {one: own[one] for one, (of, _) in STUDY.items() if of == family}
+            standings.append(Standing(family, "", measure, _overall(name, list(parts.values()))))
+            if len(parts) > 1:
+                standings += [Standing(family, one, measure, found) for one, found in parts.items()]
+        overall = _overall(name, list(own.values()))
+        standings.append(Standing(OVERALL, "", OVERALL, overall))
+        rows += [] if overall.value is None else [_hume_row(overall, OVERALL, "", OVERALL)]
+    write_standings(path, standings)
+    folder.write_results(rows)
+    folder.write_manifest({
+        "embassay": "0.1.0", "protocol": "hume", "name": "r", "status": "finished", "created": LATE, "updated": LATE,
+        "arguments": {"seed": 1337}, "cells": cells,
+        "systems": [
+            {"name": one, "kind": "embedding", "identity": one, "facts": dict((facts or {}).get(one, {}))}
+            for one in systems
+        ],
+        "datasets": [
+            {"name": one, "lang": "eng", "fingerprint": "f", "tasks": {family: {"n": items}}}
+            for one, (family, _) in STUDY.items()
+        ],
+    })  # fmt: skip
+    lines = [f"{one},fleiss_kappa,0.7,0.5,0.9,{items},good,{how}" for one, how in trust.items()]
+    header = "dataset,coefficient,value,low,high,items,band,trust"
+    (path / "tables" / "agreement.csv").write_text("\n".join((header, *lines, "")))
+    return path
+
+
+def _scored(name: str, dataset: str, level: float | None, items: int) -> Headline:
+    if level is None:
+        return Headline.none(name, "out of memory")
+    hard = generator(7, "hard", dataset).normal(0, 0.1, items)
+    own = level + hard + generator(7, dataset, name).normal(0, 0.02, items)
+    draws = resample_means(own[:, None], n_resamples=400, rng=generator(7, "draws", dataset)).T[0]
+    return Headline(name, float(own.mean()), items, draws, "bootstrap over items")
+
+
+def _hume_row(one: Headline, task: str, dataset: str, measure: str) -> Result:
+    low, high = one.interval
+    return Result(
+        "hume", task, dataset, "", "eng" if dataset else "", "", one.system, measure, one.value, one.n, low, high,
+        "b", 7, "",
+    )  # fmt: skip
+
+
 class Running:
     """A run that goes on: cells end one by one, as a session writes them."""
 

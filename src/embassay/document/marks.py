@@ -188,12 +188,36 @@ def bar(
     return Markup(f'<u class="{" ".join(classes)}"></u>')
 
 
+def rank_mark(low: int, high: int, of: int, style: str) -> Markup:
+    """A rounded bar over the places from `low` to `high` of `of`; `style` adds classes."""
+    start, end = 100 * (low - 1) / of, 100 * high / of
+    places_of = (_place("x", (start + end) / 2), _place("w", end - start))
+    return Markup(f'<u class="{" ".join(("iv", "rk", *style.split(), *places_of))}"></u>')
+
+
+LEVELS = {"sure": "Sure", "likely": "Likely", "open": "Cannot decide"}
+
+
+def badge(level: str) -> Markup:
+    """How sure an answer is, in a word; the style sheet draws its sign."""
+    return Markup(f'<span class="level {level}">{LEVELS[level]}</span>')
+
+
 def places(html: str) -> str:
     """The rules of all places that the marks of a page name."""
     found = {
         match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
     }
-    return "".join(f".{name}{at}{{--{name}:{int(at) / 2:g}%}}" for name, at in sorted(found))
+    return _rules(sorted(found))
+
+
+def every_place() -> str:
+    """The rules of all places that a bar and its tick can name, for pages that share a style sheet."""
+    return _rules((name, str(at)) for name in "twx" for at in range(201))
+
+
+def _rules(named: Iterable[tuple[str, ...]]) -> str:
+    return "".join(f".{name}{at}{{--{name}:{int(at) / 2:g}%}}" for name, at in named)
 
 
 def _place(name: str, percent: float) -> str:
@@ -225,7 +249,7 @@ def axis(scale: Scale, *, labels: int = 3) -> Markup:
     ticks = scale.ticks
     shown = [ticks[0], ticks[-1]]
     if labels == 2 or len(ticks) % 2 == 0:
-        return Markup(f'<i class="ax" aria-hidden="true">{" ".join(map(scale.label, shown))}</i>')
+        return ends(*map(scale.label, shown))
     shown.insert(1, ticks[len(ticks) // 2])
     anchors = {ticks[0]: "", ticks[-1]: ' text-anchor="end"'}
     texts = "".join(
@@ -233,6 +257,11 @@ def axis(scale: Scale, *, labels: int = 3) -> Markup:
         for tick in shown
     )
     return Markup(f'<svg class="ax" aria-hidden="true">{texts}</svg>')
+
+
+def ends(low: str, high: str) -> Markup:
+    """Two labels at the ends of a scale."""
+    return Markup('<i class="ax" aria-hidden="true">{} {}</i>').format(low, high)
 
 
 MIDDLE = ' text-anchor="middle"'

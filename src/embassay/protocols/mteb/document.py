@@ -282,7 +282,7 @@ def published_name(system: str) -> str:
 
 
 def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What an account says of a model, by our names: dims, max_tokens, parameters, licence, released."""
+    """What an account says of a model, by our names: dims, max_tokens, parameters, weights_mb, licence, released."""
     size = meta.get("embed_dim")
     found = {
         "dims": max((one for one in size if isinstance(one, int)), default=None)
@@ -290,6 +290,7 @@ def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
         else size,
         "max_tokens": meta.get("max_tokens"),
         "parameters": meta.get("n_parameters"),
+        "weights_mb": meta.get("memory_usage_mb"),
         "licence": meta.get("license"),
         "released": meta.get("release_date"),
     }

@@ -198,7 +198,11 @@ KINDS = {
     "reference": "A reference that needs no understanding, in every table and never ranked",
     "llm": "A language model",
 }
-FACT_WORDS = {"dims": "dimensions", "max_tokens": "input limit, tokens"}
+FACT_WORDS = {
+    "dims": "dimensions",
+    "max_tokens": "input limit, tokens",
+    "weights_mb": "memory of the weights, MB",
+}
 HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 """Facts that the card says elsewhere, or that say how a run used the system."""
 MOST_FINDINGS = 6

@@ -185,21 +185,23 @@ class Tests:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Tested] = OrderedDict()
-        self._pairs: dict[tuple[str, str], dict[str, Pairs]] = {}
+        self._pairs: dict[tuple[object, ...], dict[str, Pairs]] = {}
         self._lock = Lock()
 
     def of(
         self, board: Joined, column: Column, standings: At, ranked: frozenset[str], *, make: bool = True
     ) -> Tested:
-        """The tests of one column among the `ranked` systems. Incomplete systems take no part, and references
-        only where they reach the leader. Where tests are not known yet and `make` is false, there are none for now."""
+        """The tests of one column among the `ranked` systems. Incomplete systems take no part but in a mean over
+        some datasets that they have, and references only where they reach the leader. Where tests are not known yet
+        and `make` is false, there are none for now."""
         place = place_of(column)
         behind = {
             one.name: (one.run.name, one.run.folder.stamp[:3])
             for one in board.entrants
-            if one.name in ranked and (place, one.name) in standings
+            if (one.name in ranked or column.parts) and (place, one.name) in standings
         }
-        key = (board.id, column.key, frozenset(behind.items()))
+        asked = (column.key, *column.parts)
+        key = (board.id, asked, frozenset(behind.items()))
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
@@ -208,7 +210,7 @@ class Tests:
             return Tested(reason=UNTESTED[board.kind])
         if not make:
             return Tested(reason=LATER)
-        pairs = self._pairs.setdefault((board.id, column.key), {})
+        pairs = self._pairs.setdefault((board.id, asked), {})
         found = told_apart(
             [standings[place, name] for name in sorted(behind)],
             higher=column.higher_is_better, origins=behind, known=pairs,
@@ -298,14 +300,19 @@ def _share(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
+_FLOAT = 4
+"""Bytes of a number of a vector: a million vectors take as many MB for each dimension."""
+
+
 def facts_of(entrant: Entrant) -> Facts:
     """The facts of a system, from the manifest and the cells of its run; of a sweep's stack from its measurements."""
     told = entrant.described.get("facts") or {}
     stack = entrant.run.stacks.get(entrant.name, {})
     seconds = sum(one.seconds or 0.0 for one in entrant.work if one.status == "done")
     texts = sum(one.texts for one in entrant.work if one.status == "done")
+    dims = _whole(told.get("dims") or told.get("dim") or (stack.get("axes") or {}).get("dims"))
     return Facts(
-        _whole(told.get("dims") or told.get("dim") or (stack.get("axes") or {}).get("dims")),
+        dims,
         _whole(told.get("max_tokens")),
         _whole(told.get("parameters")),
         _number(told.get("usd_per_million_tokens")),
@@ -315,7 +322,19 @@ def facts_of(entrant: Entrant) -> Facts:
         round(texts / seconds, 1) if texts and seconds else None,
         without_paths(str(told.get("licence") or "")),
         without_paths(str(told.get("summary") or "")),
+        _number(told.get("weights_mb")),
+        None if stack or dims is None else float(dims * _FLOAT),
+        _index_mb(stack),
     )
+
+
+def _index_mb(stack: Mapping[str, Any]) -> float | None:
+    """Of a stack's index, as measured, else what its structure takes."""
+    told = stack.get("memory") or {}
+    taken = _number(told.get("memory"))
+    if taken is None and told.get("vectors") is not None:
+        taken = (_number(told["vectors"]) or 0.0) + (_number(told.get("graph")) or 0.0)
+    return None if taken is None else round(taken / 1e6, 3)
 
 
 def _milliseconds(stack: Mapping[str, Any]) -> float | None:

@@ -23,16 +23,15 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
     row = next((one for one in board.systems if one.name == name), None)
     if row is None:
         return None
-    member = made.members[row.index]
     stands = tuple(
         stand
         for column in board.columns
-        if (stand := _stand(made, row.index, column, rounded(cell_of(member.entrant, column)))).cell.state
-        != "none"
+        if not column.parts
+        and (stand := _stand(made, row.index, column, _cell(made, row.index, column))).cell.state != "none"
     )
     ranked = [one for one in stands if one.rank is not None and one.of > 1]
     elsewhere = tuple(_elsewhere(library, view, board.id, name))
-    identity = without_paths(str(member.entrant.described.get("identity") or ""))
+    identity = without_paths(str(made.members[row.index].entrant.described.get("identity") or ""))
     return Card(
         board.id, board.title, stamp_of((board.stamp, elsewhere)), row, identity, stands,
         tuple(one.column.title for one in ranked if one.rank is not None and one.rank[0] == 1),
@@ -41,11 +40,18 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
     )  # fmt: skip
 
 
+def _cell(made: Made, index: int, column: Column) -> Cell:
+    """As the board has it, with the interval of its replicates; as the run has it where the board shows it later."""
+    shown = made.board.cells.get(column.key)
+    return shown[index] if shown is not None else rounded(cell_of(made.members[index].entrant, column))
+
+
 def _stand(made: Made, index: int, column: Column, cell: Cell) -> Stand:
     board = made.board
     rank = board.ranks[column.key][index] if column.key in board.ranks else None
     best = board.best[column.key][index] if column.key in board.best else None
-    return Stand(column, cell, rank, _of(made, column, index) if rank is not None else 0, best)
+    of = _of(made, column, index) if rank is not None else 0
+    return Stand(column, cell, rank, of, best, board.ranked(column.key))
 
 
 def _of(made: Made, column: Column, index: int) -> int:
@@ -79,10 +85,11 @@ def compare(made: Made, a: str, b: str) -> Comparison | None:
         return None
     contrasts, paired, reason = _contrasts(members[a], members[b])
     rows = []
-    for column in made.board.columns:
+    for column in (one for one in made.board.columns if not one.parts):
         cells = cell_of(members[a].entrant, column), cell_of(members[b].entrant, column)
         if any(cell.value is not None for cell in cells):
-            rows.append(_row(column, cells, contrasts.get(place_of(column)), reason))
+            contrast = _contrast_at(contrasts, place_of(column), (members[a], members[b]))
+            rows.append(_row(column, cells, contrast, reason))
     labels = {one.name: one.label for one in made.board.systems}
     return Comparison(a, b, _title(labels[a], labels[b], rows, made.board.lead), paired, reason, tuple(rows))
 
@@ -99,6 +106,15 @@ def _contrasts(a: Member, b: Member) -> tuple[Mapping[Place, Contrast], bool, st
         return {}, False, "nothing is kept that the two could be compared by"
     by_place = {(one.task, one.dataset, one.measure): one for one in found.contrasts}
     return by_place, found.pairing.paired, found.pairing.reason
+
+
+def _contrast_at(
+    contrasts: Mapping[Place, Contrast], place: Place, pair: tuple[Member, Member]
+) -> Contrast | None:
+    """The contrast at a place; on the only dataset of a task that of the task, which is kept once."""
+    task, dataset, measure = place
+    own = {one.dataset for member in pair for one in member.entrant.work if one.task == task}
+    return contrasts.get(place) or (contrasts.get((task, "", measure)) if own == {dataset} else None)
 
 
 def _row(column: Column, cells: tuple[Cell, Cell], found: Contrast | None, reason: str) -> ContrastRow:

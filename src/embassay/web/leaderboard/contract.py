@@ -32,6 +32,7 @@ Numbers are raw (0.8142), printed times `factor` with `decimals`. What is not th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, NamedTuple
@@ -136,12 +137,15 @@ class Column:
     """How well people agree on this dataset, as a sentence; empty where nobody annotated it."""
     trust: str = ""
     """How far a score beside theirs can be relied on: `high`, `medium`, `low`; empty as above."""
+    parts: tuple[tuple[str, str, str], ...] = ()
+    """Of a mean over some datasets alone, those on which people agree well: the task, dataset and measure of each."""
 
 
 @dataclass(frozen=True)
 class Facts:
     """What is known of a system apart from scores; null where it is not. Prices in US dollars; `seconds` is the time of
-    its cells of this board."""
+    its cells of this board. Memory in MB: of its weights, of the vectors of a million texts (32 bits a number), of a
+    stack's index."""
 
     dims: int | None = None
     max_tokens: int | None = None
@@ -153,6 +157,9 @@ class Facts:
     texts_per_second: float | None = None
     licence: str = ""
     summary: str = ""
+    weights_mb: float | None = None
+    vectors_mb: float | None = None
+    index_mb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -237,6 +244,12 @@ class Board:
     method: str = ""
     """How ranks were told, for the caption."""
 
+    def ranked(self, key: str) -> int:
+        """How many are ranked at a column in the largest group: marks of ranks lie on the scale from 1 to this."""
+        ranks = self.ranks.get(key, ())
+        counts = Counter(one.group for one, rank in zip(self.systems, ranks, strict=False) if rank)
+        return max(counts.values(), default=0)
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -305,13 +318,15 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Stand:
-    """Where a system stands in a column: its cell, its ranks of `of` systems, its chance of being best."""
+    """Where a system stands in a column: its cell, its ranks of `of` systems, its chance of being best. Its rank is
+    drawn on the scale from 1 to `most`, as on the board."""
 
     column: Column
     cell: Cell
     rank: tuple[int, int] | None
     of: int
     best: float | None
+    most: int
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,16 @@ def _value(made: Made, column: Column, index: int) -> str:
 def _entries(made: Made) -> Iterator[tuple[int, Member, Column, Cell]]:
     for index, member in enumerate(made.members):
         for column in made.board.columns:
-            yield index, member, column, cell_of(member.entrant, column)
+            yield index, member, column, _exact_cell(made, index, column)
+
+
+def _exact_cell(made: Made, index: int, column: Column) -> Cell:
+    """All digits of the value; the interval where the row was written without one is the board's."""
+    cell = cell_of(made.members[index].entrant, column)
+    if cell.low is not None or column.key not in made.board.cells:
+        return cell
+    shown = made.board.cells[column.key][index]
+    return cell._replace(low=shown.low, high=shown.high)
 
 
 def _rank(made: Made, index: int, column: Column) -> tuple[int | str, int | str]:

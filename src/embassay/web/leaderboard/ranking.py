@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from embassay.errors import EmbassayError
 from embassay.protocols.compare import RunValues, read_values
 from embassay.protocols.compare.contrast import shared_draws
-from embassay.protocols.kernel.comparisons import ALPHA, REFERENCE, Standing, known_by_nothing, read_standings
+from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    REFERENCE,
+    Headline,
+    Standing,
+    known_by_nothing,
+    mean_component,
+    read_standings,
+)
 from embassay.records import Stratum
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
 from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
@@ -204,6 +212,16 @@ def _said(those: _Field, tests: NDArray[np.float64]) -> Tested:
     shares = best_shares(those.draws, those.values, shared or free)
     best = dict(zip(names, shares.tolist(), strict=True))
     return Tested(ranks, best, alike, (names[0], *alike[names[0]]), gap)
+
+
+def mean_standing(place: Place, parts: Sequence[Standing]) -> Standing:
+    """The mean of one system's standings, resample by resample; without a value where one has none."""
+    system, group = parts[0].system, parts[0].group
+    missing = [one.headline for one in parts if one.headline.value is None]
+    if missing:
+        return Standing(*place, Headline.none(system, missing[0].reason), group)
+    mean = mean_component([one.headline.component for one in parts])
+    return Standing(*place, Headline.of(system, mean, f"mean over {len(parts)} datasets"), group)
 
 
 _ITEMS = ("score", "names", "noise")

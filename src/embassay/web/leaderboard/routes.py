@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Query, Request, Response
@@ -19,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from embassay.web.leaderboard.answers import HTML, JSON, Packed, Service, is_known, pack
 from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.page import STATIC, render_error
+from embassay.web.leaderboard.page import files, render_error
 from embassay.web.server import HEADERS, Guard, RateLimit, Receive, Send, address_key
 
 _BURST, _PER_SECOND = 40, 4.0
@@ -140,12 +139,12 @@ def _static(request: Request, name: str) -> Response:
 
 @lru_cache(maxsize=1)
 def _files() -> Mapping[str, Packed]:
-    return {path.name: _file(path) for path in STATIC.iterdir() if path.is_file()}
+    return {name: _file(name, body) for name, body in files().items()}
 
 
-def _file(path: Path) -> Packed:
-    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return pack(path.read_bytes(), "text/javascript" if path.suffix == ".js" else kind)
+def _file(name: str, body: bytes) -> Packed:
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return pack(body, "text/javascript" if name.endswith(".js") else kind)
 
 
 def _no_icon() -> Response:

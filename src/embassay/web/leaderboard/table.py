@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import import_module
@@ -16,7 +16,7 @@ from embassay.protocols.kernel.tables import POINTS, unit_of
 from embassay.report.board import PLACES
 from embassay.web.leaderboard.contract import Cell, Column, State
 from embassay.web.leaderboard.folders import Place, RunData, Score, Work, language_of, version_of
-from embassay.web.leaderboard.ranking import At, Replicates
+from embassay.web.leaderboard.ranking import At, Replicates, mean_standing
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,29 @@ def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
     ]
     shown = {one.key for one in _overview(kind, made, _with_interval(runs))}
     ordered = sorted(made, key=lambda one: (one.key not in shown, one.task != OVERALL))
-    return tuple(replace(one, overview=one.key in shown) for one in ordered)
+    return (*(replace(one, overview=one.key in shown) for one in ordered), *_agreed(made))
+
+
+AGREED = "high_agreement"
+"""The key of the means over what people agree on, and their measure."""
+
+
+def _agreed(columns: Sequence[Column]) -> Iterator[Column]:
+    """The overall score and the tasks' once more, as means over the datasets alone on which people agree well."""
+    headlines = {one.task: one for one in columns if not one.dataset and not one.measure.startswith(_PARTIAL)}
+    agreed = [one for one in columns if one.trust == "high" and one.measure == _headline_of(headlines, one)]
+    for task, whole in headlines.items():
+        parts = tuple(place_of(one) for one in agreed if task in (OVERALL, one.task))
+        if parts:
+            yield replace(
+                whole, key=AGREED if task == OVERALL else f"{AGREED}/{task}", title=f"{whole.title}, high agreement",
+                measure=AGREED, overview=False, parts=parts,
+            )  # fmt: skip
+
+
+def _headline_of(headlines: Mapping[str, Column], column: Column) -> str:
+    """The measure of a task's mean over its datasets; of a task without one any measure."""
+    return headlines[column.task].measure if column.task in headlines else column.measure
 
 
 def place_of(column: Column) -> Place:
@@ -197,6 +219,8 @@ def _words(task: str) -> str:
 
 def cell_of(entrant: Entrant, column: Column) -> Cell:
     """The cell of a system in a column."""
+    if column.parts:
+        return _mean_of(entrant, column)
     place = place_of(column)
     score = entrant.score(place) or _on_its_only_dataset(entrant, place)
     if score is not None:
@@ -206,6 +230,18 @@ def cell_of(entrant: Entrant, column: Column) -> Cell:
         if not _waiting(_behind(entrant, place)) and not _failed(_behind(entrant, place)):
             return Cell(None, None, None, n, "undefined", reason or "no value was recorded")
     return _missing(entrant, _behind(entrant, place), place)
+
+
+def _mean_of(entrant: Entrant, column: Column) -> Cell:
+    """The mean over the parts; none where one of them has no value."""
+    scores = [entrant.score(part) for part in column.parts]
+    known = [(one[0], one[3]) for one in scores if one is not None and one[0] is not None]
+    if len(known) < len(scores):
+        state: State = "running" if entrant.run.running else "partial" if known else "none"
+        return _none(state, f"{len(known)} of {numbers.counted(len(scores), 'dataset')}")
+    return Cell(
+        sum(value for value, _ in known) / len(known), None, None, sum(n for _, n in known), "done", ""
+    )
 
 
 def _on_its_only_dataset(entrant: Entrant, place: Place) -> Score | None:
@@ -315,16 +351,24 @@ class Joined:
 
     def standings(self, replicates: Replicates, columns: Sequence[Column]) -> At:
         """Standings at some columns, each system's from the run that speaks for it."""
-        places = frozenset(place_of(one) for one in columns)
+        places = frozenset(place for one in columns for place in one.parts or (place_of(one),))
         speaking: dict[str, set[str]] = {}
         for one in self.entrants:
             speaking.setdefault(one.run.name, set()).add(one.name)
-        return {
+        found = {
             (place, system): standing
             for run in self.runs
             if run.name in speaking
             for (place, system), standing in replicates.at(run, places).items()
             if system in speaking[run.name]
+        }
+        return found | {
+            (place_of(column), one.name): mean_standing(
+                place_of(column), [found[part, one.name] for part in column.parts]
+            )
+            for column in columns
+            for one in self.entrants
+            if column.parts and all((part, one.name) in found for part in column.parts)
         }
 
     def members(self, standings: At) -> tuple[Member, ...]:

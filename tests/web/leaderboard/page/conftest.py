@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -80,6 +83,27 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         context.close()
     assert [one for one in complaints if EXPECTED not in one] == []
     assert hosts <= {"127.0.0.1"}
+
+
+@pytest.fixture
+def base(folder: Path) -> Iterator[str]:
+    """The real app, looking at the folder often."""
+    uvicorn = pytest.importorskip("uvicorn")
+    pytest.importorskip("fastapi")
+    from embassay.web.leaderboard.library import app_of
+    from embassay.web.server import listen
+
+    listening = listen("127.0.0.1", 0)
+    app = app_of(folder, hosts=(), root_path="", stale_after=900, every=0.2)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    server.should_exit = True
+    thread.join(10)
+    listening.close()
 
 
 def names(page: Any, rows: str = "#board tbody tr[data-name]") -> list[str]:

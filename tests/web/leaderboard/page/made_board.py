@@ -213,6 +213,7 @@ class Made:
                 part.ranks[one.key][index],
                 len(self.names) - 3,
                 part.best[one.key][index],
+                len(self.names) - 3,
             )
             for one in self.columns
         )

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from embassay.web.annotation.app import HEADERS
 from embassay.web.leaderboard.contract import Boards, as_plain
-from embassay.web.leaderboard.page import STATIC, render, render_card, render_error
+from embassay.web.leaderboard.page import files, render, render_card, render_error
 
 from .made_board import Made
 
@@ -49,8 +49,8 @@ class Served:
         path, query = unquote(parts.path.removeprefix(self.prefix)), parse_qs(parts.query)
         board = self.made.board
         if path.startswith("/static/"):
-            file = STATIC / path.removeprefix("/static/")
-            return 200, TYPES[file.suffix], file.read_bytes()
+            name = path.removeprefix("/static/")
+            return 200, TYPES["." + name.rpartition(".")[2]], files()[name]
         if path == "/favicon.ico":
             return 204, "image/x-icon", b""
         pages = {

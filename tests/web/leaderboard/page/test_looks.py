@@ -129,8 +129,8 @@ def test_it_prints_light_with_intervals(served: Served, visit: Visit) -> None:
 def test_forced_colours_keep_shapes(served: Served, visit: Visit) -> None:
     """Where the system's colours rule, marks are drawn in its text colour and kinds keep their shapes."""
     page = visit(served.board_url, forced_colors="active", color_scheme="dark")
-    bar = "getComputedStyle(document.querySelector('#board i.iv.e')).backgroundImage"
-    assert page.evaluate("getComputedStyle(document.body).color") in page.evaluate(bar)
+    bar = "getComputedStyle(document.querySelector('#board u.iv.e'), '::before').backgroundColor"
+    assert page.evaluate("getComputedStyle(document.body).color") == page.evaluate(bar)
     classical = "getComputedStyle(document.querySelector('th.c'), '::before').borderRadius"
     assert page.evaluate(classical) == "0px"
 

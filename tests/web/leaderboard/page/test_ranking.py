@@ -27,11 +27,11 @@ def test_the_page_reads_the_same_with_and_without_scripts(served: Served, visit:
     plain = visit(served.board_url, alive=False, java_script_enabled=False)
     live = visit(served.board_url)
     assert plain.evaluate(text) == live.evaluate(text)
-    server = "all => all.map(svg => parseFloat(svg.lastChild.getAttribute('x')))"
-    ticks = "all => all.map(mark => 100 * parseFloat(mark.style.getPropertyValue('--t')))"
-    drawn = plain.eval_on_selector_all("#board tbody svg.iv:not(:empty)", server)
-    assert len(drawn) > 70
-    assert live.eval_on_selector_all("#board tbody i.iv[style]", ticks) == pytest.approx(drawn, abs=0.11)
+    marks = "all => all.map(mark => mark.className)"
+    drawn = plain.eval_on_selector_all("#board tbody u", marks)
+    assert sum(" rk " in one for one in drawn) == len(served.made.names) - 3
+    assert sum(" t" in one for one in drawn) > 70
+    assert live.eval_on_selector_all("#board tbody u", marks) == drawn
     assert plain.locator("nav a:visible").all_inner_texts() == ["Ranking", "Data", "Boards (3)"]
     assert plain.locator("noscript a").count() == 3
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,27 +29,6 @@ def folder(tmp_path: Path) -> Path:
     runs = tmp_path / "runs"
     write_run(runs / "first", {"alpha": values(0.7), "beta": values(0.699), "gamma": values(0.5)})
     return runs
-
-
-@pytest.fixture
-def base(folder: Path) -> Iterator[str]:
-    """The real app, looking at the folder often."""
-    uvicorn = pytest.importorskip("uvicorn")
-    pytest.importorskip("fastapi")
-    from embassay.web.leaderboard.library import app_of
-    from embassay.web.server import listen
-
-    listening = listen("127.0.0.1", 0)
-    app = app_of(folder, hosts=(), root_path="", stale_after=900, every=0.2)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-    server.should_exit = True
-    thread.join(10)
-    listening.close()
 
 
 def test_a_run_that_comes_later_is_drawn(folder: Path, base: str, visit: Callable[..., Any]) -> None:

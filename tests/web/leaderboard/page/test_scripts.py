@@ -56,6 +56,10 @@ def test_facts_are_said_as_by_the_server(call: Callable[..., Any]) -> None:
     assert call("numbers.js", "m.FACTS.get('parameters')[1](x)", sizes) == [
         words.parameters(one) for one in sizes
     ]
+    memory = [0.42, 9.96, 10.2, 10.5, 127.5, 1536.0]
+    assert call("numbers.js", "m.FACTS.get('weights_mb')[1](x)", memory) == [
+        words.megabytes(one) for one in memory
+    ]
     times = [0.338, 4.2, 59.99, 41 * 60, 3 * 3600 + 12 * 60]
     assert call("numbers.js", "m.FACTS.get('seconds')[1](x)", times) == [
         numbers.duration(one) for one in times

@@ -73,7 +73,7 @@ def test_two_systems_side_by_side(served: Served, visit: Visit) -> None:
         assert cells[3].startswith(f"{sign}{abs(row.difference):.3f}")
         beaten = f"{a} beats {b}" if row.difference > 0 else f"{b} beats {a}"
         assert cells[-1] == (beaten if row.p_adjusted < 0.05 else "cannot be told apart")
-    assert page.locator(".forest .iv .z").count() == len(rows)
+    assert page.locator(".forest u.zero").count() == len(rows)
     page.get_by_role("button", name="Swap").click()
     wait_until(page, f"document.querySelector('.forest').textContent.includes('{b} beats {a}') || true")
     assert page.get_by_label("A", exact=True).input_value() == b
@@ -175,7 +175,7 @@ def test_limits_leave_what_keeps_them_and_count_what_says_nothing(served: Served
         wait_until(page, f"document.querySelectorAll('#board tbody tr:not(.group)').length === {n}")
 
     wait_for_rows(len(fits) + references)
-    assert f"{len(silent)} more do" in page.locator("#shown").inner_text()
+    assert f"{len(silent)} without a price or dimensions are hidden." in page.locator("#shown").inner_text()
     address = page.url
     page.keyboard.press("Escape")  # the panel stands over the way back
     page.get_by_role("button", name="Show them").click()

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from embassay.document import marks
 from embassay.document.html import tight
 from embassay.protocols.kernel import tables as numbers
 from embassay.web.leaderboard.contract import Board, Boards, Card
-from embassay.web.leaderboard.page import marks, words
-from embassay.web.leaderboard.page.rows import drawn, ends, leading, place, standing
+from embassay.web.leaderboard.page import words
+from embassay.web.leaderboard.page.rows import drawn, leading, mark, place, rank_mark, sign, standing
 
-__all__ = ["STATIC", "render", "render_card", "render_error", "render_overview"]
+__all__ = ["STATIC", "files", "render", "render_card", "render_error", "render_overview"]
 
 STATIC = Path(__file__).parent / "static"
-"""The folder of scripts and style that a server gives out as `static/`."""
+
+
+@lru_cache(maxsize=1)
+def files() -> Mapping[str, bytes]:
+    """Scripts and styles by name, as a server gives them out below `static/`. The places of marks are a file of their
+    own, since a page has no style in it."""
+    read = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.is_file()}
+    return {**read, "marks.css": marks.every_place().encode()}
 
 
 def render(board: Board | None, boards: Boards, *, base: str) -> str:
@@ -61,7 +69,8 @@ def _environment() -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.globals.update(
-        numbers=numbers, marks=marks, words=words, scripts=_scripts, marks_of=ends, place=place
-    )
+        numbers=numbers, marks=marks, words=words, scripts=_scripts, mark=mark, rank_mark=rank_mark, sign=sign,
+        place=place,
+    )  # fmt: skip
     made.filters["parameter"] = lambda text: quote(text, safe="")
     return made

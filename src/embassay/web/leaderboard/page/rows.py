@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
+from embassay.document import marks
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.answers import LIKELY
 from embassay.web.leaderboard.contract import Board, Card, Cell, Column, Elsewhere, Stand, SystemRow
+from embassay.web.leaderboard.page.words import few_items, items
 
 MOST_ROWS = 300
 MISSING, APART = "Not ranked: a task is missing", "Classical metrics, ranked by themselves"
@@ -19,16 +23,21 @@ UNVALUED = "No value"
 
 @dataclass(frozen=True)
 class Drawn:
-    """The column of the score, the others of the overview, each with its scale; groups as title and rows."""
+    """The column of the score, the others of the overview, each with its scale; groups as title and rows. Ranks are
+    drawn on the scale from 1 to `most`."""
 
     lead: Column | None
     lead_scale: Scale
     tasks: tuple[tuple[Column, Scale], ...]
     groups: tuple[tuple[str, tuple[SystemRow, ...]], ...]
     kinds: tuple[str, ...]
-    has_ranks: bool
-    of: dict[str, int]
+    most: int
     more: int
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether any system is ranked."""
+        return self.most > 0
 
     @property
     def width(self) -> int:
@@ -40,7 +49,6 @@ def drawn(board: Board) -> Drawn:
     """What the page of a board shows before anything is chosen."""
     lead = next((one for one in board.columns if one.key == board.lead), None)
     others = [one for one in board.columns if one.overview and one is not lead]
-    ranks = board.ranks.get(board.lead, ())
     groups = _groups(board, lead)
     return Drawn(
         lead,
@@ -48,13 +56,7 @@ def drawn(board: Board) -> Drawn:
         tuple((one, _scale(board, one)) for one in others),
         groups,
         tuple(dict.fromkeys(one.kind for one in board.systems)),
-        any(one is not None for one in ranks),
-        {
-            group: sum(one.group == group and ranks[one.index] is not None for one in board.systems)
-            for group in {one.group for one in board.systems}
-        }
-        if ranks
-        else {},
+        board.ranked(board.lead),
         max(0, len(board.systems) - MOST_ROWS),
     )
 
@@ -62,13 +64,17 @@ def drawn(board: Board) -> Drawn:
 @dataclass(frozen=True)
 class Leading:
     """Who may be first on a board's score, how sure that is (`sure`, `likely`, `open`, `` where nothing is tested), and
-    the value of the first; `ahead` is the share of resamples in which it is first."""
+    the value of the first; `ahead` is the share of resamples in which it is first, `rank` its places on the scale from
+    1 to `most`, `few` how few items are behind them."""
 
     rows: tuple[SystemRow, ...]
     level: str
     ahead: float | None
     column: Column | None
     cell: Cell | None
+    rank: tuple[int, int] | None = None
+    most: int = 0
+    few: str = ""
 
 
 def leading(board: Board) -> Leading:
@@ -83,7 +89,9 @@ def leading(board: Board) -> Leading:
     alone, ahead = ranks[first] == (1, 1), best[first]
     level = "sure" if alone else "likely" if ahead is not None and 100 * ahead >= LIKELY else "open"
     may = [one for one in ranked if (ranks[one.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
-    return Leading(tuple(may), level, ahead, column, board.cells[board.lead][first])
+    cell = board.cells[board.lead][first]
+    few = few_items(items(board, column, cell))
+    return Leading(tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few)
 
 
 def _scale(board: Board, column: Column | None) -> Scale:
@@ -97,9 +105,22 @@ def _scale(board: Board, column: Column | None) -> Scale:
     return scale_of(pool, factor=column.factor)
 
 
-def ends(one: Scale) -> tuple[str, ...]:
-    """The labels at the ends of a scale."""
-    return one.label(one.low), one.label(one.high)
+def sign(kind: str) -> str:
+    """The class that draws the shape of a kind: circle, square, triangle, diamond, dash."""
+    return marks.CLASSES.get("human" if kind == "person" else kind, "")
+
+
+def mark(cell: Cell, kind: str, scale: Scale, width: int = 72) -> Markup:
+    """The interval mark of a cell, drawn `width` pixels wide at least; the grid alone where its value lies outside of
+    the scale."""
+    if cell.value is None or not scale.low <= cell.value <= scale.high:
+        return marks.bar(None, None, None, "", scale)
+    return marks.bar(cell.value, cell.low, cell.high, sign(kind), scale, width=width)
+
+
+def rank_mark(rank: tuple[int, int] | None, of: int, kind: str) -> Markup:
+    """A range of ranks on the scale from 1 to `of`; nothing without a rank."""
+    return Markup() if rank is None else marks.rank_mark(*rank, of, sign(kind))
 
 
 def _groups(board: Board, lead: Column | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:

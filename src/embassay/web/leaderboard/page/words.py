@@ -14,7 +14,6 @@ STATES = {
 }  # fmt: skip
 """The word of a cell without a value; one that is done and has none is undefined."""
 STATUSES = {"live": "● live", "stale": "◌ no news", "done": "✓ complete"}
-LEVELS = {"sure": "Sure", "likely": "Likely", "open": "Cannot decide"}
 KINDS = {
     "embedding": "embedding model", "classical": "classical metric", "reference": "reference, not ranked",
     "llm": "language model", "person": "people", "run": "stack",
@@ -52,6 +51,26 @@ def interval(cell: Cell, column: Column) -> str:
     return numbers.interval(cell.low * column.factor, cell.high * column.factor, column.decimals)
 
 
+FEW_ITEMS = 30
+"""Under so many items a rank says how many there are."""
+
+
+def few_items(n: int) -> str:
+    """What stands beside a rank that few items are behind.
+
+    >>> few_items(12), few_items(30), few_items(0)
+    ('n = 12', '', '')
+    """
+    return f"n = {n}" if 0 < n < FEW_ITEMS else ""
+
+
+def items(board: Board, column: Column | None, cell: Cell) -> int:
+    """The items behind a rank: of an overall score those of all its datasets; 0 where nobody knows."""
+    if column is None or board.protocol == "mteb":
+        return 0
+    return sum(one.n for one in board.data) if column.task == "overall" else cell.n
+
+
 def is_few(cell: Cell, column: Column) -> bool:
     """Whether so few items stand behind a value that it is shown grey; an overall is over tasks, not items."""
     return column.task != "overall" and cell.n < FEW
@@ -74,6 +93,9 @@ def facts(known: Facts) -> list[tuple[str, str]]:
         ("Dimensions", known.dims is not None and numbers.count(known.dims)),
         ("Input limit", known.max_tokens is not None and f"{numbers.count(known.max_tokens)} tokens"),
         ("Parameters", known.parameters is not None and parameters(known.parameters)),
+        ("Memory of the weights", known.weights_mb is not None and megabytes(known.weights_mb)),
+        ("Vectors of a million texts", known.vectors_mb is not None and megabytes(known.vectors_mb)),
+        ("Memory of the index", known.index_mb is not None and megabytes(known.index_mb)),
         ("Price per million tokens", _money(known.usd_per_million_tokens)),
         ("Price per thousand queries", _money(known.usd_per_thousand_queries)),
         ("Latency, 95th percentile", seconds is not None and numbers.duration(seconds)),
@@ -110,6 +132,15 @@ def parameters(n: int) -> str:
     return f"{n / 1e6:,.0f} M" if n >= 1e6 else numbers.count(n)
 
 
+def megabytes(mb: float) -> str:
+    """Memory in MB, with a decimal below ten.
+
+    >>> megabytes(1536), megabytes(0.42)
+    ('1,536 MB', '0.4 MB')
+    """
+    return f"{numbers.count(round(mb)) if mb >= 10 else numbers.score(mb, 1)} MB"
+
+
 def speed(per_second: float) -> str:
     """Texts per second.
 
@@ -123,6 +154,11 @@ def n_of(data: Sequence[Dataset]) -> str:
     """How much the board stands on."""
     items = f"n = {numbers.count(sum(one.n for one in data))}"
     return items if len(data) == 1 else f"{numbers.counted(len(data), 'dataset')}, {items}"
+
+
+def agreement(board: Board) -> dict[str, str]:
+    """How well people agree, by dataset."""
+    return {one.dataset: one.people for one in board.columns if one.people}
 
 
 def complete(board: Board) -> str:

@@ -5,21 +5,37 @@ export const MOST_COLUMNS = 12, MOST_ROWS = 300;
 export const FACT = "fact:", FIRST = "first";
 const GROUPS = ["", "Classical metrics, ranked by themselves", "", "References, not ranked"];
 
+/** The means over what people agree well on, where that alone is asked for and there is any. */
+export const agreedOf = (board, choice) => (choice.agree === "high" && board.byKey.get("high_agreement")) || null;
+
+/** How many of the datasets a mean is over: "3 of 4 datasets". */
+export function overSaid(board, { task, parts }) {
+  const own = board.columns.filter((column) => column.dataset && (task === "overall" || column.task === task));
+  return `${parts.length} of ${new Set(own.map((column) => column.dataset)).size} datasets`;
+}
+
+/** Whether a column is one of those that are asked for: all but these means, or these and what they are over. */
+export function isAsked(board, choice, column) {
+  const agreed = agreedOf(board, choice);
+  if (!agreed || column.parts.length) return Boolean(agreed) === column.parts.length > 0;
+  return agreed.parts.some(([task, dataset, measure]) => column.task === task && column.dataset === dataset && column.measure === measure);
+}
+
 /** The column whose score leads: the one chosen, else that of the task, else the board's. */
 export function scoreOf(board, choice) {
   const own = board.byKey.get(choice.score);
-  if (own) return own;
-  const ofTask = choice.task && board.columns.filter((column) => column.task === choice.task);
-  return (ofTask && (ofTask.find((column) => column.overview) || ofTask[0])) || board.byKey.get(board.lead) || board.columns[0];
+  if (own && isAsked(board, choice, own)) return own;
+  const ofTask = choice.task && board.columns.filter((column) => column.task === choice.task && isAsked(board, choice, column));
+  const first = ofTask && (ofTask.find((column) => column.overview || column.parts.length) || ofTask[0]);
+  return first || agreedOf(board, choice) || board.byKey.get(board.lead) || board.columns[0];
 }
 
 /** All columns that the filters leave beside the score. */
 export function poolOf(board, choice) {
-  const score = scoreOf(board, choice), { task, lang } = choice;
+  const score = scoreOf(board, choice), agreed = agreedOf(board, choice), { task, lang } = choice;
   return board.columns.filter((column) => column !== score
     && (!task || column.task === task) && (!lang || column.lang === lang)
-    && (choice.trust !== "high" || !column.trust || column.trust === "high")
-    && (task || lang || column.overview));
+    && isAsked(board, choice, column) && (task || lang || column.overview || (agreed && !column.parts.length)));
 }
 
 /** The columns shown, facts among them as "fact:dims", and how many the filters leave. */
@@ -60,6 +76,13 @@ function keepsLimits(system, limits, licences) {
   });
   if (licences?.length) said.push(system.facts.licence ? licences.includes(system.facts.licence) : null);
   return said.includes(false) ? false : said.includes(null) ? null : true;
+}
+
+/** What these systems do not state of all that is limited. */
+function withoutOf(systems, choice) {
+  const nouns = limitsOf(choice).filter(([fact]) => systems.some((system) => system.facts[fact] === null)).map(([fact]) => FACTS.get(fact)[5]);
+  if (choice.licence?.length && systems.some((system) => !system.facts.licence)) nouns.push("a licence");
+  return [...new Set(nouns)];
 }
 
 function isShown(board, choice, score) {
@@ -110,13 +133,13 @@ function order(board, choice, score) {
 export function rowsOf(board, choice) {
   const score = scoreOf(board, choice), hasRanks = board.hasRanks(score.key);
   const rows = [[], [], [], []], fits = isShown(board, choice, score);
-  const unstated = board.systems.filter((system) => !fits(system) && fits(system, true)).length;
+  const silent = board.systems.filter((system) => !fits(system) && fits(system, true));
   for (const system of board.systems.filter((one) => fits(one))) rows[groupOf(board, score, system, hasRanks)].push(system);
   const compare = order(board, choice, score);
   const isEmpty = rows[2].every((system) => board.value(score.key, system.index) === null);
   const missing = !isEmpty ? "Not ranked" : score.key === board.lead && score.task === "overall" ? "Not ranked: a task is missing" : "No value";
   const groups = rows.map((list, i) => ({ title: i === 2 ? missing : GROUPS[i], rows: list.sort(compare) }));
-  return { groups: groups.filter((group) => group.rows.length), shown: rows.flat().length, total: board.systems.length, unstated };
+  return { groups: groups.filter((group) => group.rows.length), shown: rows.flat().length, total: board.systems.length, unstated: silent.length, without: withoutOf(silent, choice) };
 }
 
 /** What the rows are sorted by: what was chosen, else rank, else the score where there are no ranks. */

@@ -58,17 +58,21 @@ function parameters(n) {
   if (n >= 1e9) return `${fixed(n / 1e9, 1)} B`;
   return n >= 1e6 ? `${count(Math.round(n / 1e6))} M` : count(n);
 }
+const megabytes = (n) => `${n >= 10 ? count(Number(fixed(n, 0))) : fixed(n, 1)} MB`;
 const speed = (n) => (n >= 10 ? count(Math.round(n)) : fixed(n, 1));
 
 /** Facts that may be columns, axes and limits: name, how they are printed, whether more is better; what a limit is typed
- * in, and how much of the fact one of these is. */
+ * in, and how much of the fact one of these is; what a system is without that states none. */
 export const FACTS = new Map([
-  ["usd_per_million_tokens", ["Price per million tokens", money, false, "$", 1]],
-  ["usd_per_thousand_queries", ["Price per thousand queries", money, false, "$", 1]],
-  ["p95_ms", ["Latency, 95th percentile", (ms) => duration(ms / 1000), false, "ms", 1]],
-  ["texts_per_second", ["Texts per second", speed, true, "texts", 1]],
-  ["seconds", ["Time on this board", duration, false, "s", 1]],
-  ["dims", ["Dimensions", count, false, "", 1]],
-  ["parameters", ["Parameters", parameters, false, "million", 1e6]],
-  ["max_tokens", ["Input limit, tokens", count, true, "tokens", 1]],
+  ["usd_per_million_tokens", ["Price per million tokens", money, false, "$", 1, "a price"]],
+  ["usd_per_thousand_queries", ["Price per thousand queries", money, false, "$", 1, "a price"]],
+  ["p95_ms", ["Latency, 95th percentile", (ms) => duration(ms / 1000), false, "ms", 1, "a latency"]],
+  ["texts_per_second", ["Texts per second", speed, true, "texts", 1, "a speed"]],
+  ["seconds", ["Time on this board", duration, false, "s", 1, "a time"]],
+  ["dims", ["Dimensions", count, false, "", 1, "dimensions"]],
+  ["parameters", ["Parameters", parameters, false, "million", 1e6, "a count of parameters"]],
+  ["weights_mb", ["Memory of the weights", megabytes, false, "MB", 1, "a size of the weights"]],
+  ["vectors_mb", ["Vectors of a million texts", megabytes, false, "MB", 1, "a size of the vectors"]],
+  ["index_mb", ["Memory of the index", megabytes, false, "MB", 1, "a size of the index"]],
+  ["max_tokens", ["Input limit, tokens", count, true, "tokens", 1, "an input limit"]],
 ]);

@@ -1,6 +1,6 @@
 // Score against price, time or size: a plot, and the same as a table.
 import { $, el, field, keepingFocus, named, svg } from "./dom.js";
-import { rowsOf, scoreOf, isMoreBetter } from "./choice.js";
+import { rowsOf, scoreOf, isAsked, isMoreBetter } from "./choice.js";
 import { FACTS } from "./numbers.js";
 import { frontierOf } from "./frontier.js";
 import { sign } from "./marks.js";
@@ -8,7 +8,7 @@ import { scaleOf } from "./scale.js";
 import { rowsSaid } from "./shown.js";
 import { intervalText, nameCell, printed } from "./table.js";
 
-const AXES = ["usd_per_thousand_queries", "usd_per_million_tokens", "p95_ms", "texts_per_second", "seconds", "dims", "parameters"];
+const AXES = ["usd_per_thousand_queries", "usd_per_million_tokens", "p95_ms", "texts_per_second", "seconds", "dims", "parameters", "weights_mb", "index_mb"];
 const DEARER = { usd_per_thousand_queries: "dearer", usd_per_million_tokens: "dearer", p95_ms: "slower", texts_per_second: "slower", seconds: "slower" };
 const LINE = 17, MOVES = [0, -1, 1, -2, 2, -3, 3, 4, 5], MOST_NAMES = 14;
 
@@ -24,15 +24,15 @@ export function drawPareto(board, choice, act) {
   keepingFocus(box, () => {
     box.replaceChildren(
       el("p.lede", sentence(lines, score, fact)),
-      fields(board, axes, fact, score, act), el("p.shown", rowsSaid(board, choice, found, act)),
-      el("div.frame", plotBox()), el("p.how", how(fact, found, points)), table(board, lines, score, fact),
+      fields(board, choice, axes, fact, score, act), el("p.shown", rowsSaid(board, choice, found, act)),
+      el("div.frame", plotBox()), el("p.how", how(fact, found, points)), el("p.how.sideways", "The list scrolls sideways."), table(board, lines, score, fact),
     );
   });
   fillPlot($(".plot", box), lines, score, fact);
 }
 
-function fields(board, axes, fact, score, act) {
-  const scores = board.columns.filter((column) => column.overview || column === score).map((column) => [column.key, column.title]);
+function fields(board, choice, axes, fact, score, act) {
+  const scores = board.columns.filter((column) => column === score || (column.overview && isAsked(board, choice, column))).map((column) => [column.key, column.title]);
   const labelled = (key, node) => { $("select", node).dataset.key = key; return node; };
   return el("div.fields",
     labelled("y", field("Score", [["", scores]], score.key, (value) => act({ score: value }))),
@@ -136,7 +136,7 @@ function labels(plot, lines, across, down) {
 function table(board, lines, score, fact) {
   const say = FACTS.get(fact)[1], sorted = [...lines].sort((p, q) => Boolean(q.place) - Boolean(p.place) || (p.place || 0) - (q.place || 0));
   const base = document.body.dataset.base;
-  return el("div.frame", { tabindex: 0, role: "region", "aria-label": "Frontier as a table" }, el("table.plain.points", el("caption.sr", `${score.title} against ${FACTS.get(fact)[0].toLowerCase()}`),
+  return el("div.frame", { tabindex: 0, role: "region", "aria-label": "Frontier as a table" }, el("table.plain.points.wide", el("caption.sr", `${score.title} against ${FACTS.get(fact)[0].toLowerCase()}`),
     el("thead", el("tr", ["System", "On the frontier", FACTS.get(fact)[0], score.title, "95%"].map((words, i) => el(i > 1 ? "th.num" : "th", { scope: "col" }, words)))),
     el("tbody", sorted.map((line) => el("tr",
       nameCell(line.system, `${base}b/${board.id}/system?name=${encodeURIComponent(line.system.name)}`), el("td", status(board, line, score)),

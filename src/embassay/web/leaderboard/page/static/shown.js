@@ -1,11 +1,11 @@
 // What the filters hide, and the way back: no system and no column is lost without a word.
 import { $, el } from "./dom.js";
-import { columnsOf, scoreOf } from "./choice.js";
+import { agreedOf, columnsOf, overSaid, scoreOf } from "./choice.js";
 import { count } from "./numbers.js";
 import { nearest } from "./near.js";
 
 export const NO_FILTER = { find: null, kind: null, may: null, from: null, most: null, licence: null, unstated: null };
-const ALL = { ...NO_FILTER, task: null, lang: null, score: null, trust: null };
+const ALL = { ...NO_FILTER, task: null, lang: null, score: null, agree: null };
 
 /** Say under the fields what is shown; returns the sentence. */
 export function drawShown(board, choice, found, act) {
@@ -16,12 +16,12 @@ export function drawShown(board, choice, found, act) {
 }
 
 /** "5 of 14 systems shown. Clear filters." */
-export function rowsSaid(board, choice, { shown, total, unstated }, act) {
+export function rowsSaid(board, choice, { shown, total, unstated, without }, act) {
   const text = (choice.find || "").trim();
   if (shown === total) return [];
   const clear = el("button.link", { onclick: () => act(NO_FILTER), "data-key": "clear" }, "Clear filters");
   const silent = unstated > 0 && [
-    `${count(unstated)} more ${unstated === 1 ? "does" : "do"} not state what the limits ask for. `,
+    `${count(unstated)} without ${without.join(" or ")} ${unstated === 1 ? "is" : "are"} hidden. `,
     el("button.link", { onclick: () => act({ unstated: "1" }), "data-key": "unstated" }, unstated === 1 ? "Show it" : "Show them"), " ",
   ];
   if (shown) return [el("b", `${count(shown)} of ${count(total)} systems shown.`), " ", ...(silent || []), clear, " "];
@@ -38,14 +38,20 @@ function columnsSaid(board, choice, act) {
   if (keys.length < total) {
     parts.push(`${count(keys.length)} of ${count(total)} columns shown. `, el("button.link", { onclick: () => act({ cols: "all" }) }, "Show all columns"), " ");
   }
-  const doubted = choice.trust === "high" ? board.columns.filter((column) => column.trust && column.trust !== "high").length : 0;
-  if (doubted) parts.push(`${count(doubted)} ${doubted === 1 ? "dataset is" : "datasets are"} hidden: people agree too little on ${doubted === 1 ? "it" : "them"}. `);
-  if (choice.task || choice.lang || choice.score || choice.col || choice.trust) {
+  if (choice.agree === "high") parts.push(agreementSaid(board, choice, score), el("button.link", { onclick: () => act({ agree: null }), "data-key": "agree off" }, "Show all datasets"), " ");
+  if (choice.task || choice.lang || choice.score || choice.col) {
     parts.push(el("button.link", { onclick: () => act({ ...ALL, ...pick(choice), col: null, cols: null }) }, "Back to all tasks"), " ");
   }
   if (!total && (choice.task || choice.lang)) parts.unshift("No other column has this task and language. ");
   if (score.reason && !board.hasRanks(score.key)) parts.push(`No ranks on ${score.title}: ${score.reason}.`);
   return parts;
+}
+
+/** "Score and ranks over 3 of 4 datasets: people agree less on the others." */
+function agreementSaid(board, choice, score) {
+  if (!agreedOf(board, choice)) return "People agree well on no dataset of this board, so none is hidden. ";
+  if (!score.parts.length) return `People agree well on ${score.dataset}. `;
+  return `Score and ranks over ${overSaid(board, score)}: people agree less on the others, or nobody knows. `;
 }
 
 const pick = (choice) => Object.fromEntries(Object.keys(NO_FILTER).map((key) => [key, choice[key]]));

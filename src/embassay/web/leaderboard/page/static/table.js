@@ -1,12 +1,12 @@
 // The table: head, rows in groups, what is hidden and why. Rows are made once per choice of columns and only moved after.
 import { $, el, keepingFocus, named } from "./dom.js";
-import { FACT, FIRST, MOST_ROWS, columnsOf, isMoreBetter, nextSort, rowsOf, scoreOf, sortNow, valueOf } from "./choice.js";
+import { FACT, FIRST, MOST_ROWS, columnsOf, isMoreBetter, nextSort, overSaid, rowsOf, scoreOf, sortNow, valueOf } from "./choice.js";
 import { FACTS, NONE, count, fixed, percent, range, rank } from "./numbers.js";
 import { fillTable } from "./rows.js";
-import { axis, flat, places, sign } from "./marks.js";
+import { axis, interval, places, sign } from "./marks.js";
 import { Scale, scaleOf } from "./scale.js";
 
-const LEAD_WIDE = 150, FEW = 10;
+const LEAD_WIDE = 150, FEW = 10, FEW_ITEMS = 30;
 export const STATES = {
   done: "n/a", failed: "✕ failed", running: "◔ running", partial: "◐ partial", "not run": "not run", undefined: "n/a", none: NONE,
 };
@@ -18,7 +18,7 @@ export function drawTable(board, choice, act) {
   if (!table) return rowsOf(board, choice);
   const found = rowsOf(board, choice), score = scoreOf(board, choice), { keys } = columnsOf(board, choice);
   const context = contextOf(board, score, keys);
-  const signature = JSON.stringify([board.stamp, score.key, keys, keys.map((key) => Boolean(board.cells[key]))]);
+  const signature = JSON.stringify([board.stamp, score.key, keys, [score.key, ...keys].map((key) => Boolean(board.cells[key]))]);
   keepingFocus(table, () => {
     if (made.signature !== signature) made = { signature, rows: new Map() };
     fillTable(table, [$("caption", table), head(context, choice, act)], bodies(context, found, choice), (system) => rowOf(context, system));
@@ -71,10 +71,20 @@ function head(context, choice, act) {
   ));
 }
 
-const lower = (board, key) => [
-  board.byKey.get(key)?.people ? el("small", `agreement: ${board.byKey.get(key).people}`) : null,
-  isMoreBetter(board, key) ? null : el("small", "lower is better"),
-];
+function lower(board, key) {
+  const { people, trust, parts = [], task } = board.byKey.get(key) || {}, n = (board.cells[key] || []).reduce((most, cell) => Math.max(most, cell[3]), 0);
+  return [
+    people && el("small", `agreement: ${trust || "not known"}`), parts.length > 0 && el("small", `mean of ${overSaid(board, { task, parts })}`),
+    task !== "overall" && fewItems(n) && el("small", fewItems(n)), isMoreBetter(board, key) ? null : el("small", "lower is better"),
+  ];
+}
+/** What stands beside a rank that few items are behind. */
+const fewItems = (n) => (n > 0 && n < FEW_ITEMS ? `n = ${n}` : "");
+/** The items behind a rank: of an overall score those of all its datasets. */
+function itemsOf(board, column, n) {
+  if (board.protocol === "mteb") return 0;
+  return column.task === "overall" && !column.parts.length ? board.data.reduce((sum, one) => sum + one.n, 0) : n;
+}
 /** Whether so few items stand behind a value that it is shown grey; an overall is over tasks, not items. */
 const isFew = (column, n) => column.task !== "overall" && n < FEW;
 
@@ -95,10 +105,11 @@ function rowOf(context, system) {
 
 function row(context, system) {
   const { board, score, hasRanks } = context, ranks = board.ranksOf(score.key)[system.index];
+  const few = ranks && fewItems(itemsOf(board, score, board.cell(score.key, system.index)[3]));
   const name = el("a", { href: context.link(system), title: system.label === system.name ? null : system.name }, system.label);
   const about = system.kind + (system.facts.dims ? ` · ${count(system.facts.dims)} d` : "");
   return el(system.kind === "reference" ? "tr.reference" : "tr", { "data-name": system.name },
-    hasRanks && el("td.rank", rank(ranks)),
+    hasRanks && el("td.rank", rank(ranks), few && el("small", few)),
     hasRanks && el("td.places", ranks && places(ranks, context.most, system.kind)),
     el(`th.system${sign(system.kind) ? `.${sign(system.kind)}` : ""}`, { scope: "row" }, name, el("small", about)), lead(context, system),
     context.keys.map((key) => cell(context, key, system)));
@@ -112,7 +123,7 @@ function lead({ board, score, scale }, system) {
   }
   return [
     el(isFew(score, n) ? "td.lead.few" : "td.lead", el("b", printed(value, score)), el("small", intervalText(low, high, score))),
-    el("td.bar", flat(value, low, high, system.kind, scale, LEAD_WIDE)),
+    el("td.bar", interval(value, low, high, system.kind, scale, { width: LEAD_WIDE })),
   ];
 }
 
@@ -122,7 +133,7 @@ function cell({ board, score, scales }, key, system) {
   const column = board.byKey.get(key), [value, low, high, n, state, reason] = board.cell(key, system.index);
   if (value === null) return el("td.task", stateTag(state, reason));
   return el(`td.task${board.isFirst(key, system.index) ? ".best" : ""}${isFew(column, n) ? ".few" : ""}`, printed(value, column),
-    flat(value, low, high, system.kind, scales.get(key)), el("small.ci", intervalText(low, high, column)));
+    interval(value, low, high, system.kind, scales.get(key)), el("small.ci", intervalText(low, high, column)));
 }
 
 export const printed = (value, column) => fixed(value * column.factor, column.decimals);

@@ -1,6 +1,6 @@
 // The fields over the table: find, score, task, language, kind, significance, columns, downloads, copies.
 import { $, $$, el, field, keepingFocus } from "./dom.js";
-import { FACT, FIRST, columnsOf, limitsOf, poolOf, scoreOf } from "./choice.js";
+import { FACT, FIRST, agreedOf, columnsOf, isAsked, limitsOf, poolOf, scoreOf } from "./choice.js";
 import { FACTS } from "./numbers.js";
 import { shape } from "./marks.js";
 import { titleOf } from "./table.js";
@@ -10,7 +10,7 @@ let built = "";
 
 /** Make the fields for this board; where they are there already, only set them. `copy` makes texts for the clipboard. */
 export function drawTools(board, choice, act, copy) {
-  const box = $("#bar"), signature = JSON.stringify([board.stamp, scoreOf(board, choice).key, choice.task, choice.lang]);
+  const box = $("#bar"), signature = JSON.stringify([board.stamp, scoreOf(board, choice).key, choice.task, choice.lang, choice.agree, board.hasRanks(scoreOf(board, choice).key)]);
   if (signature !== built) {
     const open = $$("details[open]", box).map((one) => one.dataset.key);
     keepingFocus(box, () => box.replaceChildren(...fields(board, choice, act, copy)));
@@ -28,7 +28,7 @@ function fields(board, choice, act, copy) {
   const folded = (node) => { if (node) node.classList.add("folded"); return node; };
   return [
     $("label:has([data-key=find])") || labelled("find", el("label.field", "Find a system", el("input", { type: "search", "aria-label": "Find a system", oninput: (event) => act({ find: event.target.value }) }))),
-    labelled("score", field("Score", scoreGroups(board), "", (value) => act({ score: value === board.lead && !choice.task ? null : value }))),
+    labelled("score", field("Score", scoreGroups(board, choice), "", (value) => act({ score: value === (agreedOf(board, choice)?.key || board.lead) && !choice.task ? null : value }))),
     el("button.fold", { "data-key": "fold", "aria-expanded": "false", onclick: unfold }, "Filters"),
     folded(tasks.length > 1 && labelled("task", field("Task", [["", [["", "All tasks"], ...tasks]]], "", (value) => act({ task: value, score: null, sort: null, way: null, col: null, cols: null })))),
     folded(langs.length > 1 && labelled("lang", field("Language", [["", [["", "All languages"], ...langs]]], "", (value) => act({ lang: value, col: null, cols: null })))),
@@ -36,13 +36,19 @@ function fields(board, choice, act, copy) {
       ["", [["", "All systems"], ["first", `All that may be first on ${score.title}`]]],
       ["Not told apart from", ranked.map((system) => [FROM + system.name, system.label])],
     ], "", (value) => act(value.startsWith(FROM) ? { may: null, from: value.slice(FROM.length) } : { may: value, from: null })))),
-    board.columns.some((column) => column.trust) && folded(labelled("trust", field("Agreement of people", [["", [["", "Any"], ["high", "High only"]]]], "", (value) => act({ trust: value, col: null, cols: null })))),
-    kinds.length > 1 && el("fieldset.chips.folded", el("legend", "Kinds"), kinds.map((kind) => chip(kind, choice, act))),
     folded(limits(board, act)),
     folded(tool("columns", "Columns", columnChecks(board, choice, act))),
     el("div.end", tool("downloads", "Download", downloads(board)), tool("copies", "Copy", copies(copy))),
+    el("div.second.folded",
+      kinds.length > 1 && el("fieldset.chips", el("legend", "Kinds"), kinds.map((kind) => chip(kind, choice, act))),
+      board.columns.some((column) => column.trust) && agreement(act)),
   ].filter(Boolean);
 }
+
+/** Only the datasets on which people agree well. */
+const agreement = (act) => el("label.check.switch",
+  el("input", { type: "checkbox", role: "switch", "data-key": "agree", onchange: (event) => act({ agree: event.target.checked ? "high" : null, score: null, sort: null, way: null, col: null, cols: null }) }),
+  "High agreement only");
 
 /** On a phone most fields fold away behind one button. */
 function unfold(event) {
@@ -126,7 +132,6 @@ function sync(board, choice, box) {
   set("score", scoreOf(board, choice).key);
   set("task", choice.task || "");
   set("lang", choice.lang || "");
-  set("trust", choice.trust || "");
   set("sure", choice.from ? FROM + choice.from : choice.may || "");
   for (const node of $$(".chips button", box)) node.setAttribute("aria-pressed", String(!choice.kind?.includes(node.dataset.kind)));
   const shown = new Set(columnsOf(board, choice).keys);
@@ -137,8 +142,9 @@ function sync(board, choice, box) {
     if (node !== document.activeElement && node.value !== said) node.value = said;
   }
   for (const node of $$("[name=licence]", box)) node.checked = Boolean(choice.licence?.includes(node.value));
+  for (const node of $$("[data-key=agree]", box)) node.checked = choice.agree === "high";
   for (const node of $$("[name=unstated]", box)) node.checked = choice.unstated === "1";
-  const chosen = [choice.most?.length, choice.licence?.length, choice.trust, choice.task, choice.lang, choice.may || choice.from, choice.kind?.length, choice.col].filter(Boolean).length;
+  const chosen = [choice.most?.length, choice.licence?.length, choice.agree, choice.task, choice.lang, choice.may || choice.from, choice.kind?.length, choice.col].filter(Boolean).length;
   $(".fold", box).textContent = chosen ? `Filters (${chosen})` : "Filters";
   $(".fold", box).setAttribute("aria-expanded", String(box.classList.contains("open")));
   $("[name=numbers]", box).checked = choice.numbers === "1";
@@ -157,11 +163,12 @@ function langsOf(board) {
     .map((lang) => [lang, said(lang) ? `${said(lang)} (${lang})` : lang]);
 }
 
-function scoreGroups(board) {
+function scoreGroups(board, choice) {
+  const asked = board.columns.filter((column) => isAsked(board, choice, column)), isFirst = (column) => column.overview || column.parts.length > 0;
   const entry = (column) => [column.key, column.title];
-  const groups = [["", board.columns.filter((column) => column.overview).map(entry)]];
+  const groups = [["", asked.filter(isFirst).sort((p, q) => q.parts.length - p.parts.length).map(entry)]];
   for (const [task, title] of tasksOf(board)) {
-    const own = board.columns.filter((column) => column.task === task && !column.overview);
+    const own = asked.filter((column) => column.task === task && !isFirst(column));
     if (own.length) groups.push([title, own.map(entry)]);
   }
   return groups;
