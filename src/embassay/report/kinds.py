@@ -53,8 +53,8 @@ WORDINGS |= {
         WORDINGS["pteb"],
         overall="The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets; a dataset "
         "of several languages is the mean over them. Nothing was paraphrased.",
-        intervals="95%, bootstrap over the items of each dataset, corrected for bias and for few items. A dataset of "
-        "one clustering set has no interval over sets.",
+        intervals="95%, bootstrap over the items of each dataset, corrected for bias and for few items. One "
+        "clustering set is resampled over its texts.",
     ),
     "judge": replace(
         WORDINGS["pteb"],

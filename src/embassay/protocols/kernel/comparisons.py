@@ -117,7 +117,7 @@ class Headline:
 def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Component:
     """Mean over datasets or tasks; `n` is their sum and replicates are paired by position.
 
-    A part without an interval (a single clustering set) is held fixed in the resamples.
+    A part without an interval (of one item) is held fixed in the resamples.
     """
     resamples = max(len(part.replicates) for part in parts)
     columns = [
@@ -156,7 +156,7 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     if len(complete) < 2:
         return {**empty, "reason": "fewer than two systems with a value"}
     if not all(len(one.replicates) for one in complete):
-        return {**empty, "reason": "no interval: a single set cannot be resampled"}
+        return {**empty, "reason": "no interval: one item cannot be resampled"}
     replicates = np.stack([one.replicates for one in complete])
     defined = np.isfinite(replicates).all(axis=0)
     if defined.mean() < DEFINED:
