@@ -19,34 +19,13 @@ NODES = (1, 2, 4, 8, 16, 32, 64)
 SYSTEMS = (BM25, WORDLLAMA, MINILM)
 PRICES = Prices()
 NAMES = {
-    "edit": "make a version of a text", "tokenise": "cut it by cl100k", "wordllama": "encode it with wordllama",
-    "minilm": "encode it with MiniLM, onnxruntime, float32", "keep": "sort, name and keep its 256 numbers",
-    "find": "find them in the cache instead", "bm25_document": "count its tokens for bm25",
-    "bm25_product": "score it for one query with bm25", "random_text": "hash it for the reference row",
-    "random_product": "draw the reference row's number for it and one query",
+    "edit": "make a version of a text", "tokenise": "tokenise it with cl100k", "wordllama": "encode it with wordllama",
+    "minilm": "encode it with MiniLM, onnxruntime, float32", "keep": "keep its 256 numbers in the cache",
+    "find": "find them in the cache instead", "bm25_product": "score it for one query with bm25",
     "levenshtein": "compare it: levenshtein", "rouge": "compare it: rouge", "jaccard": "compare it: jaccard",
-    "search": "compare with one query, for each dimension", "distance": "distance of two vectors, for each dimension",
-    "linkage": "complete linkage, for each two texts", "resample": "bootstrap: an item of a column drawn",
-    "document": "a document read, kept beside the items, put in the report", "run_bm25": "a run by itself, bm25",
-    "run_wordllama": "a run by itself, wordllama", "run_minilm": "a run by itself, minilm",
-    "run_constant": "a run by itself, the reference rows alone",
+    "search": "compare with one query, for each dimension", "document": "read and keep a document",
 }  # fmt: skip
-ROOM = {
-    "base_constant": "memory of a run on few texts, the reference rows alone",
-    "base_bm25": "the same, bm25",
-    "base_wordllama": "the same, wordllama",
-    "base_minilm": "the same, minilm",
-    "held": "memory of a document of a corpus that is held, with its copies",
-    "shard_bm25": "memory of a document of a shard, bm25, the above with it",
-    "shard_wordllama": "the same, 256 dimensions",
-    "run": "disk of a run by itself",
-    "query": "disk of a query, its items and rankings",
-    "kept": "disk of a document beside the items",
-    "line": "disk of a line of JSON beside its text",
-    "cache": "disk of a vector beside its numbers",
-    "posting_30": "scratch of a version, bm25, 30 queries",
-    "posting_3000": "the same, 3,000 queries",
-}
+"""The unit costs that the page shows; `scaling_costs.json` holds all."""
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -70,16 +49,10 @@ def gigabytes(value: float) -> str:
 
 def costs_table(told: dict[str, Any]) -> str:
     rows = [
-        [NAMES[name], *_line(one, 1e6), f"{one['low']:.2f} to {one['high']:.2f}"]
-        for name, one in told["seconds"].items()
+        [what, *_line(one := told["seconds"][name], 1e6), f"{one['low']:.2f} to {one['high']:.2f}"]
+        for name, what in NAMES.items()
     ]
-    titles = ["what", "µs of CPU", "µs more for each token of the original", "range over the median"]
-    return table(titles, rows)
-
-
-def room_table(told: dict[str, Any]) -> str:
-    rows = [[what, *_line(told["bytes"][name], 1)] for name, what in ROOM.items()]
-    return table(["what", "bytes", "bytes more for each token of the original"], rows)
+    return table(["what", "µs of CPU", "and for each token of the original", "range over the median"], rows)
 
 
 def _line(one: dict[str, Any], unit: float) -> list[str]:
@@ -121,18 +94,15 @@ def checks_table(checks: Sequence[dict[str, Any]]) -> str:
     rows = [
         [f"{one['system'].replace('+', ' and ')}, {one['documents']:,} documents of {one['tokens']:.0f} tokens, "
          f"{one['queries']} queries", f"{one['texts']:,}",
-         f"{one['predicted']['seconds']:,.1f} s", f"{one['measured']['seconds']:,.1f} s", off(one, "seconds"),
-         *_sizes(one, "memory"), *_sizes(one, "disk")]
+         f"{one['measured']['seconds']:,.1f} s ({off(one, 'seconds')})", _size(one, "memory"), _size(one, "disk")]
         for one in checks
     ]  # fmt: skip
-    sizes = [f"{what}{how}" for what in ("memory", "disk") for how in (", predicted", "", " error")]
-    return table(["run", "texts", "CPU, predicted", "measured", "error", *sizes], rows)
+    return table(["run", "texts", "CPU", "memory", "disk"], rows)
 
 
-def _sizes(check: dict[str, Any], what: str) -> list[str]:
+def _size(check: dict[str, Any], what: str) -> str:
     told = check["measured"][what]
-    measured = f"{told / 1e6:,.1f} MB" if told else "not measured"
-    return [f"{check['predicted'][what] / 1e6:,.1f} MB", measured, off(check, what)]
+    return f"{told / 1e6:,.1f} MB ({off(check, what)})" if told else "not measured"
 
 
 def of_corpora(costs: model.Costs, corpora: Iterable[work.Corpus], system: System) -> Estimate:
@@ -144,7 +114,7 @@ def sage(costs: model.Costs, system: System) -> list[tuple[str, Estimate]]:
     return [
         ("retrieval, 15 sets", of_corpora(costs, work.BEIR, system)),
         ("preference, robustness, sensitivity", model.together(model.compared(costs, one, system) for one in pairs)),
-        ("clustering, 11 sets, at most 10,000 texts a set (bm25 2,000)",
+        ("clustering, 11 sets",
          model.together(model.clustered(costs, one, system) for one in work.CLUSTERING)),
     ]  # fmt: skip
 
@@ -161,18 +131,17 @@ def paraphrased_tokens() -> float:
 def totals_table(costs: model.Costs) -> str:
     rows = []
     for system in SYSTEMS:
-        rows += [[system.name, f"SAGE {name}", *_total(one)] for name, one in sage(costs, system)]
-        if system.dim:
-            rows.append(
-                [system.name, "PTEB, English suite, original and 6 runs", *_total(pteb(costs, system))]
-            )
+        asked = sage(costs, system) if system is MINILM else sage(costs, system)[:1]
+        rows += [[system.name, f"SAGE {name}", *_total(one)] for name, one in asked]
+        if system is MINILM:
+            rows.append([system.name, "PTEB, original and 6 runs", *_total(pteb(costs, system))])
             rows.append([system.name, "HUME, 26 pairs",
                          *_total(model.together(model.compared(costs, one, system) for one in work.HUME))])  # fmt: skip
     rows.append(
         ["reference rows", "SAGE retrieval, once a run",
          *_total(model.together(model.references(costs, one) for one in work.BEIR))]
     )  # fmt: skip
-    return table(["system", "workload", "texts", "CPU hours", "disk", "memory of a process"], rows)
+    return table(["system", "workload", "texts", "CPU hours", "disk", "a process"], rows)
 
 
 def _total(one: Estimate) -> list[str]:
@@ -184,24 +153,16 @@ def _total(one: Estimate) -> list[str]:
 
 def cluster_table(estimate: Estimate, system: System) -> str:
     rows = []
-    for nodes in NODES:
+    for nodes in (1, 8, 64):
         bill = model.bill(estimate, Cluster(nodes), PRICES)
-        rows.append(
-            [
-                f"{nodes} x 16 cores",
-                hours(bill.hours),
-                money(bill.compute),
-                money(bill.disk),
-                money(bill.dollars),
-            ]
-        )
+        rows.append([f"{nodes} x 16 cores", hours(bill.hours), money(bill.compute)])
     if system.parameters:
         for cards in (1, 4):
-            cluster = Cluster(2 * cards, cards=cards)
-            bill = model.bill(estimate, cluster, PRICES, system)
-            rows.append([f"{2 * cards} x 16 cores and {cards} GPU", hours(bill.hours), money(bill.compute),
-                         money(bill.disk), money(bill.dollars)])  # fmt: skip
-    return table(["cluster", "start to end", "machines", "disk for a month", "together"], rows)
+            bill = model.bill(estimate, Cluster(2 * cards, cards=cards), PRICES, system)
+            rows.append(
+                [f"{2 * cards} x 16 cores and {cards} GPU, *assumed*", hours(bill.hours), money(bill.compute)]
+            )
+    return table(["cluster", "start to end", "machines"], rows)
 
 
 def parts_table(costs: model.Costs, corpus: work.Corpus) -> str:
@@ -236,13 +197,15 @@ def page(told: dict[str, Any], checks: Sequence[dict[str, Any]]) -> str:
         model.bill(what, Cluster(nodes), PRICES)
         for what, nodes in ((cheap, 1), (marco["minilm"], 8), (beir, 8))
     )
+    light = model.bill(marco["wordllama"], Cluster(1), PRICES)
     outside = [check for check in checks if check["edits"] != "all"]
     values = {
-        "costs": costs_table(told), "room": room_table(told), "checks": checks_table(own),
+        "costs": costs_table(told), "checks": checks_table(own),
         "outside": checks_table(outside),
         "totals": totals_table(costs), "marco": parts_table(costs, work.MS_MARCO),
         "marco_minilm": cluster_table(marco["minilm"], MINILM),
-        "marco_wordllama": cluster_table(marco["wordllama"], WORDLLAMA),
+        "light_time": hours(light.hours), "light_money": money(light.compute),
+        "month": money(model.bill(marco["minilm"], Cluster(1), PRICES).disk),
         "cpu": told["cpu"], "cores": told["cores"], "python": told["python"], "repeats": told["repeats"],
         "short": f"{told['samples'][0]['tokens']:.0f}", "long": f"{told['samples'][1]['tokens']:.0f}",
         "sampled": told["samples"][0]["documents"],
