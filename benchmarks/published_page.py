@@ -123,15 +123,18 @@ def section(
 
 
 def listed(figures: Sequence[Figure], reasons: Sequence[Reason], tables: bool) -> str:
-    """Figure by figure, with a word for each and the reason."""
+    """Figure by figure, with a word for each; reasons numbered, each said once, below."""
     lines = ["| Figure | Published | Ours | Difference | |", "|---|---:|---:|---:|---|"]
+    given: dict[str, int] = {}
     for one in figures:
         where = f"{one.table}: {one.row}, {one.column}" if tables else f"{one.row}, {one.column}"
         reason = why(one, reasons)
-        verdict = f"differs: {reason}" if reason else one.verdict
+        verdict = f"differs ({given.setdefault(reason, len(given) + 1)})" if reason else one.verdict
         difference = f"{float(one.rounded) - float(one.published):+.{_decimals(one)}f}"
         lines.append(f"| {where} | {one.published} | {one.rounded} | {difference} | {verdict} |")
-    return "\n".join(lines)
+    return "\n".join(
+        [*lines, "", *(f"{number}. {reason[:1].upper()}{reason[1:]}." for reason, number in given.items())]
+    )
 
 
 def _decimals(figure: Figure) -> int:
