@@ -53,9 +53,7 @@ HEAD = """# Measures, one by one
 [Measures and statistics](../measures.md) explains ties, documents that nobody judged, queries without an answer, grades
 and pools. An undefined value is NaN: averages leave it out and count it. `help(FUNCTION)` shows errors and an example.
 
-By what they need:
-
-{needs}
+{rows}
 
 The examples use
 
@@ -81,18 +79,22 @@ All are in `embassay.stats`. [Measures and statistics](../measures.md#statistics
 def measures_page() -> str:
     """Every registered measure, then every other public function of the package."""
     data = "\n".join(f"{name} = {value}" for name, value in DATA.values())
-    head = HEAD.format(made=MADE, needs=_by_needs(), data=data)
+    head = HEAD.format(made=MADE, rows=_rows(), data=data)
     sections = [_section(one) for one in MEASURES if not one.package]
     others = _functions(embassay.measures, leave_out=set(FUNCTIONS.values()))
     return "\n".join([head, *sections, REST, *others])
 
 
-def _by_needs() -> str:
-    found: dict[str, list[str]] = {}
-    for one in MEASURES:
-        if not one.package:
-            found.setdefault(dict(one.facts)["needs"], []).append(f"[`{one.name}`](#{_anchor(one.name)})")
-    return "\n".join(f"- {needs}: {', '.join(links)}" for needs, links in found.items())
+def _rows() -> str:
+    """A row per measure, those that take the same things together."""
+    rows = ["| measure | takes | range | better | undefined where |", "|---|---|---|---|---|"]
+    found = [(one.name, dict(one.facts)) for one in MEASURES if not one.package]
+    order = list(dict.fromkeys(facts["needs"] for _, facts in found))
+    for name, facts in sorted(found, key=lambda each: order.index(each[1]["needs"])):
+        low, high = ast.literal_eval(facts["range"])
+        cells = [facts["needs"], f"{low:g} to {high:g}", facts["direction"], facts["undefined"]]
+        rows.append(f"| [`{name}`](#{_anchor(name)}) | {' | '.join(map(plain, cells))} |")
+    return "\n".join(rows)
 
 
 def statistics_page() -> str:
@@ -128,23 +130,12 @@ def _section(one: Entry[Any]) -> str:
     path = f"`embassay.measures.{function.__name__}`"
     first = next(each.name for each in MEASURES if FUNCTIONS.get(each.name) == function.__name__)
     told = "" if first != one.name else prose(function.__doc__ or "", one.summary)
-    about = f"{plain(one.summary)} {_facts(one, told)}".rstrip()
+    source = "" if "Source" in told else f" Source: {dict(one.facts)['source']}."
+    about = plain(f"{one.summary}{source}")
     lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", about, ""]
     lines += [f"`{call}` gives **{value}**. {options(one.load(), ['cutoff'])}".rstrip(), ""]
     lines += [f"{path}: {told}" if told else f"By {path}, as [{first}](#{_anchor(first)}).", ""]
     return "\n".join(lines)
-
-
-def _facts(one: Entry[Any], told: str) -> str:
-    """Range, direction, where it is undefined and its source, each where the docstring does not say it."""
-    facts = dict(one.facts)
-    low, high = ast.literal_eval(facts["range"])
-    said = {
-        "Range": f"Range {low:g} to {high:g}, {facts['direction']} is better.",
-        "NaN": f"Undefined: {facts['undefined']}.",
-        "Source": f"Source: {facts['source']}.",
-    }
-    return plain(" ".join(text for word, text in said.items() if word not in told))
 
 
 def _functions(package: Any, leave_out: set[str] = frozenset(), level: str = "###") -> Iterator[str]:  # type: ignore[assignment]
