@@ -105,8 +105,8 @@ def golden(
     Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
     from embassay.cli.session import Display, show_plan
-    from embassay.protocols.rag.golden import protocol
     from embassay.protocols.rag.golden.options import request_of, resolve
+    from embassay.protocols.rag.golden.protocol import Making
 
     named = {
         "corpus": corpus and str(corpus), "queries": queries and str(queries), "dataset": dataset, "encoder": system,
@@ -117,7 +117,7 @@ def golden(
     request, display = request_of(settings), Display(json, wide)
     out = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if dry_run:
-        show_plan(partial(protocol.forecast_of, request, out), display)
+        show_plan(partial(Making().foreseen, request, out=out), display)
         return
     redo = "S1" if force else from_stage
     run_golden(request, out, display, settings=settings, redo=redo, max_usd=max_cost)
@@ -132,11 +132,11 @@ def run_golden(
     max_usd: float | None = None,
     **how: Any,
 ) -> None:
-    """Carry out a request; `how` is what `protocol.carry_out` takes besides."""
+    """Carry out a request; `how` is what `Making` takes."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.rag.golden import protocol
+    from embassay.protocols.rag.golden.protocol import Making
 
-    do = partial(protocol.carry_out, request, **how)
+    do = partial(Making(**how).carry_out, request)
     carry_out(do, out, display=display, report=report, once=ONCE, check=_check, show=_show, max_usd=max_usd)
 
 

@@ -84,11 +84,11 @@ def run_sweep(
     max_usd: float | None = None,
     **how: Any,
 ) -> None:
-    """Carry out a request; `how` is what `protocol.carry_out` takes besides."""
+    """Carry out a request; `how` is what `Sweeping` takes."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.rag.sweep import protocol
+    from embassay.protocols.rag.sweep.protocol import Sweeping
 
-    do = partial(protocol.carry_out, request, **how)
+    do = partial(Sweeping(**how).carry_out, request)
     carry_out(do, out, display=display, report=report, once=ONCE, show=_show, max_usd=max_usd)
 
 

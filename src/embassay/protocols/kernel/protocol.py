@@ -11,7 +11,17 @@ from embassay.contracts import Spread
 from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, check_prices, lock, opened
+from embassay.protocols.kernel.session import (
+    Accounts,
+    Attempt,
+    Conclusion,
+    Session,
+    Silent,
+    check_prices,
+    check_same_arguments,
+    lock,
+    opened,
+)
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunFolder
@@ -48,6 +58,12 @@ class Protocol:
     """How a cell is done; a function of a module, for it travels to worker processes."""
     folder: RunFolder
     """The run's, from before the plan is made."""
+    listener: Silent = Silent()
+    """Who hears of the work, from before the plan is made."""
+
+    def check(self, folder: RunFolder, request: Any) -> None:
+        """UsageError if the folder holds a run that this one cannot go on with."""
+        check_same_arguments(folder, request)
 
     def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """Open all that was named, and cut the work into cells; whatever is wrong is raised here, before any work."""
@@ -89,11 +105,15 @@ class Protocol:
     def keep(self, plan: Any) -> None:
         """Keep what people look at beside the results, once: the texts of items."""
 
-    def work(self, session: Session, listener: Silent) -> None:
+    def attempt(self, plan: Any, accounts: Accounts, workers: Workers, command: str) -> Attempt:
+        """How the work is done: cells that engines do, where a protocol has no stages of its own."""
+        return Session(self.folder, plan, self, accounts, workers=workers, command=command)
+
+    def work(self, session: Any, listener: Silent) -> None:
         """Do the cells; a protocol that plans as it goes gives the session more of them."""
         session.do(listener)
 
-    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+    def told_at_the_end(self, session: Any) -> Mapping[str, Any]:
         """What manifests say besides, or anew, once the work has stopped, for whatever reason."""
         del session
         return {}
@@ -122,13 +142,12 @@ class Protocol:
         Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when the limit is reached: what is
         finished is kept.
         """
-        listener = listener or Silent()
-        with opened(out, request, max_usd) as (self.folder, accounts, held):
+        self.listener = listener = listener or Silent()
+        with opened(out, request, max_usd, check=self.check) as (self.folder, accounts, held):
             plan = self.plan(request, cache, accounts.ledger)
             self.check_prices(plan, max_usd)
             lock(self.folder, held)
-            command = command or self.call(request, out)
-            session = Session(self.folder, plan, self, accounts, workers=workers, command=command)
+            session = self.attempt(plan, accounts, workers, command or self.call(request, out))
             session.extra = self.told(plan)
             session.begin(listener)
             self.keep(plan)

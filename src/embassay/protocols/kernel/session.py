@@ -186,8 +186,71 @@ def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[s
     return previous
 
 
-class Session:
-    """One attempt at a run. `plan` may be replaced by one with more cells while it goes on."""
+class Attempt:
+    """One attempt at a run, whatever its work is: what earlier attempts left, and the manifest of them all."""
+
+    def __init__(
+        self, folder: RunFolder, plan: Plan, protocol: RunProtocol, accounts: Accounts, *, command: str
+    ) -> None:
+        self.folder, self.plan, self.protocol, self.accounts = folder, plan, protocol, accounts
+        self.command = command
+        self.previous = read_previous(folder, plan.systems)
+        self.extra: dict[str, Any] = {}
+        """Fields of the manifest that only this protocol has."""
+        self.forecast: dict[str, Any] | None = None
+        self.records: dict[str, CellRecord] = {}
+        self._clock = time.perf_counter()
+
+    def begin(self, listener: Silent) -> None:
+        """Find what is done, and write the manifest of a run that goes on."""
+        raise NotImplementedError
+
+    def do(self, listener: Silent) -> None:
+        """Do what is not done, keeping each part as it ends."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Write what follows from all that is done; whatever has happened."""
+        raise NotImplementedError
+
+    def counted(self) -> dict[str, Any]:
+        """What this attempt has done so far, for its entry in the manifest."""
+        raise NotImplementedError
+
+    def facts(self) -> dict[str, Any]:
+        """Fields of the manifest that change while the work goes on."""
+        return {}
+
+    def manifest(self, status: str) -> dict[str, Any]:
+        """What the manifest is to say now."""
+        spending = self.accounts.spending
+        entry = {
+            "started": spending.session,
+            "ended": moment(since=spending.session),
+            **self.counted(),
+            "seconds": round(time.perf_counter() - self._clock, 3),
+        }
+        now = {
+            "name": self.folder.path.resolve().name,
+            "status": status,
+            "created": self.previous.get("created", spending.session),
+            "updated": moment(since=spending.session),
+            "command": self.command,
+            **self.facts(),
+            "sessions": sessions(self.previous, entry, spending),
+            **({} if self.forecast is None else {"forecast": self.forecast}),
+            "spent": spent(spending, self.accounts.ledger.max_usd),
+            **self.extra,
+        }
+        return manifest(self.protocol.name, self.plan, self.records, now)
+
+    def write_manifest(self, status: str) -> None:
+        """Replace the manifest."""
+        self.folder.write_manifest(self.manifest(status))
+
+
+class Session(Attempt):
+    """An attempt at cells that engines do. `plan` may be replaced by one with more cells while it goes on."""
 
     def __init__(
         self,
@@ -196,25 +259,19 @@ class Session:
         protocol: RunProtocol,
         accounts: Accounts,
         *,
-        workers: Workers,
         command: str,
+        workers: Workers = 1,
     ) -> None:
-        self.folder, self.plan, self.protocol, self.accounts = folder, plan, protocol, accounts
+        super().__init__(folder, plan, protocol, accounts, command=command)
         identities = {one.name: one.identity for one in plan.systems}
         self.crew = Crew(
             workers, folder, files_of(plan, folder if protocol.reads_folder else None), identities
         )
-        self.command = command
-        self.previous = read_previous(folder, plan.systems)
         self.added = additions(self.previous["arguments"], plan.request) if self.previous else {}
-        self.extra: dict[str, Any] = {}
-        """Fields of the manifest that only this protocol has."""
-        self.forecast: dict[str, Any] = (not self.added and self.previous.get("forecast")) or {}
-        self.records: dict[str, CellRecord] = {}
+        self.forecast = (not self.added and self.previous.get("forecast")) or {}
         self.whole = True
         """Whether the plan has all cells: a run that plans as it goes is not finished before."""
         self._fresh: list[CellRecord] = []
-        self._clock = time.perf_counter()
 
     def begin(self, listener: Silent) -> None:
         """Read what is done, forecast the rest, and write the manifest of a run that goes on."""
@@ -262,22 +319,6 @@ class Session:
         """The records of the plan's cells that have ended, in the order of the plan."""
         return [self.records[cell.key] for cell in self.plan.cells if cell.key in self.records]
 
-    def write_manifest(self, status: str) -> None:
-        """Replace the manifest."""
-        spending = self.accounts.spending
-        now = {
-            "name": self.folder.path.name,
-            "status": status,
-            "created": self.previous.get("created", spending.session),
-            "updated": moment(since=spending.session),
-            "command": self.command,
-            "sessions": sessions(self.previous, self._entry(), spending),
-            "forecast": self.forecast,
-            "spent": spent(spending, self.accounts.ledger.max_usd),
-            **self.extra,
-        }
-        self.folder.write_manifest(manifest(self.protocol.name, self.plan, self.records, now))
-
     def _read(self) -> None:
         for cell in self.plan.cells:
             if cell.key in self.records:
@@ -290,7 +331,7 @@ class Session:
         """What was forecast for each cell, by key."""
         known = {
             (one["task"], one["dataset"], one["system"]): one["seconds"]
-            for one in self.forecast.get("cells", [])
+            for one in (self.forecast or {}).get("cells", [])
         }
         found = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
         return {key: seconds for key, seconds in found.items() if seconds is not None}
@@ -298,17 +339,15 @@ class Session:
     def _rows(self) -> list[Result]:
         return [row for record in self.ended() for row in self.protocol.rows(self.plan, record)]
 
-    def _entry(self) -> dict[str, Any]:
+    def counted(self) -> dict[str, Any]:
+        """Workers, cells and texts."""
         fresh = self._fresh
         return {
-            "started": self.accounts.spending.session,
-            "ended": moment(since=self.accounts.spending.session),
             "workers": self.crew.workers,
             "engine": self.crew.told,
             "cells_done": sum(record.done for record in fresh),
             "texts_encoded": sum(record.counts.get("texts_encoded", 0) for record in fresh),
             "texts_cached": sum(record.counts.get("texts_cached", 0) for record in fresh),
-            "seconds": round(time.perf_counter() - self._clock, 3),
         }
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from embassay.protocols.rag.golden.cost import calls_for
 from embassay.protocols.rag.golden.options import GoldenRequest
-from embassay.protocols.rag.golden.protocol import forecast_of, golden
+from embassay.protocols.rag.golden.protocol import Making, golden
 from embassay.systems.remote import NoCalls, keyless
 
 from .conftest import make_pack
@@ -28,7 +28,7 @@ def test_nothing_that_is_done_is_counted_again(tmp_path):
 
     def texts():
         with keyless():
-            found = forecast_of(request, tmp_path / "run", NoCalls())
+            found = Making().foreseen(request, NoCalls(), tmp_path / "run")
         return {cell.task: cell.texts for cell in found.cells}
 
     assert texts() == {"S1 vectors": 4, "S2 vectors": 24, "S4 grade": 64, "S6 order": 224}
@@ -43,7 +43,7 @@ def test_a_model_has_a_price(tmp_path):
     arguments = {name: str(path) for name, path in pack.arguments.items()}
     request = GoldenRequest("wordllama", "openai:gpt-5-mini", **arguments, options=OPTIONS)
     with keyless():
-        cells = {cell.task: cell for cell in forecast_of(request, tmp_path / "run", NoCalls()).cells}
+        cells = {cell.task: cell for cell in Making().foreseen(request, NoCalls(), tmp_path / "run").cells}
     grade = cells["S4 grade"]
     assert grade.requests == 64
     assert grade.tokens > 64 * 100

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.outcome import Run, manifest, moment, sessions, spent
-from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
+from embassay.protocols.kernel.outcome import Run, moment
+from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
+from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
-from embassay.protocols.kernel.session import Accounts, Silent, check_prices, lock, opened, read_previous
+from embassay.protocols.kernel.session import Accounts, Attempt, Silent
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.conclusions import Gathered, gather, result_rows, tables
@@ -26,6 +26,7 @@ from embassay.protocols.rag.golden.repeatability import repeat
 from embassay.protocols.rag.golden.stages import STAGES, Asked, Outcome, State, States, states_of
 from embassay.protocols.rag.golden.summary import Golden, Repeated, write_golden
 from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.runs.execution import Workers
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest, to_json, write_atomic
 from embassay.runs.forecast import Forecasts
 from embassay.runs.memory import PeakMemory
@@ -140,78 +141,92 @@ def golden(  # noqa: PLR0913 - the arguments of a user
         GoldenRequest, golden, arguments, encoder, judge,
         corpus=str(corpus), queries=str(queries), dataset=str(dataset),
     )  # fmt: skip
-    redo = "S1" if force else from_stage
-    return carry_out(request, Path(out), redo=redo, listener=listener or Silent(), max_usd=max_usd)
+    making = Making(redo="S1" if force else from_stage)
+    return making.carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
-def carry_out(
-    request: GoldenRequest,
-    out: Path,
-    *,
-    settings: Settings | None = None,
-    redo: str | None = None,
-    listener: Silent,
-    command: str = "",
-    max_usd: float | None = None,
-) -> Run:
-    """`golden` for a request that is made; `settings` say where its values are from."""
-    if redo is not None and redo not in STAGES:
-        raise UsageError(f"There is no stage {redo!r}.", mend=f"Stages are {', '.join(STAGES)}.")
-    check = partial(check_resumable, redo=redo)
-    with opened(out, request, max_usd, check=check) as (folder, accounts, held):
-        work = Work(request, read_inputs(request), out, accounts.ledger, listener)
+@dataclass(frozen=True, kw_only=True)
+class GoldenPlan(Plan):
+    """A golden set as manifests know it, a cell a question; `work` has its inputs and models."""
+
+    work: Work
+
+
+class Making(Protocol):
+    """One attempt at a golden set. `settings` say where the request's values are from; the stage `redo` and all later
+    ones are done again."""
+
+    name = "rag"
+
+    def __init__(self, settings: Settings | None = None, redo: str | None = None) -> None:
+        self.settings, self.redo = settings, redo
+
+    def check(self, folder: RunFolder, request: GoldenRequest) -> None:
+        """UsageError if the folder holds a run that this one cannot go on with, or the stage is none."""
+        if self.redo is not None and self.redo not in STAGES:
+            raise UsageError(f"There is no stage {self.redo!r}.", mend=f"Stages are {', '.join(STAGES)}.")
+        check_resumable(folder, request, redo=self.redo)
+
+    def plan(
+        self, request: GoldenRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> GoldenPlan:
+        """Open the encoder, the judge and the inputs, and make a cell of each question."""
+        del cache
+        work = Work(request, read_inputs(request), self.folder.path, ledger or Ledger(), self.listener)
         systems = planned_systems(work)
         ENGINES.build(request.engine)
-        check_prices(systems, max_usd)
-        lock(folder, held)
-        session = GoldenSession(folder, work, systems, accounts, command or python_call(request, out))
-        session.config = snapshot(settings) if settings else {}
-        session.begin(redo)
-        try:
-            session.do()
-        finally:
-            session.end()
-    return Run(out)
+        read, judge = work.read, next(one for one in systems if one.kind == "llm")
+        task = PlannedTask(TASK, len(work.queries), len(read.documents), read.skipped, read.warnings)
+        cells = tuple(
+            Cell(TASK, read.name, judge.name, digest([TASK, asked.id]), 1, None, variant=asked.id)
+            for asked in work.queries
+        )
+        source = request.dataset or request.corpus
+        dataset = PlannedDataset(source, read.name, read.lang, read.fingerprint, (task,))
+        return GoldenPlan(request, tuple(systems), (dataset,), cells, work.tokenizer.identity, work=work)
+
+    def forecast(self, plan: GoldenPlan, *, measure: bool = True) -> Forecasts:
+        """What the stages take that are not done."""
+        del measure
+        return forecast(plan.work)
+
+    def call(self, request: GoldenRequest, out: Path) -> str:
+        """The call from Python that makes the run, for its manifest."""
+        named = {"dataset": request.dataset, "corpus": request.corpus, "queries": request.queries}
+        read = ", ".join(f"{name}={value!r}" for name, value in named.items() if value)
+        return f"embassay.rag.golden({request.encoder!r}, {request.judge!r}, {read}, out={str(out)!r})"
+
+    def attempt(self, plan: GoldenPlan, accounts: Accounts, workers: Workers, command: str) -> GoldenSession:
+        """Stage by stage, for all questions together."""
+        del workers
+        config = snapshot(self.settings) if self.settings else {}
+        return GoldenSession(
+            self.folder, plan, self, accounts, command=command, redo=self.redo, config=config
+        )
 
 
-def forecast_of(request: GoldenRequest, out: Path, ledger: Ledger) -> Forecasts:
-    """What a request would take, less what `out` holds of it already; nothing is sent."""
-    return forecast(Work(request, read_inputs(request), out, ledger))
-
-
-def python_call(request: GoldenRequest, out: Path) -> str:
-    """The call that makes the run, for its manifest."""
-    named = {"dataset": request.dataset, "corpus": request.corpus, "queries": request.queries}
-    read = ", ".join(f"{name}={value!r}" for name, value in named.items() if value)
-    return f"embassay.rag.golden({request.encoder!r}, {request.judge!r}, {read}, out={str(out)!r})"
-
-
-@dataclass
-class GoldenSession:
+class GoldenSession(Attempt):
     """One attempt at a golden set."""
 
-    folder: RunFolder
-    work: Work
-    systems: Sequence[PlannedSystem]
-    accounts: Accounts
-    command: str
-    config: Mapping[str, Any] = field(default_factory=dict)
+    plan: GoldenPlan
 
-    def __post_init__(self) -> None:
-        self.previous = read_previous(self.folder, self.systems)
+    def __init__(self, *given: Any, command: str, redo: str | None, config: Mapping[str, Any]) -> None:
+        super().__init__(*given, command=command)
+        self.work, self.redo = self.plan.work, redo
+        self.config = config or self.previous.get("config", {})
         self.run_id = self.previous.get("run_id") or self.folder.path.resolve().name
         self.stages: dict[str, dict[str, Any]] = dict(self.previous.get("stages", {}))
         self.repeated: Repeated | None = None
         self.failed: dict[str, tuple[str, str]] = {}
         """Query id -> stage and reason."""
         self.done_now = 0
-        self._clock = time.perf_counter()
 
-    def begin(self, redo: str | None) -> None:
+    def begin(self, listener: Silent) -> None:
         """Undo what is to be redone, and write down what is asked."""
-        if redo is not None:
+        del listener  # the work has it
+        if self.redo is not None:
             for asked in self.work.queries:
-                stages.forget(asked.folder, redo)
+                stages.forget(asked.folder, self.redo)
             (self.folder.path / "refinement.json").unlink(missing_ok=True)
             check = self.folder.path / CHECK
             if check.exists():
@@ -228,8 +243,9 @@ class GoldenSession:
         write_atomic(self.folder.path / "questions_manifest.json", to_json(questions, indent=1) + "\n")
         self.write_manifest("running")
 
-    def do(self) -> None:
+    def do(self, listener: Silent) -> None:
         """All stages, each for the queries that came through the ones before."""
+        del listener
         going: Sequence[Asked] = self.work.queries
         for step in all_steps(self.work):
             began, memory = time.perf_counter(), PeakMemory()
@@ -268,51 +284,37 @@ class GoldenSession:
         """How far every query has come."""
         return states_of(self.work.queries, self.failed)
 
-    def write_manifest(self, status: str) -> None:
-        """Replace the manifest."""
-        plan, states = self._plan(), self.states()
-        spending = self.accounts.spending
-        now = {
-            "name": self.folder.path.name,
-            "status": status,
-            "created": self.previous.get("created", spending.session),
-            "updated": moment(since=spending.session),
-            "command": self.command,
+    def facts(self) -> dict[str, Any]:
+        """What it is made of, and what its stages took."""
+        return {
             "kind": "golden",
             "run_id": self.run_id,
-            "config": dict(self.config) or self.previous.get("config", {}),
+            "config": dict(self.config),
             "seeds": {"run": self.work.request.seed},
             "inputs": {
                 part: [{"path": one.path, "sha256": one.sha256} for one in files]
                 for part, files in self.work.read.files.items()
             },
             "stages": self.stages,
-            "sessions": sessions(self.previous, self._entry(), spending),
-            "spent": spent(spending, self.accounts.ledger.max_usd),
-            "warnings": list(self.work.warnings),
         }
-        records = {
+
+    def manifest(self, status: str) -> dict[str, Any]:
+        """With how far each question has come."""
+        states = self.states()
+        self.extra = {"warnings": list(self.work.warnings)}
+        self.records = {
             cell.key: record
-            for cell, one in zip(plan.cells, states, strict=True)
+            for cell, one in zip(self.plan.cells, states, strict=True)
             if (record := _record(cell, one)) is not None
         }
-        said = manifest("rag", plan, records, now)
+        said = super().manifest(status)
         for cell, one in zip(said["cells"], states, strict=True):
             cell |= {"query_id": one.id, "folder": one.folder.name, "stage": one.stage}
-        self.folder.write_manifest(said)
+        return said
 
-    def _plan(self) -> Plan:
-        read, work = self.work.read, self.work
-        n = len(work.queries)
-        task = PlannedTask(TASK, n, len(read.documents), read.skipped, read.warnings)
-        source = work.request.dataset or work.request.corpus
-        judge = next(one for one in self.systems if one.kind == "llm")
-        cells = tuple(
-            Cell(TASK, read.name, judge.name, digest([TASK, asked.id]), 1, None, variant=asked.id)
-            for asked in work.queries
-        )
-        dataset = PlannedDataset(source, read.name, read.lang, read.fingerprint, (task,))
-        return Plan(work.request, tuple(self.systems), (dataset,), cells, work.tokenizer.identity)
+    def counted(self) -> dict[str, Any]:
+        """Questions that came to their end."""
+        return {"queries_done": self.done_now}
 
     def _note(self, stage: str, outcome: Outcome | None, seconds: float, peak: int | None) -> None:
         """Add what a stage took to what earlier sessions took."""
@@ -327,14 +329,6 @@ class GoldenSession:
             "kept": len(outcome.kept) if outcome else 0,
             "failed": len(outcome.failed) if outcome else 0,
             "calls": calls,
-        }
-
-    def _entry(self) -> dict[str, Any]:
-        return {
-            "started": self.accounts.spending.session,
-            "ended": moment(since=self.accounts.spending.session),
-            "queries_done": self.done_now,
-            "seconds": round(time.perf_counter() - self._clock, 3),
         }
 
 

@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, fields, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,9 @@ from typing import Any
 import numpy as np
 
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
-from embassay.protocols.kernel.outcome import Run, manifest, moment, sessions, spent
-from embassay.protocols.kernel.session import (
-    Accounts,
-    Silent,
-    check_prices,
-    check_same_arguments,
-    lock,
-    opened,
-    read_previous,
-)
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.session import Accounts, Attempt, Silent
 from embassay.protocols.rag.sweep.bench import Bench, Encoded
 from embassay.protocols.rag.sweep.config import Latency, SweepRequest, read_config, request_of, with_rules
 from embassay.protocols.rag.sweep.findings import conclude, result_rows
@@ -48,12 +41,13 @@ from embassay.protocols.rag.sweep.stacks import (
     read_found,
     write_found,
 )
-from embassay.runs.execution import in_words
+from embassay.runs.execution import Workers, in_words
 from embassay.runs.folder import Cell, CellRecord, RunFolder
 from embassay.runs.memory import PeakMemory, check
 from embassay.runs.store import index_folder
 from embassay.search.indexes import INDEXES
 from embassay.systems import sized
+from embassay.systems.remote import Ledger
 
 TIMINGS = "timings"
 
@@ -133,28 +127,22 @@ def _counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> Cou
     return Counts(**total)
 
 
-@dataclass
-class SweepSession:
+class SweepSession(Attempt):
     """One attempt at a sweep."""
 
-    folder: RunFolder
     plan: SweepPlan
-    parts: Parts
-    prices: PriceList
-    accounts: Accounts
-    command: str
-    records: dict[str, CellRecord] = field(default_factory=dict)
-    done_now: int = 0
 
-    def __post_init__(self) -> None:
-        self.previous = read_previous(self.folder, self.plan.systems)
+    def __init__(self, *given: Any, command: str, parts: Parts, prices: PriceList, force: bool) -> None:
+        super().__init__(*given, command=command)
+        self.parts, self.prices, self.force = parts, prices, force
+        self.done_now = 0
         self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
-        self.room = Room(self.parts.tokenizer)
-        self._clock = time.perf_counter()
+        self.room = Room(parts.tokenizer)
 
-    def begin(self, *, force: bool) -> None:
+    def begin(self, listener: Silent) -> None:
         """Find what is done, and write down what is asked."""
-        if force:
+        del listener  # the parts have it
+        if self.force:
             for folder in ("cells", "stacks", TIMINGS, "items", "rankings"):
                 for path in sorted((self.folder.path / folder).rglob("*")):
                     if path.is_file():
@@ -165,10 +153,10 @@ class SweepSession:
                 self.records[cell.key] = record
         self.write_manifest("running")
 
-    def do(self) -> None:
+    def do(self, listener: Silent) -> None:
         """All cells that are not done, dataset by dataset and encoder by encoder: vectors of one are in memory."""
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
-        self.parts.listener.planned(self.plan, waiting, {})
+        listener.planned(self.plan, waiting, {})
         for _, own in groupby(waiting, key=lambda cell: _bench_of(cell.job)):
             cells = list(own)
             job: CellJob = cells[0].job
@@ -293,17 +281,11 @@ class SweepSession:
         sweep = read_sweep(self.folder.path)
         self.folder.write_results(result_rows(conclude(sweep, self.folder.path)) if sweep.measured else ())
 
-    def write_manifest(self, status: str) -> None:
-        """Replace the manifest."""
-        request, spending = self.plan.request, self.accounts.spending
-        now = {
-            "name": self.folder.path.resolve().name,
-            "status": status,
-            "created": self.previous.get("created", spending.session),
-            "updated": moment(since=spending.session),
-            "command": self.command,
+    def facts(self) -> dict[str, Any]:
+        """Its rules, prices and queries, and what makes no sense."""
+        return {
             "kind": TASK,
-            "rules": asdict(request.rules),
+            "rules": asdict(self.plan.request.rules),
             "prices": {
                 "tokens": dict(self.prices.tokens),
                 "searches": dict(self.prices.searches),
@@ -314,18 +296,11 @@ class SweepSession:
                 {"configuration": asdict(one), "reason": reason}
                 for one, reason in self.plan.grid.senseless.items()
             ],
-            "sessions": sessions(self.previous, self._entry(), spending),
-            "spent": spent(spending, self.accounts.ledger.max_usd),
         }
-        self.folder.write_manifest(manifest("rag", self.plan, self.records, now))
 
-    def _entry(self) -> dict[str, Any]:
-        return {
-            "started": self.accounts.spending.session,
-            "ended": moment(since=self.accounts.spending.session),
-            "cells_done": self.done_now,
-            "seconds": round(time.perf_counter() - self._clock, 3),
-        }
+    def counted(self) -> dict[str, Any]:
+        """Cells that came to their end."""
+        return {"cells_done": self.done_now}
 
 
 class _Unfit(Exception):
@@ -365,10 +340,8 @@ def sweep(
     another sweep; BudgetExceeded at `max_usd`.
     """
     request = request_of(config) if isinstance(config, Mapping) else read_config(Path(config))
-    return carry_out(
-        overridden(request, limit=limit, seed=seed, **rules), Path(out), force=force, listener=listener or Silent(),
-        max_usd=max_usd,
-    )  # fmt: skip
+    request = overridden(request, limit=limit, seed=seed, **rules)
+    return Sweeping(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
 def overridden(
@@ -387,37 +360,41 @@ def overridden(
     )
 
 
-def carry_out(
-    request: SweepRequest,
-    out: Path,
-    *,
-    force: bool = False,
-    listener: Silent,
-    command: str = "",
-    max_usd: float | None = None,
-) -> Run:
-    """Measure a request's stacks into the folder `out`; what is finished there is kept, unless `force` redoes it."""
-    prices = price_list(request)
-    with opened(out, request, max_usd, check=_check) as (folder, accounts, held):
-        parts = Parts(request, accounts.ledger, listener)
-        plan = plan_of(parts)
-        check_prices(plan.systems, max_usd)
-        lock(folder, held)
-        session = SweepSession(folder, plan, parts, prices, accounts, command or _python_call(out))
-        session.begin(force=force)
-        try:
-            session.do()
-        finally:
-            session.end()
-    return Run(out)
+class Sweeping(Protocol):
+    """One attempt at a sweep; what is finished is kept, unless `force` redoes it."""
 
+    name = "rag"
+    parts: Parts
+    prices: PriceList
 
-def _check(folder: RunFolder, request: Any) -> None:
-    said = folder.read_manifest()
-    if said is not None and (said.get("protocol"), said.get("kind")) != ("rag", TASK):
-        raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
-    check_same_arguments(folder, request)
+    def __init__(self, *, force: bool = False) -> None:
+        self.force = force
 
+    def check(self, folder: RunFolder, request: Any) -> None:
+        """UsageError if the folder holds anything but this sweep."""
+        said = folder.read_manifest()
+        if said is not None and (said.get("protocol"), said.get("kind")) != ("rag", TASK):
+            raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
+        super().check(folder, request)
 
-def _python_call(out: Path) -> str:
-    return f"embassay.rag.sweep(..., out={str(out)!r})"
+    def plan(
+        self, request: SweepRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> SweepPlan:
+        """Open the models, and make a cell of the stacks that share an index."""
+        del cache
+        self.prices = price_list(request)
+        self.parts = Parts(request, ledger or Ledger(), self.listener)
+        return plan_of(self.parts)
+
+    def call(self, request: SweepRequest, out: Path) -> str:
+        """The call from Python that makes the run, for its manifest."""
+        del request
+        return f"embassay.rag.sweep(..., out={str(out)!r})"
+
+    def attempt(self, plan: SweepPlan, accounts: Accounts, workers: Workers, command: str) -> SweepSession:
+        """Dataset by dataset and encoder by encoder, in this process: times are taken."""
+        del workers
+        return SweepSession(
+            self.folder, plan, self, accounts,
+            command=command, parts=self.parts, prices=self.prices, force=self.force,
+        )  # fmt: skip
