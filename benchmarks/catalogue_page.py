@@ -15,13 +15,14 @@ from embassay.data.catalogue.entries import EntryRecord, TableRecord, entries
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
 
-Made from the records in `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`; a test keeps
-it true. {entries} datasets, {pinned} of them pinned to a commit of their repository, so that everybody reads the same
-bytes; the others follow `main` and may change, or must be had by hand. [Data](data.md#mirror-and-hub) says how to fetch
-them and how to lay a mirror out.
+{entries} datasets that `-d NAME` takes. {pinned} are pinned to a commit, so that everybody reads the same bytes; the
+others may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch them and how a mirror is
+laid out.
 
-Sizes count what is scored: pairs, texts to test or to cluster, queries, documents. Licences are those that the hub or
-the publisher states; *see source* means that none is stated there or that we are not sure. They are not legal advice.
+Size counts what is scored: pairs, texts, queries or documents. Licences are those that the publisher states; *see
+source* means that none is stated, or that it is unclear. This is not legal advice.
+
+*Made from `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`.*
 """
 TITLES = {"sage": "SAGE", "pteb": "PTEB", "hume": "HUME"}
 
@@ -61,11 +62,17 @@ def _cells(record: EntryRecord, tasks: Iterable[str]) -> list[str]:
 
 
 def _files(records: Iterable[EntryRecord]) -> str:
-    rows = ["| Name | Table | Columns (ours = theirs) |", "|---|---|---|"]
+    """A row for the datasets that have the same tables."""
+    alike: dict[str, list[str]] = {}
     for record in records:
+        lang = "/LANG" if record.langs else ""
+        tables: dict[str, list[str]] = {}
         for table in record.all_tables:
-            lang = "/LANG" if record.langs else ""
-            rows.append(f"| `{record.name}` | `{table.part}{lang}` | {_columns(table)} |")
+            tables.setdefault(_columns(table), []).append(f"`{table.part}{lang}`")
+        told = "; ".join(f"{', '.join(parts)}: {columns}" for columns, parts in tables.items())
+        alike.setdefault(told, []).append(f"`{record.name}`")
+    rows = ["| Table: columns (ours = theirs) | Datasets |", "|---|---|"]
+    rows += [f"| {told} | {', '.join(names)} |" for told, names in alike.items()]
     about = "What a mirror holds, as `NAME/TABLE.jsonl.gz` or another format. Either side of `=` will do as a column."
     return "\n".join(["## Files and columns", "", about, "", *rows, ""])
 

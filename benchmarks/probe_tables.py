@@ -1,6 +1,6 @@
-"""Rewrite the tables of docs/probes.md from finished runs of the probes:
+"""Rewrite the tables of benchmarks/results/probes.md from finished runs of the probes:
 
-    python benchmarks/probe_tables.py runs/names runs/noise runs/noise-scifact ... --page docs/probes.md
+    python benchmarks/probe_tables.py runs/names runs/noise runs/noise-scifact ...
 
 What stands between `<!-- NAME -->` and `<!-- end NAME -->` is replaced; the text around it is written by hand. The page
 says which commands made the runs.
@@ -297,7 +297,7 @@ def main() -> None:
     """Rewrite the blocks of the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("runs", nargs="+", type=Path)
-    parser.add_argument("--page", type=Path, default=Path("docs/probes.md"))
+    parser.add_argument("--page", type=Path, default=Path(__file__).parent / "results" / "probes.md")
     arguments = parser.parse_args()
     text = arguments.page.read_text("utf-8")
     for name, block in blocks(arguments.runs):
