@@ -1,6 +1,6 @@
 """How good a golden set is whose judge errs by a known amount: Cranfield, whose graded judgements are the truth.
 
-    python benchmarks/golden_cranfield.py CRANFIELD_FOLDER --out runs --markdown docs/golden_results.md
+    python benchmarks/golden_cranfield.py CRANFIELD_FOLDER --out runs --markdown benchmarks/results/golden.md
 
 The judge knows Cranfield's judgements and adds noise to each grade and each place. A golden set is made by
 `embassay.rag.golden` from questions and corpus alone; its exported qrels are held against the true ones: grade by
