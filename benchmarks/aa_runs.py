@@ -31,12 +31,11 @@ from embassay.protocols.kernel.comparisons import write_standings
 from embassay.protocols.kernel.conclusions import standings, summarise
 from embassay.protocols.kernel.estimates import Estimate, combine, estimate, words
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.sage.edits import Context
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.preference import choice_figures
 from embassay.protocols.sage.protocol import Sage
 from embassay.protocols.sage.retrieval import retention
-from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
+from embassay.protocols.sage.tasks import TASK_NAMES, TASKS, Context
 from embassay.records import Comparisons, Result, TaskOutcome
 from embassay.runs.folder import Cell, CellRecord, RunFolder, finished
 from embassay.text import open_tokenizer

@@ -28,20 +28,22 @@ from scipy.stats import kendalltau
 from embassay.data import open_dataset
 from embassay.data.judged_runs import read_qrels
 from embassay.measures import evaluate_graded, ndcg
-from embassay.measures.grades import grade
-from embassay.protocols.rag.golden.grades import Key, Pair, grade_all, key_of, prune
-from embassay.protocols.rag.golden.human_check import Sampling, sample_check, score_file
-from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.protocol import golden
-from embassay.protocols.rag.golden.repeatability import (
+from embassay.measures.judgements import grade
+from embassay.protocols.rag.golden.checks import (
     FirstOrder,
+    Sampling,
     discordance,
     grade_agreement,
     grade_table,
     judge_again,
     repeated,
+    sample_check,
+    score_file,
     spread,
 )
+from embassay.protocols.rag.golden.grades import Key, Pair, grade_all, key_of, prune
+from embassay.protocols.rag.golden.options import GoldenOptions
+from embassay.protocols.rag.golden.protocol import golden
 from embassay.protocols.rag.golden.summary import Figure, Repeated
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import Grades, Noise, SimulatedJudge, read_known

@@ -23,20 +23,19 @@ from embassay.protocols.hume.inference.ceiling import (
     needed,
     reach_of,
 )
-from embassay.protocols.hume.inference.coefficients import agreement_intervals
 from embassay.protocols.hume.inference.differences import compare_with_people, components, correlations
 from embassay.protocols.hume.inference.resampling import (
     Draws,
     People,
     Resampled,
+    agreement_intervals,
     drawn_v_measure,
     indicators,
     numbers,
     people_rows,
     resampled,
 )
-from embassay.protocols.hume.scoring.measures import marked_ap
-from embassay.protocols.hume.scoring.people import Aggregation
+from embassay.protocols.hume.scoring import Aggregation, marked_ap
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import generator
 

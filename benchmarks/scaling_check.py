@@ -30,8 +30,8 @@ from scaling_workloads import Corpus
 
 from embassay.protocols.kernel.evaluation import load
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits
 from embassay.protocols.sage.protocol import Sage
+from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, chosen_edits
 from embassay.text import open_tokenizer
 
 HERE = Path(__file__).with_name("scaling_checks.json")

@@ -28,13 +28,13 @@ from scaling_runs import ASKED, FEW, LONGEST, MANY, SYSTEMS, Whole, copies, done
 
 from embassay.contracts import Role
 from embassay.measures.clusters import complete_linkage
-from embassay.protocols.sage.edits import RETRIEVAL_EDITS
+from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.folder import write_columns
 from embassay.search import exact_search
 from embassay.stats import resample_means
 from embassay.systems import open_system
-from embassay.systems.lexical.bm25_shards import Reading
+from embassay.systems.lexical.bm25 import Reading
 from embassay.text import PERTURBATIONS, open_tokenizer, perturb_all
 
 HERE = Path(__file__).with_name("scaling_costs.json")

@@ -2,24 +2,24 @@
 
 import numpy as np
 
-from embassay import compiled
+from embassay import machine
 
 
 def test_compiles_without_a_folder_to_keep_the_result(monkeypatch):
     """A read-only installation without a home compiles anew instead of failing."""
-    compile_anew = compiled.njit
+    compile_anew = machine.njit
 
     def njit(*, nogil, cache=False):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return compile_anew(nogil=nogil)
 
-    monkeypatch.setattr(compiled, "njit", njit)
+    monkeypatch.setattr(machine, "njit", njit)
 
     def double(values, out):
         for i in range(len(values)):
             out[i] += 2 * values[i]
 
     out = np.zeros(3)
-    compiled.compiled(double)(np.arange(3.0), out)
+    machine.compiled(double)(np.arange(3.0), out)
     assert out.tolist() == [0, 2, 4]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from embassay.protocols.hume.published.result_files import Evaluation, read_results
+from embassay.protocols.hume.published.paper import Evaluation, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from embassay import data, interchange, measures, report, search, stats, systems, text
     from embassay.protocols import hume, pteb, rag, sage
     from embassay.protocols.compare import compare
-    from embassay.protocols.gate.verdict import gate
+    from embassay.protocols.gate import gate
     from embassay.protocols.kernel.outcome import open_run
     from embassay.systems import open_system
 

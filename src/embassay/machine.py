@@ -10,11 +10,26 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from numba import njit
 
 from embassay.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """A function of numbers and arrays, compiled when it is first called; it lets other threads run meanwhile."""
+    try:
+        return cast(F, njit(cache=True, nogil=True)(function))
+    except RuntimeError:
+        # numba found no folder to keep the machine code in (a read-only installation without a home).
+        return cast(F, njit(nogil=True)(function))
 
 
 def cache_folder() -> Path:

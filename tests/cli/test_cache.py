@@ -14,9 +14,8 @@ import pytest
 from embassay.contracts import Completion, Usage
 from embassay.data import open_dataset
 from embassay.data.stream import corpus as gathering
-from embassay.runs.answers import AnswerCache
 from embassay.runs.embeddings import EmbeddingCache
-from embassay.runs.store import PairCache
+from embassay.runs.store import AnswerCache, PairCache
 from embassay.search.indexes import open_index
 
 KEY = b"k" * 32

@@ -98,9 +98,9 @@ def compared(name: str) -> Read:
 
     def read(content: bytes, folder: Path) -> object:
         from embassay.errors import EmbassayError
-        from embassay.protocols.compare.comparison import compare_systems
+        from embassay.protocols.compare.differences import compare_systems
         from embassay.protocols.compare.values import read_values
-        from embassay.protocols.gate.bars import read_rows
+        from embassay.protocols.gate import read_rows
 
         _run(folder, name, content)
         with contextlib.suppress(EmbassayError):
@@ -114,8 +114,8 @@ def served(name: str) -> Read:
     """A folder that `embassay serve` looks at: whatever lies there, the others are served."""
 
     def read(content: bytes, folder: Path) -> object:
-        from embassay.web.leaderboard.answers import Service
         from embassay.web.leaderboard.library import Library
+        from embassay.web.leaderboard.routes import Service
 
         run = folder / "run"
         run.mkdir()
@@ -164,9 +164,8 @@ META = lines({"name": "org/model", "revision": "1", "n_parameters": 10, "languag
 
 def cache_row(content: bytes, folder: Path) -> object:
     """Rows whose seal fits: a neighbour who may write the cache can make them."""
-    from embassay.runs.answers import AnswerCache
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import PairCache, seal
+    from embassay.runs.store import AnswerCache, PairCache, seal
 
     key = b"k" * 32
     answers, vectors = AnswerCache.open(folder / "answers"), EmbeddingCache.open(folder / "vectors")
@@ -192,7 +191,7 @@ def cache_row(content: bytes, folder: Path) -> object:
 
 def cache_file(content: bytes, folder: Path) -> object:
     """A cache's file with the content written over some of it; the first two bytes say where."""
-    from embassay.runs.answers import AnswerCache
+    from embassay.runs.store import AnswerCache
 
     path = folder / "answers.sqlite"
     whole = bytearray(_cache())
@@ -209,7 +208,7 @@ def cache_file(content: bytes, folder: Path) -> object:
 @lru_cache(maxsize=1)
 def _cache() -> bytes:
     from embassay.contracts import Completion, Usage
-    from embassay.runs.answers import AnswerCache
+    from embassay.runs.store import AnswerCache
 
     with tempfile.TemporaryDirectory() as folder:
         store = AnswerCache.open(Path(folder) / "answers.sqlite")
@@ -273,7 +272,7 @@ def golden_settings(content: bytes, folder: Path) -> object:
 
 
 def recorded_judge(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.judges.recording import read_recording
+    from embassay.protocols.rag.judges.simulation import read_recording
 
     path = folder / "judge.jsonl"
     path.write_bytes(content)
@@ -351,7 +350,7 @@ def paraphrase_set(content: bytes, folder: Path) -> object:
 
 @lru_cache(maxsize=1)
 def _set_files() -> Mapping[str, bytes]:
-    from embassay.protocols.pteb.paraphrasing.exchange import import_paraphrases
+    from embassay.protocols.pteb.paraphrasing.sets import import_paraphrases
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "sample.csv"
@@ -365,7 +364,7 @@ PARAPHRASES = b"text,lang,dataset,wording,run_seed\nA fox.,en,sample,One fox.,13
 
 
 def paraphrase_file(content: bytes, folder: Path) -> object:
-    from embassay.protocols.pteb.paraphrasing.exchange import import_paraphrases
+    from embassay.protocols.pteb.paraphrasing.sets import import_paraphrases
 
     path = folder / "p.csv"
     path.write_bytes(content)

@@ -170,7 +170,7 @@ def replies(content: bytes, folder: Path) -> object:
     """The reply of a chat server, and the words of an error."""
     from embassay.systems.chat import ollama, openai
     from embassay.systems.remote import Malformed
-    from embassay.systems.remote.failures import Refused, asked_wait, classify
+    from embassay.systems.remote.calls import Refused, asked_wait, classify
 
     try:
         found = json.loads(content)

@@ -22,7 +22,7 @@ def texts(content: bytes, folder: Path) -> object:
     from embassay.protocols.rag.rewriters.rules import rewrite_by_rules
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
     from embassay.text.chunking import Chunking, chunk, sentence_ends, split_sections
-    from embassay.text.edits import split_sentences
+    from embassay.text.perturbations import split_sentences
     from embassay.text.tokenizers import as_utf8
 
     try:
@@ -68,7 +68,7 @@ def similarities(content: bytes, folder: Path) -> object:
 
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
-    from embassay.protocols.pteb.paraphrasing.llm import judged
+    from embassay.protocols.pteb.paraphrasing.paraphrasers import judged
     from embassay.protocols.rag.judges.chat import OrderAnswer
     from embassay.protocols.rag.rewriters import llm as rewriting
     from embassay.systems.chat.server import Unfit, checked, found_json, without_thinking
@@ -91,8 +91,7 @@ def shown(content: bytes, folder: Path) -> object:
     """A text on its way to LaTeX, a terminal, a file's name and a gate's report."""
     from xml.etree import ElementTree
 
-    from embassay.protocols.gate.bars import Verdict
-    from embassay.protocols.gate.verdict import as_junit, as_markdown
+    from embassay.protocols.gate import Verdict, as_junit, as_markdown
     from embassay.protocols.kernel.tables import escape
     from embassay.runs.folder import slug
 

@@ -75,7 +75,7 @@ def sampling(content: bytes, folder: Path) -> object:
 
 
 def mteb(content: bytes, folder: Path) -> object:
-    from embassay.protocols.hume.published.result_files import read_results
+    from embassay.protocols.hume.published.paper import read_results
 
     return read_results(_file(content, folder, "results.json"))
 
@@ -134,7 +134,7 @@ def study_file(name: str) -> Read:
 
 
 def ratings(content: bytes, folder: Path) -> object:
-    from embassay.protocols.pteb.validation.rating_file import read_ratings
+    from embassay.protocols.pteb.validation.ratings import read_ratings
 
     return read_ratings(_file(content, folder, "ratings.csv"))
 
@@ -212,7 +212,7 @@ def measure(content: bytes, folder: Path) -> object:
 def small_texts(content: bytes, folder: Path) -> object:
     """`--map`, `--grades` and bars of gates."""
     from embassay.data import grade_map, parse_mapping
-    from embassay.protocols.gate.bars import read_bar
+    from embassay.protocols.gate import read_bar
 
     text, made = text_of(content), []
     for read in (parse_mapping, grade_map, read_bar):

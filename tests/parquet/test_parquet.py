@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embassay import parquet
 from embassay.errors import DataError
 from embassay.limits import TABLE
-from embassay.parquet import parquet_batches, parquet_columns, process, read_parquet
+from embassay.parquet import parquet_batches, parquet_columns, read_parquet
 
 CRASH = (
     Path(__file__).parents[1]
@@ -88,8 +89,8 @@ def test_what_ends_the_reader_ends_nothing_else(path: Path) -> None:
 def test_a_reader_that_died_while_it_waited(path: Path) -> None:
     """Is replaced."""
     read_parquet(path)
-    process._idle[-1]._process.kill()
-    process._idle[-1]._process.wait()
+    parquet._idle[-1]._process.kill()
+    parquet._idle[-1]._process.wait()
     assert len(read_parquet(path)) == 1000
 
 
@@ -97,10 +98,10 @@ def test_a_reader_that_died_while_it_waited(path: Path) -> None:
 def test_what_is_no_parquet(content: bytes, path: Path) -> None:
     """Is refused by the same process, which reads on."""
     read_parquet(path)
-    reader = process._idle[-1]
+    reader = parquet._idle[-1]
     with pytest.raises(DataError, match="damaged or not one"):
         read_parquet(content, path=Path("mine.parquet"))
-    assert reader in process._idle
+    assert reader in parquet._idle
 
 
 def test_columns_that_are_not_there(path: Path) -> None:
@@ -147,12 +148,12 @@ def test_a_look_at_the_first_rows_costs_no_process(path: Path) -> None:
     """The reader of a file left after its only table is asked again; of one left with more to come, it is not."""
     FRAME.write_parquet(path)
     read_parquet(path)
-    reader = process._idle[-1]
+    reader = parquet._idle[-1]
     for rows, kept in ((1000, True), (1, False)):
         tables = parquet_batches(path, rows=rows)
         assert [len(next(tables)), len(next(tables))] == [0, rows]
         tables.close()  # type: ignore[attr-defined]
-        assert (reader in process._idle) is kept
+        assert (reader in parquet._idle) is kept
         assert reader.alive is kept
 
 
@@ -168,7 +169,7 @@ def test_threads_read_at_the_same_time(path: Path) -> None:
     for thread in threads:
         thread.join()
     assert found == [1000] * 20
-    assert len(process._idle) <= 2
+    assert len(parquet._idle) <= 2
 
 
 def test_a_program_ends_without_a_word(path: Path) -> None:

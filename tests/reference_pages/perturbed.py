@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from embassay.registry import Entry
-from embassay.text import PERTURBATIONS, TOKENIZERS, edits, open_tokenizer, perturb
-from embassay.text import edits as spans
+from embassay.text import PERTURBATIONS, TOKENIZERS, open_tokenizer, perturb, perturbations
+from embassay.text import perturbations as spans
 from embassay.text.negation import negate, rules
 from reference_pages.markdown import MADE, names, options, plain, prose
 
 EDITS: Mapping[str, Callable[..., Any]] = {
-    "capitalize": edits.capitalize, "delete10": edits.delete_tenth, "numerize": edits.numerize, "negate": negate,
-    "sentence_shuffle": edits.shuffle_sentences, "word_shuffle": edits.shuffle_words,
+    "capitalize": perturbations.capitalize, "delete10": perturbations.delete_tenth, "numerize": perturbations.numerize,
+    "negate": negate,
+    "sentence_shuffle": perturbations.shuffle_sentences, "word_shuffle": perturbations.shuffle_words,
     "insertion": spans.insert_needle, "removal": spans.remove_span,
 }  # fmt: skip
 """Perturbation -> the function that edits, whose docstring defines it."""

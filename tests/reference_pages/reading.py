@@ -7,7 +7,7 @@ from pathlib import Path
 
 from embassay.document.blocks import Term
 from embassay.document.blocks import plain as words
-from embassay.report import reading
+from embassay.report import kinds
 from embassay.report.kinds import SCALES
 from embassay.report.runs import TITLES
 from reference_pages.markdown import plain
@@ -25,9 +25,9 @@ def reading_page() -> str:
     head, tail = ((HERE / f"reading_{part}.md").read_text("utf-8").rstrip() for part in ("head", "tail"))
     parts = [
         head,
-        f"## Marks and numbers\n\n{_listed(reading._terms(CORRECTION))}",
-        f"## Words with one meaning\n\n{_listed(reading._verbs(ALPHA))}",
-        f"## Where a value is missing\n\n{_listed(reading.STATES)}",
+        f"## Marks and numbers\n\n{_listed(kinds._terms(CORRECTION))}",
+        f"## Words with one meaning\n\n{_listed(kinds._verbs(ALPHA))}",
+        f"## Where a value is missing\n\n{_listed(kinds.STATES)}",
         f"## What each scale says, and what it does not\n\n"
         "SAGE: [what the numbers do not mean](sage.md#what-the-numbers-do-not-mean).\n\n"
         f"{_scales()}",

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from embassay.report import write_report
-from embassay.report.pteb.losses import Losses
-from embassay.report.pteb.plots import dumbbells
+from embassay.report.pteb.conclusions import Losses
+from embassay.report.pteb.tables import dumbbells
 from embassay.report.runs import read_runs
 
 from .conftest import turn_to

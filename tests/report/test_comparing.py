@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from embassay.protocols.compare import Contrast, Entrant, Field, Pairing, PairOfSystems
-from embassay.report.comparisons import leading, render_fields, render_pair
+from embassay.report.terminal import leading, render_fields, render_pair
 
 NONE = Contrast(
     "a", "b", "overall", "", "overall", None, None, None, reason="a: preference was not part of the run"

@@ -15,8 +15,8 @@ from embassay.protocols.hume.summary.record import Summary, read_summary
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.hume.conclusions import heading, hume_notes, verdict_of
+from embassay.report.hume.families import COEFFICIENT, POINTS, averages, of_side, standings
 from embassay.report.hume.gap import HumePage, hume_page
-from embassay.report.hume.standings import COEFFICIENT, POINTS, averages, of_side, standings
 from embassay.report.record import read_record
 
 from .hume_run import published, study, summary, write_hume_run

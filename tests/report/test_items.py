@@ -10,18 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.report.board import make_board
-from embassay.report.items.explorer import (
+from embassay.report.items import (
     BUDGET,
     BYTES_PER_ITEM,
     BYTES_PER_VALUE,
     FEWEST,
+    KINDS,
     MOST,
+    Excerpts,
+    Group,
     ItemPage,
+    edit_words,
     item_page,
     kept,
+    read_groups,
     rooms,
+    shortened,
 )
-from embassay.report.items.groups import KINDS, Excerpts, Group, edit_words, read_groups, shortened
 from embassay.report.record import System, read_record
 from embassay.report.sage.edits import span, window
 from embassay.runs.folder import RunFolder
@@ -133,7 +138,7 @@ def test_small_groups_leave_their_room_to_large_ones() -> None:
 
 def test_what_is_left_out_is_said(make_full_run: MakeRun, monkeypatch: object) -> None:
     """The page says how many of how many items it holds, and how they were chosen."""
-    monkeypatch.setattr("embassay.report.items.explorer.MOST", 20)  # type: ignore[attr-defined]
+    monkeypatch.setattr("embassay.report.items.MOST", 20)  # type: ignore[attr-defined]
     page = page_of(make_full_run())
     assert page.left_out[0].startswith(
         "Preference: comparisons, sample: 20 of 48 comparisons, one half the worst"

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from embassay.report.board import make_board
-from embassay.report.items.explorer import item_page
+from embassay.report.items import item_page
 from embassay.report.pteb import drops as module
 from embassay.report.record import read_record
 from embassay.runs.folder import RunFolder

@@ -14,7 +14,7 @@ from embassay.report import write_report
 from embassay.report.notes import notes_of
 from embassay.report.rag.golden import doubts, render_golden, stops, verdict_of
 from embassay.report.rag.labels import again, bars, checked, claims, final_list, funnel, strips, targets
-from embassay.report.rag.notes import short
+from embassay.report.rag.tables import short
 from embassay.report.record import read_record
 
 from .rag_runs import JUDGE, golden, write_golden_run

@@ -11,10 +11,9 @@ import pytest
 from embassay.document.blocks import Heading, Terms
 from embassay.protocols.kernel.outcome import PAPERS, PROTOCOLS, citations
 from embassay.report import write_report
-from embassay.report.kinds import SCALES, WORDINGS
+from embassay.report.kinds import SCALES, WORDINGS, reading_of
 from embassay.report.method import OWN, SAMPLE, licence_of, methods_of
 from embassay.report.overview import QUESTIONS
-from embassay.report.reading import reading_of
 from embassay.report.record import KINDS
 from embassay.report.runs import TITLES, read_runs
 from report.pages import every

@@ -98,7 +98,7 @@ def test_a_missing_row_keeps_its_reason(plain_run: Path) -> None:
 
 def test_columns_cover_what_the_protocol_measures() -> None:
     """Eighteen positions, eighteen perturbed corpora and two summaries of them, six edits."""
-    from embassay.protocols.sage.edits import INSERTIONS, REMOVALS, RETRIEVAL_EDITS
+    from embassay.protocols.sage.tasks import INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 
     shown = [variant for column in BY_POSITION for variant in (column.variant, *column.below)]
     assert shown == [*INSERTIONS, *REMOVALS]

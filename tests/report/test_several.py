@@ -13,7 +13,7 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.report import write_report
-from embassay.report.items.explorer import items_of
+from embassay.report.items import items_of
 from embassay.report.notes import gathered_notes
 from embassay.report.runs import read_runs, rows_of, systems_of
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from embassay.report.terminal import Column, render_run, render_table
+from embassay.document.terminal import Column, render_table
+from embassay.report.terminal import render_run
 
 MakeRun = Callable[..., Path]
 

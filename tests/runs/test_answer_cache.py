@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from embassay.contracts import Completion, Message, Sampling, Usage
-from embassay.runs.answers import AnswerCache, answer_key
+from embassay.runs.store import AnswerCache, answer_key
 
 KEY = b"k" * 32
 ANSWER = Completion("four", None, Usage(10, 1, 2, 0.25), "m-2026", "stop")
@@ -110,7 +110,7 @@ def test_a_cache_that_cannot_be_written_costs_one_warning(cache):
 def test_a_killed_writer_leaves_a_sound_file(path):
     """kill -9 while writing: every answer that was written is there, whole."""
     code = (
-        "import sys; from embassay.runs.answers import AnswerCache\n"
+        "import sys; from embassay.runs.store import AnswerCache\n"
         "from embassay.contracts import Completion, Usage\n"
         "cache = AnswerCache.open(sys.argv[1])\n"
         "for i in range(10**6):\n"

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
-from embassay.runs.answers import AnswerCache, CachedChat, Failure, Hope, Question, ask_all
+from embassay.runs.execution import Hope
+from embassay.runs.store import AnswerCache, CachedChat, Failure, Question, ask_all
 
 
 class Grade(BaseModel):

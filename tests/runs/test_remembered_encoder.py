@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
-from embassay.runs.remembered_encoder import RememberedEncoder
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache, RememberedEncoder
 from embassay.systems.cosine import Cosine
 
 

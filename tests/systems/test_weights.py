@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.weights import find_weights, folder_identity, is_pinned
+from embassay.systems.models import find_weights, folder_identity, is_pinned
 
 COMMIT, OTHER = "0123456789abcdef" * 2 + "01234567", "f" * 40
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from embassay.text import PERTURBATIONS, TOKENIZERS
-from embassay.text.edits import _OPENING, _VOCABULARY
 from embassay.text.negation import rules
+from embassay.text.perturbations import _OPENING, _VOCABULARY
 
 
 @pytest.fixture(scope="module")

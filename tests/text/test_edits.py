@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.randomness import random_bytes
-from embassay.text.edits import (
+from embassay.text.perturbations import (
     capitalize,
     capitalize_exactly,
     delete_tenth,

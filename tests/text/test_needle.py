@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
-from embassay.text.edits import needle, needle_text
+from embassay.text.perturbations import needle, needle_text
 from embassay.text.tokenizers import Words
 
 

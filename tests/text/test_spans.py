@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
-from embassay.text.edits import floor_share, insert_needle, needle, remove_span
+from embassay.text.perturbations import floor_share, insert_needle, needle, remove_span
 from embassay.text.tokenizers import _KEPT_TOKENS, PieceEnds, Words, as_utf8, piece_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))

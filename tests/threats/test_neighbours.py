@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from embassay.contracts import Completion, Usage
-from embassay.runs.answers import AnswerCache
 from embassay.runs.embeddings import EmbeddingCache
 from embassay.runs.folder import write_atomic
+from embassay.runs.store import AnswerCache
 from hume_small import small_study
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems have other rights")

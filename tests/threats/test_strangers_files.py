@@ -15,12 +15,11 @@ from embassay.cli.main import app
 from embassay.errors import DataError
 from embassay.interchange import export
 from embassay.interchange.tables import find_runs
-from embassay.protocols.pteb.paraphrasing.exchange import import_paraphrases
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, import_paraphrases
 from embassay.protocols.rag.golden.final_lists import read_final_lists
 from embassay.report import write_report
-from embassay.web.leaderboard.answers import Service
 from embassay.web.leaderboard.library import Library
+from embassay.web.leaderboard.routes import Service
 from written_runs import write_run
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>]]>--><!--"

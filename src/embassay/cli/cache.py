@@ -24,11 +24,10 @@ def info(json: Json = False) -> None:
     from dataclasses import asdict
     from json import dumps
 
-    from embassay.data.stream.shelf import kept_corpora
+    from embassay.data.stream.column import kept_corpora
     from embassay.machine import corpus_folder
-    from embassay.runs.answers import AnswerCache
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import PairCache, index_folder
+    from embassay.runs.store import AnswerCache, PairCache, index_folder
     from embassay.search.indexes.store import kept_indexes
 
     indexes = kept_indexes(index_folder())
@@ -73,11 +72,10 @@ def clear(
 
     Example: embassay cache clear --indexes
     """
-    from embassay.data.stream.shelf import clear_corpora
+    from embassay.data.stream.column import clear_corpora
     from embassay.machine import corpus_folder
-    from embassay.runs.answers import AnswerCache
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import PairCache, index_folder
+    from embassay.runs.store import AnswerCache, PairCache, index_folder
     from embassay.search.indexes.store import clear_indexes
 
     asked: list[tuple[str, str | None, type[Store]]] = [

@@ -37,7 +37,7 @@ def compare(
     """
     from embassay.cli.terminal import screen, show
     from embassay.protocols import compare as comparing
-    from embassay.report.comparisons import render_fields, render_pair
+    from embassay.report.terminal import render_fields, render_pair
 
     found = comparing.compare(
         *folders, a=a, b=b, tasks=task or [], measures=measure or [], datasets=dataset or [], seed=seed
@@ -126,7 +126,7 @@ def gate(
 
     from embassay.cli.terminal import screen, show
     from embassay.protocols import gate as gating
-    from embassay.report.comparisons import render_gate
+    from embassay.report.terminal import render_gate
     from embassay.runs.folder import to_json, write_atomic
 
     made = gating.gate(

@@ -13,15 +13,15 @@ import typer
 from embassay.cli.options import App, Grades, Json, Mapping, Split, Wide, column_map, stopping_at_memory
 from embassay.cli.terminal import screen, show_table
 from embassay.cli.terminal import show as print_text
+from embassay.document.terminal import Column, render_table
 from embassay.errors import DataError, Interrupted, UsageError
 from embassay.protocols.kernel.tables import counted, percent
-from embassay.report.terminal import Column, render_table
 
 if TYPE_CHECKING:
     from embassay.cli.progress import Waiting
     from embassay.contracts import Tokenizer
     from embassay.data.catalogue.entries import EntryRecord
-    from embassay.data.catalogue.mirror import Fetched
+    from embassay.data.catalogue.hub import Fetched
     from embassay.data.check.findings import (
         Alike,
         Balance,
@@ -433,7 +433,7 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
 def _fetch_one(
     record: EntryRecord, fetched: list[Fetched], failed: list[DataError], waiting: Waiting
 ) -> None:
-    from embassay.data.catalogue.mirror import fetch
+    from embassay.data.catalogue.hub import fetch
 
     if record.hub and not record.is_pinned:
         _say_on_stderr(

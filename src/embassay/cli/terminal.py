@@ -105,7 +105,7 @@ def show_table(
 ) -> None:
     """Print a table that fits the screen. The last column wraps; with `numbers`, columns after the third are
     right-aligned and none wraps."""
-    from embassay.report.terminal import Column, render_table
+    from embassay.document.terminal import Column, render_table
 
     here, last = screen(), len(titles) - 1
     columns = [

@@ -9,9 +9,9 @@ reads `--grades` and `parse_mapping` reads `--map`.
 from embassay.data.catalogue import DATASETS
 from embassay.data.dataset import Dataset
 from embassay.data.retrieval import grade_map
-from embassay.data.sampling import draw, draw_stratified
 from embassay.data.shapes import SHAPES
 from embassay.data.sources import open_dataset, parse_mapping
+from embassay.data.views import draw, draw_stratified
 
 __all__ = [
     "DATASETS",

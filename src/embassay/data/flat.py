@@ -24,11 +24,10 @@ from embassay.data.rows import (
     texts_of,
     wrong,
 )
-from embassay.data.sampling import Draw, check_limit, draw_stratified
 from embassay.data.shapes import axis_columns
 from embassay.data.stream.corpus import limited, read_corpus, recorded
 from embassay.data.tables import unrolled
-from embassay.data.views import View, distinct
+from embassay.data.views import Draw, View, check_limit, distinct, draw_stratified
 from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 from embassay.records import (

@@ -15,8 +15,8 @@ from embassay.interchange.papers import latex_table
 from embassay.interchange.tables import Run, find_runs, long_csv, long_parquet, wide_csv, wide_of
 from embassay.protocols.kernel.outcome import bibtex
 from embassay.protocols.mteb import Document, bundle_of, read_originals, write_documents
-from embassay.protocols.mteb.document import json_text, model_meta
 from embassay.protocols.mteb.protocol import originals_of
+from embassay.protocols.mteb.survey import json_text, model_meta
 from embassay.runs.folder import slug, write_atomic
 
 Form = Literal["mteb", "csv", "latex", "parquet", "figures"]

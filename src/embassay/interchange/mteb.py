@@ -13,8 +13,8 @@ from embassay.errors import DataError
 from embassay.interchange.tables import Run
 from embassay.protocols.hume.exchange.export import MODEL
 from embassay.protocols.hume.published.paper import iso_639_3
-from embassay.protocols.mteb.document import BLOCK, MAIN, Document, published_name, task_types
-from embassay.protocols.mteb.rows import with_script
+from embassay.protocols.mteb.protocol import with_script
+from embassay.protocols.mteb.survey import BLOCK, MAIN, Document, published_name, task_types
 from embassay.records import Result
 from embassay.runs.folder import digest
 

@@ -19,8 +19,17 @@ from embassay.measures.agreement import (
 from embassay.measures.classification import BinaryScores, binary_classification, pair_average_precision
 from embassay.measures.clusters import ami, ari, v_measure
 from embassay.measures.correlation import edit_distance, edit_distances, list_tau, overlap, pearson, spearman
-from embassay.measures.grades import Graded, Sources, Weighting, grade, treat_unjudged, weights
-from embassay.measures.judgements import Judged, judge, judge_arrays
+from embassay.measures.judgements import (
+    Graded,
+    Judged,
+    Sources,
+    Weighting,
+    grade,
+    judge,
+    judge_arrays,
+    treat_unjudged,
+    weights,
+)
 from embassay.measures.programs import alpha_ndcg, nrbp, rbp
 from embassay.measures.ranking import average_precision, ndcg, ndcg_arrays, precision, recall, reciprocal_rank
 from embassay.measures.registry import (
@@ -31,7 +40,11 @@ from embassay.measures.registry import (
     evaluate,
     evaluate_graded,
 )
-from embassay.measures.set_scores import (
+from embassay.measures.sets import (
+    Flags,
+    Novelty,
+    Sensitivity,
+    flags,
     graded_precision,
     harm,
     hit,
@@ -41,8 +54,8 @@ from embassay.measures.set_scores import (
     proc,
     ra_nwg,
     ra_nwg_novelty,
+    sensitivity_grid,
 )
-from embassay.measures.sets import Flags, Novelty, Sensitivity, flags, sensitivity_grid
 from embassay.measures.summary import (
     HitAccuracy,
     Macro,

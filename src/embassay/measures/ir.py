@@ -20,7 +20,7 @@ from dataclasses import is_dataclass
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from embassay.errors import ModelError
-from embassay.measures.grades import RELEVANT, Facet, grade
+from embassay.measures.judgements import RELEVANT, Facet, grade
 from embassay.measures.registry import MEASURES, Measure, evaluate_graded
 from embassay.spec import Spec
 

@@ -5,15 +5,16 @@ Ranking happens here and nowhere else, so every measure has the same rule for ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, compress, count, repeat
 from operator import methodcaller
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from embassay.errors import UsageError
+from embassay.errors import DataError, UsageError
 
 Gains = Mapping[str, float]
 """The judgements of one query: document id -> gain; more than 0 is relevant."""
@@ -289,3 +290,357 @@ def _blocks(sizes: Ints) -> list[Ints]:
     ends = np.cumsum(sizes)
     cuts = np.searchsorted(ends, np.arange(_COMPARISONS, ends[-1], _COMPARISONS))
     return np.split(np.arange(len(sizes)), np.unique(cuts))
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How grades become weights: w5 = 1, and w_g = min((b_g / b5) (n5 / n_g)^alpha, cap_g) for the others.
+
+    `alpha` is how much rarity counts (0: not at all). `cap4` bounds the weight of grade 4 and `cap3` that of grade 3
+    and below. `b4` to `b1` are base utilities, that of grade 5 being 1. Where a query has no document of grade 5 the
+    weights are 1 for grade 4, `fallback_w3` for grade 3 and b_g / b4 below, without caps. `enforce_monotone` keeps a
+    grade from weighing more than the one above it, which the formula allows.
+    Source: Dallaire 2025, arXiv 2511.09545; the fallback and the caps as in its reference pipeline.
+    """
+
+    alpha: float = 1.0
+    cap4: float = 1.0
+    cap3: float = 0.25
+    fallback_w3: float = 0.2
+    enforce_monotone: bool = False
+    b4: float = 0.5
+    b3: float = 0.1
+    b2: float = 0.0
+    b1: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "cap4", "cap3", "fallback_w3", "b4", "b3", "b2", "b1"):
+            value = getattr(self, name)
+            if not 0 <= value < np.inf:
+                raise UsageError(f"{name} is {value}.", mend="It must be a number of 0 or more.")
+
+
+DEFAULT = Weighting()
+_LARGEST = np.finfo(np.float64).max  # not infinite: a grade of no use stays at 0
+
+
+def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
+    """The weight of a document of grade 1, 2, 3, 4, 5, of counts (..., 5) of these grades in the graded pool: (..., 5).
+
+    0 for a grade that the pool does not have, but where it has no grade 5 (`Weighting`).
+
+    >>> weights([20, 14, 10, 4, 2]).round(6).tolist()
+    [0.0, 0.0, 0.02, 0.25, 1.0]
+    >>> weights([10, 9, 8, 3, 0]).tolist()
+    [0.0, 0.0, 0.2, 1.0, 1.0]
+    """
+    n = np.asarray(counts, dtype=np.float64)
+    base = np.array([weighting.b1, weighting.b2, weighting.b3, weighting.b4])
+    caps = np.array([weighting.cap3, weighting.cap3, weighting.cap3, weighting.cap4])
+    there = n[..., :4] > 0
+    # The size of the pool cancels: (b_g / p_g^alpha) / (b5 / p5^alpha) = b_g (n5 / n_g)^alpha.
+    with np.errstate(over="ignore"):
+        rarity = (n[..., 4:] / np.where(there, n[..., :4], 1.0)) ** weighting.alpha
+    rarity = np.minimum(rarity, _LARGEST)
+    below = np.where(there, np.minimum(base * rarity, caps), 0.0)
+    below = np.where(n[..., 4:] > 0, below, _fallback(weighting))
+    if weighting.enforce_monotone:
+        # A grade that the pool does not have bounds nothing.
+        bounds = np.where(there, below, np.inf)[..., ::-1]
+        below = np.minimum(below, np.minimum.accumulate(bounds, axis=-1)[..., ::-1])
+    return np.concatenate([below, np.ones_like(n[..., 4:])], axis=-1)
+
+
+def is_fallback(counts: Ints) -> NDArray[np.bool_]:
+    """Where the weights are those of a pool without grade 5: (..., 5) -> (...)."""
+    return np.asarray(counts[..., 4] == 0)
+
+
+def is_inverted(counts: Ints, weighting: Weighting = DEFAULT) -> NDArray[np.bool_]:
+    """Where a document of a lower grade weighs more than one of a higher grade that the pool also has."""
+    worth = np.where(np.asarray(counts) > 0, weights(counts, weighting), np.nan)
+    highest_below = np.fmax.accumulate(worth, axis=-1)[..., :-1]
+    return np.asarray((highest_below > worth[..., 1:] + 1e-9).any(axis=-1))
+
+
+def best_sum(weight: Floats, counts: Ints, k: int) -> Floats:
+    """The sum of the `k` largest weights, of weights (q, 5) and how many documents have them (q, 5): (q,).
+
+    By weight, not by grade: a rare grade 3 may weigh more than a common grade 4.
+    """
+    order = np.argsort(-weight, axis=1, kind="stable")
+    worth, there = np.take_along_axis(weight, order, axis=1), np.take_along_axis(counts, order, axis=1)
+    before = np.cumsum(there, axis=1) - there
+    return np.asarray((np.clip(k - before, 0, there) * worth).sum(axis=1))
+
+
+def _fallback(weighting: Weighting) -> Floats:
+    to_four = 1 / weighting.b4 if weighting.b4 else 0.0
+    return np.array([weighting.b1 * to_four, weighting.b2 * to_four, weighting.fallback_w3, 1.0])
+
+
+Grades = Mapping[str, int]
+"""The graded pool of one query: document id -> grade from 1 (irrelevant) to 5 (answers clearly)."""
+Pools = Grades | Mapping[str, Grades]
+"""The graded pool of one query, or query id -> that of each of many."""
+Unjudged = Literal["zero", "grade1", "condense", "error"]
+"""What a document without a grade is: worth nothing, of grade 1, not there at all, or a mistake."""
+
+GRADES = (1, 2, 3, 4, 5)
+RELEVANT = 4
+UNJUDGED = 0
+ABSENT = -1
+"""In `Graded.top`: a document without a grade, and a place beyond the end of the list."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What `q` queries retrieved, by grade.
+
+    `counts` (q, 5): documents of grade 1, 2, 3, 4, 5 in each query's graded pool. `top` (q, w): the grade of what
+    stands at each rank, repeated documents left out; `UNJUDGED` or `ABSENT` where there is none. `pool` (q, 5): how
+    many of each grade the restricted pool holds that PROC is about; None stands for the whole of `top`. `sources`
+    tells which documents are of one source (novelty), where that is known. `many` is false for one query on its own.
+    `pool_sizes` (q,) counts the documents of the restricted pool, graded or not, and `repeated` (q,) those that a list
+    named once more; None where nobody counted. `names` are those of the queries, for messages.
+    """
+
+    counts: NDArray[np.int64]
+    top: NDArray[np.int8]
+    pool: NDArray[np.int64] | None = None
+    sources: Sources | None = None
+    many: bool = True
+    pool_sizes: NDArray[np.int64] | None = None
+    repeated: NDArray[np.int64] | None = None
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        shapes = [self.counts.shape, self.top.shape, *([] if self.pool is None else [self.pool.shape])]
+        width = [shape[1:] for shape in (self.counts.shape, *shapes[2:])]
+        if any(len(shape) != 2 for shape in shapes) or any(one != (len(GRADES),) for one in width):
+            raise UsageError(
+                f"Graded rankings cannot have arrays of the shapes {', '.join(map(str, shapes))}.",
+                mend="Give counts (queries, 5), top (queries, ranks) and pool (queries, 5).",
+            )
+        if len({shape[0] for shape in shapes}) != 1:
+            raise UsageError(
+                f"Graded rankings have {' and '.join(str(shape[0]) for shape in shapes)} queries.",
+                mend="Give one row per query in each array.",
+            )
+        if self.top.size and not ABSENT <= self.top.min() <= self.top.max() <= GRADES[-1]:
+            raise UsageError(
+                f"The retrieved documents have grades from {self.top.min()} to {self.top.max()}.",
+                mend="Give 1 to 5, 0 to one without a grade and -1 beyond the end of a list.",
+            )
+
+    def answer(self, values: Floats) -> Values:
+        """`values`, one per query, in the shape of the question: a float for one query."""
+        return values if self.many else float(values[0])
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Which source each document is of: codes of `top` (q, w); and the graded pool as columns of one length, sorted by
+    query: `query`, `grade`, `code`."""
+
+    top: NDArray[np.int64]
+    query: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    grade: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
+    code: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+def retrieved_counts(graded: Graded, k: int | None = None) -> Ints:
+    """How many of the first `k` (None: of all) are of grade 1, 2, 3, 4, 5: (q, 5)."""
+    check_cutoff(k)
+    top = graded.top[:, :k]
+    return np.stack([np.count_nonzero(top == grade, axis=1) for grade in GRADES], axis=1)
+
+
+def retrieved_sizes(graded: Graded, k: int | None = None) -> Ints:
+    """How many distinct documents are among the first `k` (None: in all), graded or not: (q,)."""
+    check_cutoff(k)
+    return np.asarray(np.count_nonzero(graded.top[:, :k] != ABSENT, axis=1))
+
+
+def pool_counts(graded: Graded) -> Ints:
+    """Documents of grade 1, 2, 3, 4, 5 in the restricted pool, which is all that was retrieved where none is given."""
+    return retrieved_counts(graded) if graded.pool is None else graded.pool
+
+
+def pool_sizes(graded: Graded) -> Ints:
+    """Documents in the restricted pool, with or without a grade where that is known: (q,)."""
+    if graded.pool is None:
+        return retrieved_sizes(graded)
+    return graded.pool.sum(axis=1) if graded.pool_sizes is None else graded.pool_sizes
+
+
+def treat_unjudged(graded: Graded, how: Unjudged, k: int | None = None) -> Graded:
+    """`graded` with its unjudged documents as a measure of the first `k` is to see them.
+
+    `zero` leaves them: worth nothing and no harm. `grade1` makes them irrelevant ones. `condense` takes them out, so
+    that those behind move up. `error` raises DataError where one is among the first `k`.
+    """
+    check_choice("unjudged", how, get_args(Unjudged))
+    if how == "zero":
+        return graded
+    unjudged = graded.top == UNJUDGED
+    if how == "grade1":
+        return replace(graded, top=np.where(unjudged, np.int8(1), graded.top))
+    if how == "condense":
+        return _condensed(graded, unjudged)
+    where = np.argwhere(unjudged[:, :k])
+    if len(where):
+        query, rank = where[0]
+        name = repr(graded.names[query]) if graded.names else f"number {query + 1}"
+        raise DataError(
+            f"{len(where)} retrieved documents have no grade, the first at rank {rank + 1} of query {name}.",
+            mend="Grade them, or use unjudged='zero', 'grade1' or 'condense'.",
+        )
+    return graded
+
+
+def _condensed(graded: Graded, unjudged: NDArray[np.bool_]) -> Graded:
+    order = np.argsort(unjudged, axis=1, kind="stable")
+    moved = np.take_along_axis(np.where(unjudged, np.int8(ABSENT), graded.top), order, axis=1)
+    sources = graded.sources
+    if sources is not None:
+        sources = replace(sources, top=np.take_along_axis(sources.top, order, axis=1))
+    return replace(graded, top=moved, sources=sources)
+
+
+def as_judged(graded: Graded) -> Judged:
+    """The same for the classic measures: gain = grade - 1, relevant from grade 4 on."""
+    query, column = np.nonzero(graded.top > 0)
+    falling = np.tile(np.array(GRADES[::-1], dtype=np.float64), len(graded.counts))
+    counts = graded.counts[:, ::-1].ravel()
+    owner = np.repeat(np.arange(len(graded.counts)), graded.counts.sum(axis=1))
+    return Judged(
+        len(graded.counts),
+        Places(query, column + 1, graded.top[query, column].astype(np.float64)),
+        Places(owner, order_in_group(owner), np.repeat(falling, counts)),
+        graded.many,
+        relevant=RELEVANT,
+        worthless=GRADES[0],
+    )
+
+
+Facet = Callable[[str], Hashable] | Mapping[str, Hashable] | Mapping[str, Mapping[str, Hashable]]
+"""Which source or facet a document is of: a function of its id, id -> source, or query id -> id -> source."""
+One = Retrieved | Mapping[str, Retrieved]
+
+
+def grade(
+    grades: Grades | Mapping[str, Grades],
+    retrieved: One,
+    pool: One | None = None,
+    source: Facet | None = None,
+) -> Graded:
+    """What one query retrieved, or many (query id -> what one query takes), by grade.
+
+    `grades` are document id -> 1 to 5. `retrieved` and `pool`, the restricted pool of PROC, are ids, best
+    first, or id -> score; ties and repeated ids as in `judge`. Every graded query counts; a retrieved query
+    without grades is left out. `source` gives the source of a document, for the novelty variant.
+    Raises UsageError for a grade that is none of 1 to 5 or a score that is NaN.
+
+    >>> found = grade({"a": 5, "b": 4, "c": 1}, ["c", "x", "a"])
+    >>> found.counts.tolist(), found.top.tolist()
+    ([[1, 0, 0, 1, 1]], [[1, 0, 5]])
+    """
+    many = are_many(grades, retrieved)
+    pools: Mapping[str, Grades] = grades if many else {"": grades}  # type: ignore[assignment, dict-item]
+    names = list(pools)
+    sizes = np.fromiter(map(len, pools.values()), np.int64, len(names))
+    query = np.repeat(np.arange(len(names)), sizes)
+    each = numbers(map(methodcaller("values"), pools.values()), len(query))
+    check_each(np.isin(each, GRADES), "grade", names, query, "1, 2, 3, 4 or 5; map other scales first")
+    given = _by_query(retrieved, names, many)
+    runs = [scored(one) for one in given]
+    top = _placed(pools, runs, query, each)
+    restricted = None if pool is None else [scored(one) for one in _by_query(pool, names, many)]
+    return Graded(
+        _counts(query, each, len(names)),
+        top,
+        None if restricted is None else _inside(pools, restricted, query, each),
+        None if source is None else _sources(pools, runs, source, top.shape[1]),
+        many,
+        None if restricted is None else np.fromiter(map(len, restricted), np.int64, len(names)),
+        np.array([len(one) - len(run) for one, run in zip(given, runs, strict=True)], dtype=np.int64),
+        tuple(names) if many else (),
+    )
+
+
+def _by_query(given: One, names: list[str], many: bool) -> list[Retrieved]:
+    if not many:
+        return [given]  # type: ignore[list-item]
+    if not isinstance(given, Mapping):
+        raise UsageError(
+            "The grades are of many queries, what was retrieved is not.",
+            mend="Give query id -> document ids or scores.",
+        )
+    return [given.get(name, ()) for name in names]  # type: ignore[misc]
+
+
+def _placed(pools: Mapping[str, Grades], runs: list[Scores], query: Ints, each: Floats) -> NDArray[np.int8]:
+    """The grade at each rank, (q, longest run)."""
+    sizes = np.fromiter(map(len, runs), np.int64, len(runs))
+    columns = np.arange(sizes.max(initial=0))
+    top = np.where(columns < sizes[:, None], np.int8(UNJUDGED), np.int8(ABSENT))
+    rank = find_ranks(pools, runs, query, np.ones(len(query), dtype=bool))
+    found = rank > 0
+    top[query[found], rank[found] - 1] = each[found]
+    return top
+
+
+def _counts(query: Ints, each: Floats, queries: int) -> Ints:
+    cells = query * len(GRADES) + each.astype(np.int64) - 1
+    return np.bincount(cells, minlength=queries * len(GRADES)).reshape(queries, len(GRADES))
+
+
+def _inside(pools: Mapping[str, Grades], restricted: list[Scores], query: Ints, each: Floats) -> Ints:
+    """Grades of the documents that the restricted pools hold, (q, 5)."""
+    inside = np.fromiter(
+        chain.from_iterable(
+            map(pool.__contains__, grades) for grades, pool in zip(pools.values(), restricted, strict=True)
+        ),
+        dtype=bool,
+        count=len(query),
+    )
+    return _counts(query[inside], each[inside], len(restricted))
+
+
+def _sources(pools: Mapping[str, Grades], runs: list[Scores], source: Facet, width: int) -> Sources:
+    """The source of each document as a number; only which are equal counts."""
+    codes: dict[Hashable, int] = {}
+    top = np.full((len(runs), width), ABSENT, dtype=np.int64)
+    pool: list[int] = []
+    for row, run, (query, grades) in zip(top, runs, pools.items(), strict=True):
+        of = _function(source, query)
+        row[: len(run)] = [codes.setdefault(of(document), len(codes)) for document in in_order(run)]
+        pool += [codes.setdefault(of(document), len(codes)) for document in grades]
+    return Sources(
+        top,
+        np.repeat(np.arange(len(pools)), [len(grades) for grades in pools.values()]),
+        np.array([value for grades in pools.values() for value in grades.values()], dtype=np.int8),
+        np.array(pool, dtype=np.int64),
+    )
+
+
+def _function(source: Facet, query: str) -> Callable[[str], Hashable]:
+    """The source of a document of this query, by its id."""
+    if not isinstance(source, Mapping):
+        return source
+    nested = isinstance(next(iter(source.values()), None), Mapping)
+    known: Mapping[str, Hashable] = source.get(query, {}) if nested else source  # type: ignore[assignment]
+
+    def of(document: str) -> Hashable:
+        if document not in known:
+            where = f" of query {query!r}" if nested else ""
+            raise UsageError(
+                f"There is no source of the document {document!r}{where}.", mend="Name one for each."
+            )
+        return known[document]
+
+    return of

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.compiled import compiled
+from embassay.machine import compiled
 
 Counts = NDArray[np.int64]
 Groups = NDArray[np.int64]

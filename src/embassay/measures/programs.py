@@ -13,8 +13,20 @@ from typing import Any
 import numpy as np
 
 from embassay.errors import ModelError
-from embassay.measures.grades import ABSENT, GRADES, RELEVANT, Facet, Floats, Graded, Ints, One, Pools, grade
-from embassay.measures.judgements import Values, order_in_group
+from embassay.measures.judgements import (
+    ABSENT,
+    GRADES,
+    RELEVANT,
+    Facet,
+    Floats,
+    Graded,
+    Ints,
+    One,
+    Pools,
+    Values,
+    grade,
+    order_in_group,
+)
 from embassay.measures.registry import measure
 from embassay.measures.sets import from_grade, known_sources
 

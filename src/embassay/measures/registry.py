@@ -18,8 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.measures.grades import Graded, as_judged, grade
-from embassay.measures.judgements import Gains, Judged, Retrieved, Values, check_cutoff, judge
+from embassay.measures.judgements import (
+    Gains,
+    Graded,
+    Judged,
+    Retrieved,
+    Values,
+    as_judged,
+    check_cutoff,
+    grade,
+    judge,
+)
 from embassay.registry import Registry
 from embassay.spec import CALL, Spec, Value
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.measures.grades import Floats
+from embassay.measures.judgements import Floats
 
 
 def counted_spearman(x: ArrayLike, y: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:

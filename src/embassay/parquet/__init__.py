@@ -7,14 +7,209 @@ and time, and hands over tables; where it dies, the file is refused and the next
 
 from __future__ import annotations
 
+import atexit
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from embassay.parquet.process import MEND, asked
+from embassay.errors import DataError
+from embassay.limits import TABLE, Ratio
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+MEND = "Copy or write it again."
+_PROGRAM = Path(__file__).with_name("reader.py")
+_SECONDS = 120
+_KEPT = 2
+
+_idle: list[Reader] = []
+
+
+def asked(
+    source: Path | bytes,
+    columns: Sequence[str] | None,
+    *,
+    path: Path | None = None,
+    mend: str = MEND,
+    rows: int | None = None,
+) -> Iterator[pl.DataFrame]:
+    """The tables of one request as they come; see `read_parquet` and `parquet_batches` for the rest."""
+    reader = _taken()
+    whole = False
+    try:
+        yield from reader.tables(
+            source, columns, path or (source if isinstance(source, Path) else None), mend, rows
+        )
+        whole = True
+    except GeneratorExit:
+        # Whoever looked at the first rows only may have had all of them.
+        whole = reader.ended()
+        raise
+    except (DataError, OSError):
+        whole = reader.answered
+        raise
+    finally:
+        # One that was left in the middle of an answer is of no more use.
+        if whole and len(_idle) < _KEPT:
+            _idle.append(reader)
+        else:
+            reader.close()
+
+
+def _taken() -> Reader:
+    while _idle:
+        reader = _idle.pop()
+        if reader.alive:
+            return reader
+        reader.close()
+    return Reader()
+
+
+class Reader:
+    """One process, and what is said to it."""
+
+    def __init__(self) -> None:
+        self.answered = True
+        # Where this process finds its libraries that one finds them, and not in the folder it happens to stand in.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, env=environment,
+        )  # fmt: skip
+        if self._answers.read(1) != b"r":
+            self.close()
+            raise DataError(
+                "no process that reads Parquet can be started",
+                mend="Check that `python -c 'import polars'` works.",
+            )
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._process.poll() is None
+
+    @property
+    def _answers(self) -> IO[bytes]:
+        return cast(IO[bytes], self._process.stdout)
+
+    def tables(
+        self,
+        source: Path | bytes,
+        columns: Sequence[str] | None,
+        path: Path | None,
+        mend: str,
+        rows: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        """The tables of the answer. DataError for what cannot be read or is too large, OSError for a file that cannot
+        be opened."""
+        import polars as pl
+
+        size = len(source) if isinstance(source, bytes) else _size(source)
+        ratio = Ratio(path or "the content", size)
+        self.answered = False
+        self._ask(source, columns, rows, size)
+        while (kind := self._answers.read(1)) == b"t":
+            frame = pl.read_ipc(io.BytesIO(self._content()))
+            ratio.add(_unpacked(frame))
+            yield frame
+        if not kind:
+            code = self._process.wait()
+            name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            raise _too_large(path, mend, f"{name} of the process that read it")
+        content = b"" if kind == b"." else self._content()
+        self.answered = True
+        if kind == b"f":
+            number, said = json.loads(content)
+            raise OSError(number, said, str(path))
+        if kind == b"m":
+            raise _too_large(path, mend, "no memory for it")
+        if kind == b"e":
+            raise DataError(
+                "the Parquet file is damaged or not one", path=path, found=content.decode("utf-8", "replace"),
+                mend=mend,
+            )  # fmt: skip
+
+    def _ask(self, source: Path | bytes, columns: Sequence[str] | None, rows: int | None, size: int) -> None:
+        request: dict[str, Any] = {
+            "path": None if isinstance(source, bytes) else str(source.absolute()),
+            "size": size if isinstance(source, bytes) else None,
+            "columns": None if columns is None else list(columns), "rows": rows,
+            "memory": TABLE.most + size, "seconds": _SECONDS + size // 2**20,
+        }  # fmt: skip
+        requests = cast(IO[bytes], self._process.stdin)
+        requests.write(json.dumps(request).encode() + b"\n")
+        if isinstance(source, bytes):
+            requests.write(source)
+        requests.flush()
+
+    def ended(self) -> bool:
+        """Whether what comes next is the end of the answer; it may be asked once."""
+        return self._answers.read(1) == b"."
+
+    def _content(self) -> bytes:
+        return self._answers.read(int.from_bytes(self._answers.read(8), "big"))
+
+    def close(self) -> None:
+        """End the process, in the midst of whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        self.forget()
+
+    def forget(self) -> None:
+        """Close the ends here; of a process that is another's, no more than that."""
+        self._process.returncode = self._process.returncode or 0
+        for stream in (self._process.stdin, self._process.stdout):
+            try:
+                cast(IO[bytes], stream).close()
+            except BrokenPipeError:
+                continue  # it died with a request half taken
+
+
+def _too_large(path: Path | None, mend: str, found: str) -> DataError:
+    return DataError(
+        "the Parquet file is damaged, or larger than is read", path=path, found=found,
+        mend=f"{mend} If it is whole, allow more memory: export {TABLE.raised}",
+    )  # fmt: skip
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # the reader says why
+
+
+def _unpacked(frame: pl.DataFrame) -> int:
+    """Bytes of a table with every text written out: one long text in a million rows is kept once only in the table."""
+    import polars as pl
+
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    lengths = frame.select(pl.col(texts).str.len_bytes().sum()) if texts else None
+    return int(frame.estimated_size()) + (sum(lengths.row(0)) if lengths is not None else 0)
+
+
+@atexit.register
+def _end() -> None:
+    while _idle:
+        _idle.pop().close()
+
+
+def _forked() -> None:
+    while _idle:
+        _idle.pop().forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
 
 __all__ = ["parquet_batches", "parquet_columns", "read_parquet"]
 

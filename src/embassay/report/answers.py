@@ -323,7 +323,7 @@ def _scored(run: Run) -> Evidence | None:
     score = score_of(run)
     if score is None:
         return None
-    from embassay.report.items.groups import measured_groups
+    from embassay.report.items import measured_groups
     from embassay.report.rag.tables import TASK, unit_of
 
     record, headline = run.record, score.headline
@@ -355,7 +355,7 @@ def _people(run: Run) -> Evidence | None:
     evidence, summary = _at(run, "hume", OVERALL, POINTS), summary_of(run)
     if evidence is None or summary is None:
         return None
-    from embassay.report.hume.standings import answerers
+    from embassay.report.hume.families import answerers
 
     if answerers(summary) == "people":
         return evidence

@@ -125,7 +125,7 @@ def _hume(run: Run) -> Leading | None:
     summary = summary_of(run)
     if summary is None:
         return None
-    from embassay.report.hume.standings import POINTS
+    from embassay.report.hume.families import POINTS
 
     record, best = run.record, run.record.scope(OVERALL).best
     behind = {one.system: one.headline for one in read_standings(record.path) if one.task == OVERALL}
@@ -149,7 +149,7 @@ def _hume(run: Run) -> Leading | None:
 
 
 def _people(summary: Summary) -> str:
-    from embassay.report.hume.standings import POINTS, answerers
+    from embassay.report.hume.families import POINTS, answerers
 
     human = next((one for one in summary.places if one.kind == "human"), None)
     if human is None or human.mean.value is None:

@@ -105,8 +105,8 @@ SECTIONS = (
     Section("hume", "HUME", "embassay.report.hume.gap:hume_page", kind="hume", template="hume.html"),
     Section("mteb", "MTEB", "embassay.report.mteb:mteb_page", kind="mteb"),
     Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
-    Section("items", "Items", "embassay.report.items.explorer:items_of", data=True, template="items.html"),
-    Section("reading", "Reading", "embassay.report.reading:reading_of"),
+    Section("items", "Items", "embassay.report.items:items_of", data=True, template="items.html"),
+    Section("reading", "Reading", "embassay.report.kinds:reading_of"),
     Section("method", "Method", "embassay.report.method:methods_of", template="method.html"),
 )  # fmt: skip
 """In the order of the navigation."""

@@ -61,7 +61,7 @@ def gathered_notes(runs: Sequence[Run]) -> tuple[Note, ...]:
 def notes_of(record: Record) -> tuple[Note, ...]:
     """All notes, the gravest first."""
     if record.kind in RAG:
-        from embassay.report.rag.notes import rag_notes
+        from embassay.report.rag.tables import rag_notes
 
         return tuple(Note(*parts) for parts in rag_notes(record))
     if record.kind == "hume":
@@ -172,7 +172,7 @@ def _no_overall(record: Record) -> Iterator[Note]:
 def _of_protocol(record: Record) -> Iterator[Note]:
     """What only this protocol has to say."""
     if record.kind == "pteb":
-        from embassay.report.pteb.losses import pteb_notes
+        from embassay.report.pteb.conclusions import pteb_notes
 
         for kind, what, consequence, mend in pteb_notes(record):
             yield Note(kind, what, consequence, mend)

@@ -1,17 +1,20 @@
 """What is done to texts: tokenizers, sentences, chunks and perturbations. Pure and seeded."""
 
 from embassay.text.chunking import Breadcrumb, Chunk, Chunking, chunk
-from embassay.text.edits import first_tokens, read_needle, split_sentences, text_digest
 from embassay.text.perturbations import (
     PERTURBATIONS,
     SEMANTIC,
     SUPERFICIAL,
     Perturbation,
+    first_tokens,
     insertion_variants,
     perturb,
     perturb_all,
+    read_needle,
     removal_variants,
     retrieval_variants,
+    split_sentences,
+    text_digest,
 )
 from embassay.text.tokenizers import TOKENIZERS, open_tokenizer, token_ends
 

@@ -7,21 +7,370 @@ workers, and is the same in every task and on every platform.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from fractions import Fraction
+from functools import cache, lru_cache, partial
 from math import inf
+from operator import itemgetter
+from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embassay.contracts import Tokenizer
-from embassay.errors import UsageError
+from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 from embassay.registry import Registry
 from embassay.spec import COLON, Spec, Value
-from embassay.text import edits
-from embassay.text.edits import NEEDLE_VERSION, Draw, insert_needle, remove_span, text_digest
 from embassay.text.negation import RULES_VERSION, negate_in
+from embassay.text.tokenizers import as_utf8, piece_ends
+
+NEEDLE_VERSION = 1
+
+_OPENING = """\
+Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore \
+et dolore magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut \
+aliquip ex ea commodo consequat. Duis aute irure dolor in reprehenderit in voluptate velit esse \
+cillum dolore eu fugiat nulla pariatur. Excepteur sint occaecat cupidatat non proident, sunt in \
+culpa qui officia deserunt mollit anim id est laborum."""
+
+# The usual words first: they are drawn most often.
+_VOCABULARY = """
+    et in ut sed non eu ac at a id vel nec quis sit amet dolor ipsum vitae eget nunc nulla turpis
+    tellus quam massa mauris donec lorem elit tempor pellentesque vestibulum aliquam tincidunt diam
+    risus sem odio orci justo ante sapien metus enim arcu urna augue purus leo libero velit felis
+    lectus magna nisi neque tortor erat mi est ligula lacus consectetur adipiscing viverra pharetra
+    ornare faucibus suspendisse volutpat malesuada sollicitudin ullamcorper egestas vulputate congue
+    cursus mattis mollis gravida rutrum fermentum blandit feugiat posuere porta dui nisl nibh nullam
+    sodales semper varius luctus bibendum dapibus interdum facilisis hendrerit euismod dictum fusce
+    cras proin integer vivamus aenean curabitur etiam praesent phasellus maecenas quisque aliquet
+    convallis imperdiet lobortis laoreet rhoncus sagittis scelerisque placerat pretium pulvinar
+    tristique ultrices venenatis eleifend elementum condimentum consequat commodo accumsan auctor
+    dignissim fringilla iaculis lacinia molestie porttitor suscipit vehicula potenti habitasse
+    platea nam duis morbi per ad ab aequor aestas amnis anima animus annus aqua arbor ars astrum
+    audax aura aurum avis bellum bene bonus brevis caelum campus candor caput carmen carus celer
+    cernit clamor classis collis color consul cor corpus crux cum cura decus deinde dis dulcis dum
+    dux ensis eros esse ex exitus faber fabula fames fatum ferrum fides finis flamma flos fluctus
+    flumen folium fons forma fortis frater frons fugit fulgor gaudium gelidus gens gladius gloria
+    gradus habet habitant hac hiems homo honor hora hortus idem ignis imber ingens insula ira iter
+    iubet iustus labor lapis latus laus lex liber limen lingua litora litus longus ludus lumen luna
+    lux manus mare mater maximus mens mensis miles mirus mons montes mors mos mox mundus murus
+    natoque navis nemus niger nihil nix nox nubes numen oculus olim omnis onus opus orbis ordo os
+    pallidus panis pars parturient pax pectus pes plenus poena pontus populus primis princeps
+    prudens quercus quies radix ramus rapidus ratio regio res rex ridens ripa rosa rota salus
+    sanguis saxum sedes senectus serus sic sidus silva sociosqu sol somnus sonus soror spes spiritus
+    stella studium suavis sub super taciti tacitus tantus tempestas templum tempus tenebrae tergum
+    terra tibi timor torquent turba turris umbra unda urbs vates velum ventus ver verbum veritas via
+    vicus vigor vir virtus vis vita votum vox vulnus
+""".split()  # noqa: SIM905 quoted words would fill pages
+
+_BYTES_PER_WORD = 4  # two choose the word, one ends the sentence or the clause, one is spare
+_SHORTEST, _LONGEST = 4, 18  # words in a sentence
+
+
+@lru_cache(maxsize=8)
+def needle_text(words: int) -> str:
+    """The needle with at least `words` words; a longer one begins with the shorter one.
+
+    >>> needle_text(1)[:27], needle_text(1000).startswith(needle_text(200))
+    ('Lorem ipsum dolor sit amet,', True)
+    """
+    generated = max(0, words - len(_OPENING.split()))
+    return " ".join([_OPENING, *_sentences(generated)])
+
+
+def needle(tokenizer: Tokenizer, count: int) -> str:
+    """The first `count` tokens of the needle, at least one."""
+    # Every tokenizer gives at least one token per word, and the lengths are powers of two: what a document
+    # gets depends on its own length only, not on the documents before it.
+    text = needle_text(1 << max(12, count.bit_length()))
+    ends = piece_ends(tokenizer)(text)
+    return text[: ends[count - 1]]  # in ASCII, bytes are characters
+
+
+def needle_of(text: str, tokenizer: Tokenizer, count: int) -> str:
+    """The first `count` tokens of a given needle. UsageError where it has fewer: repeated, it would be another one."""
+    ends = piece_ends(tokenizer)(text)
+    if count > len(ends):
+        raise UsageError(
+            f"The needle has {len(ends):,} tokens, and a document needs {count:,} of it.",
+            mend="Give a longer text with --needle, or cut the documents with --text-tokens.",
+        )
+    return as_utf8(text)[: ends[count - 1]].decode("utf-8", "replace")
+
+
+def read_needle(path: str) -> str:
+    """The text of a needle file in UTF-8. DataError for one that cannot be read or holds nothing."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataError(
+            "The needle cannot be read", path=Path(path), expected="a text file in UTF-8", found=reason
+        ) from error
+    if not text.strip():
+        raise DataError("The needle is empty", path=Path(path), expected="a text longer than the documents")
+    return text
+
+
+def text_digest(text: str) -> str:
+    """A short name of a text by its bytes, for keys and manifests."""
+    return hashlib.blake2b(as_utf8(text), digest_size=8).hexdigest()
+
+
+def _sentences(words: int) -> list[str]:
+    """Sentences of random words, `words` or a few more in all."""
+    stream = random_bytes((words + _LONGEST) * _BYTES_PER_WORD, NEEDLE_VERSION, "needle")
+    sentences: list[str] = []
+    sentence: list[str] = []
+    for at in range(0, len(stream), _BYTES_PER_WORD):
+        if at >= words * _BYTES_PER_WORD and not sentence:
+            break
+        sentence.append(_word(int.from_bytes(stream[at : at + 2], "little")))
+        chance = stream[at + 2]
+        if len(sentence) == _LONGEST or (len(sentence) >= _SHORTEST and chance < 32):
+            sentences.append(" ".join(sentence).capitalize() + ".")
+            sentence = []
+        elif len(sentence) > 1 and chance >= 232:
+            sentence[-1] += ","
+    return sentences
+
+
+def _word(draw: int) -> str:
+    """The word for a draw from 0 to 65535; squared, so that the first words are the frequent ones."""
+    return _VOCABULARY[(draw * draw * len(_VOCABULARY)) >> 32]
+
+
+def floor_share(share: float, n: int) -> int:
+    """The whole part of `share` of `n`, the share taken as the decimal it is written as.
+
+    >>> int(0.29 * 100), floor_share(0.29, 100)
+    (28, 29)
+    """
+    return int(Fraction(repr(float(share))) * n)
+
+
+def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: str = "") -> str:
+    """`text` with the first `floor(p * n)` needle tokens (at least one) at character `floor(q * len(text))`.
+
+    n counts the tokens of `text`. No separator is added, and the place may be inside a word [A16]. The needle is ours
+    unless one is `given`; UsageError where that is too short.
+    """
+    count = max(1, floor_share(p, len(piece_ends(tokenizer)(text))))
+    at = floor_share(q, len(text))
+    inserted = needle_of(given, tokenizer, count) if given else needle(tokenizer, count)
+    return text[:at] + inserted + text[at:]
+
+
+def first_tokens(text: str, tokenizer: Tokenizer, most: int) -> str:
+    """`text` up to its token number `most`; a character that is cut becomes U+FFFD."""
+    ends = piece_ends(tokenizer)(text)
+    return text if len(ends) <= most else as_utf8(text)[: ends[most - 1]].decode("utf-8", "replace")
+
+
+def remove_span(text: str, tokenizer: Tokenizer, p: float, q: float) -> str:
+    """`text` without `k = floor(p * n)` of its n tokens (at least one), from token `floor(q * (n - k))` on.
+
+    A character of which only a part is removed becomes U+FFFD. An empty text stays as it is.
+    """
+    ends = [0, *piece_ends(tokenizer)(text).tolist()]
+    n = len(ends) - 1
+    count = min(n, max(1, floor_share(p, n)))
+    start = floor_share(q, n - count)
+    characters = as_utf8(text)
+    return (characters[: ends[start]] + characters[ends[start + count] :]).decode("utf-8", "replace")
+
+
+_SENTENCE_END = re.compile(r"[.!?]\s+")
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of `text` in order, without the whitespace around them (SAGE, section 5).
+
+    Abbreviations are not known: "Dr. Who" is two sentences. A text without an inner sentence end is one
+    sentence, an empty or blank one has none.
+
+    >>> split_sentences("It works. Does it? Yes!")
+    ['It works.', 'Does it?', 'Yes!']
+    """
+    text = text.strip()
+    if not text:
+        return []
+    sentences, start = [], 0
+    for match in _SENTENCE_END.finditer(text):
+        sentences.append(text[start : match.start() + 1])
+        start = match.end()
+    sentences.append(text[start:])
+    return sentences
+
+
+def sentences_of_lines(text: str) -> list[str]:
+    """The sentences of `text` by the rule of the first author's earlier code (SAGE [A16]): parts between line ends and
+    full stops that a space follows, without the whitespace around them, each with a full stop added.
+
+    >>> sentences_of_lines("It works. Does it?\\nYes.")
+    ['It works.', 'Does it?.', 'Yes..']
+    """
+    parts = (part.strip() for line in text.split("\n") for part in line.split(". "))
+    return [f"{part}." for part in parts if part not in ("", ".")]
+
+
+Draw = Callable[[int], bytes]
+"""The first n bytes of the random stream that belongs to one text and one perturbation."""
+
+
+def capitalize(text: str, draw: Draw) -> str:
+    """Each character becomes its upper case with probability 1/4, independently (SAGE, section 5) [A24].
+
+    Character i takes bits 2(i mod 4) and the next of byte i // 4 of the stream, and is raised when both are
+    0. A character whose upper case is longer than one character (sharp s, ligatures) stays.
+    """
+    drawn = np.frombuffer(draw((len(text) + 3) // 4), np.uint8)
+    return _raised(text, _RAISED_BY.take(drawn, mode="clip").view(np.uint8)[: len(text)])
+
+
+def capitalize_exactly(text: str, draw: Draw) -> str:
+    """A quarter of the characters, rounded down, drawn without replacement, become upper case [A24]."""
+    case_bits = np.zeros(len(text), np.uint8)
+    case_bits[permutation(len(text), draw)[: len(text) // 4]] = _CASE_BIT
+    return _raised(text, case_bits)
+
+
+_CASE_BIT = 0x20  # tells an ASCII letter from its upper case
+# Entry b: the case bit, or 0, for each of the four characters that byte b decides, as the bytes of one
+# number.
+_RAISED_BY: NDArray[np.uint32] = (
+    (((np.arange(256)[:, None] >> np.arange(0, 8, 2)) & 3 == 0) * _CASE_BIT).astype(np.uint8).view(np.uint32)
+).ravel()
+
+
+def _raised(text: str, case_bits: NDArray[np.uint8]) -> str:
+    """`text` with the characters whose `case_bits`, (characters,), are set in upper case."""
+    if not text.isascii():
+        return _raised_unicode(text, case_bits)
+    characters = text.encode()
+    old = np.frombuffer(characters, np.uint8)
+    changed = old ^ np.frombuffer(characters.upper(), np.uint8)
+    changed &= case_bits
+    changed ^= old
+    return changed.tobytes().decode()
+
+
+def _raised_unicode(text: str, case_bits: NDArray[np.uint8]) -> str:
+    codes = np.frombuffer(bytearray(text, "utf-32-le", "surrogatepass"), "<u4")
+    changed = (codes - np.uint32(ord("a")) < 26).view(np.uint8)
+    changed *= np.uint8(_CASE_BIT)
+    changed &= case_bits
+    codes.view(np.uint8)[::4] ^= changed
+    others = np.flatnonzero(codes > 127)
+    others = others[case_bits[others] != 0]
+    if others.size:
+        codes[others] = [_upper_code(code) for code in codes[others].tolist()]
+    return codes.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+@cache
+def _upper_code(code: int) -> int:
+    upper = chr(code).upper()
+    return ord(upper) if len(upper) == 1 else code
+
+
+def delete_tenth(text: str, _draw: Draw) -> str:
+    """The characters at positions 10, 20, 30 ... (from 1) are removed; a space (U+0020) there stays [A11]."""
+    if not text.isascii():
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+        kept = np.ones(len(text), np.bool_)
+        kept[9::10] = codes[9::10] == ord(" ")
+        return codes[kept].tobytes().decode("utf-32-le", "surrogatepass")
+    characters = bytearray(text, "ascii")
+    characters[9::10] = characters[9::10].translate(_ALL_BUT_SPACE_DELETED)
+    return characters.translate(None, _DELETED).decode()
+
+
+_DELETED = b"\xff"  # not in ASCII
+_ALL_BUT_SPACE_DELETED = bytes(byte if byte == ord(" ") else _DELETED[0] for byte in range(256))
+
+
+def delete_tenth_or_next(text: str, _draw: Draw) -> str:
+    """As `delete_tenth`; in place of a space, the next character that is none goes, if there is one [A11]."""
+    kept, start = [], 0
+    for position in range(9, len(text), 10):
+        while text[position : position + 1] == " ":
+            position += 1
+        if position >= start:  # ten spaces in a row make two positions meet
+            kept.append(text[start:position])
+            start = position + 1
+    return "".join(kept) + text[start:]
+
+
+def delete_tenth_of_sentences(text: str, _draw: Draw) -> str:
+    """In every sentence (`sentences_of_lines`) the characters at its positions 10, 20, 30 ... are removed, a space
+    counting as two; the sentences are joined by a blank line. The rule of the first author's earlier code [A16]."""
+    kept = []
+    for sentence in sentences_of_lines(text):
+        characters = list(sentence.replace(" ", "  "))
+        del characters[9::10]
+        kept.append("".join(characters).replace("  ", " "))
+    return "\n\n".join(kept)
+
+
+_DIGITS = bytes.maketrans(b"eiao", b"3140")
+_DIGITS_BOTH_CASES = bytes.maketrans(b"eiaoEIAO", b"31403140")
+
+
+def numerize(text: str, _draw: Draw, both_cases: bool = False) -> str:
+    """e becomes 3, i 1, a 4 and o 0; capitals too with `both_cases` (SAGE, section 5).
+
+    Letters with accents are other characters and stay.
+    """
+    # In UTF-8 the bytes of these letters stand for nothing else.
+    table = _DIGITS_BOTH_CASES if both_cases else _DIGITS
+    return text.encode("utf-8", "surrogatepass").translate(table).decode("utf-8", "surrogatepass")
+
+
+def shuffle_words(text: str, draw: Draw) -> str:
+    """The words (split at whitespace) in random order, joined by one space (SAGE, section 5)."""
+    return " ".join(_shuffled(text.split(), draw))
+
+
+def shuffle_sentences(text: str, draw: Draw) -> str:
+    """The sentences in random order, joined by one space (SAGE, section 5); see `split_sentences`."""
+    return " ".join(_shuffled(split_sentences(text), draw))
+
+
+def shuffle_words_at_spaces(text: str, draw: Draw) -> str:
+    """What stands between single spaces in random order: line ends stay within their word [A16]."""
+    return " ".join(_shuffled(text.split(" "), draw))
+
+
+def shuffle_sentences_of_lines(text: str, draw: Draw) -> str:
+    """The sentences by `sentences_of_lines` in random order, joined by a blank line [A16]."""
+    return "\n\n".join(_shuffled(sentences_of_lines(text), draw))
+
+
+def _shuffled(parts: list[str], draw: Draw) -> Sequence[str]:
+    """The parts in random order; under two parts take nothing from the stream."""
+    if len(parts) < 2:
+        return parts
+    shuffled: tuple[str, ...] = itemgetter(*permutation(len(parts), draw))(parts)
+    return shuffled
+
+
+def permutation(n: int, draw: Draw) -> list[int]:
+    """A random order of n things: that of n little-endian 32-bit keys, equal ones by position."""
+    keys = np.empty(n, "<u8")
+    halves = keys.view("<u4")
+    halves[1::2] = np.frombuffer(draw(4 * n), "<u4")
+    halves[::2] = np.arange(n)
+    keys.sort()
+    order: list[int] = halves[::2].tolist()
+    return order
+
 
 Kind = Literal["superficial", "semantic", "insertion", "removal"]
 
@@ -102,7 +451,7 @@ def _without_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
 @PERTURBATIONS.register("capitalize", "each character upper case with probability 1/4", kind="superficial")
 def _capitalize(exact: bool = False) -> Perturbation:
     name = _spelled("capitalize", exact=True) if exact else "capitalize"
-    edit = edits.capitalize_exactly if exact else edits.capitalize
+    edit = capitalize_exactly if exact else capitalize
     return Perturbation(name, "superficial", _unicode(name), edit)
 
 
@@ -112,17 +461,17 @@ def _delete10(
 ) -> Perturbation:
     if within == "sentences":
         name = _spelled("delete10", within=within)
-        return Perturbation(name, "superficial", f"{name}/1", edits.delete_tenth_of_sentences)
+        return Perturbation(name, "superficial", f"{name}/1", delete_tenth_of_sentences)
     if spaces == "keep":
-        return Perturbation("delete10", "superficial", "delete10/1", edits.delete_tenth)
+        return Perturbation("delete10", "superficial", "delete10/1", delete_tenth)
     name = _spelled("delete10", spaces=spaces)
-    return Perturbation(name, "superficial", f"{name}/1", edits.delete_tenth_or_next)
+    return Perturbation(name, "superficial", f"{name}/1", delete_tenth_or_next)
 
 
 @PERTURBATIONS.register("numerize", "e, i, a and o become 3, 1, 4 and 0", kind="superficial")
 def _numerize(both_cases: bool = False) -> Perturbation:
     name = _spelled("numerize", both_cases=True) if both_cases else "numerize"
-    return Perturbation(name, "superficial", f"{name}/1", partial(edits.numerize, both_cases=both_cases))
+    return Perturbation(name, "superficial", f"{name}/1", partial(numerize, both_cases=both_cases))
 
 
 @PERTURBATIONS.register("negate", "auxiliaries negated, negated ones affirmed", kind="semantic")
@@ -136,14 +485,14 @@ def _negate(lang: str = "") -> Perturbation:
 @PERTURBATIONS.register("sentence_shuffle", "the sentences in random order", kind="semantic")
 def _sentence_shuffle(split: Literal["marks", "lines"] = "marks") -> Perturbation:
     name = "sentence_shuffle" if split == "marks" else _spelled("sentence_shuffle", split=split)
-    edit = edits.shuffle_sentences if split == "marks" else edits.shuffle_sentences_of_lines
+    edit = shuffle_sentences if split == "marks" else shuffle_sentences_of_lines
     return Perturbation(name, "semantic", f"{name}/1", edit)
 
 
 @PERTURBATIONS.register("word_shuffle", "the words in random order", kind="semantic")
 def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Perturbation:
     name = "word_shuffle" if split == "whitespace" else _spelled("word_shuffle", split=split)
-    edit = edits.shuffle_words if split == "whitespace" else edits.shuffle_words_at_spaces
+    edit = shuffle_words if split == "whitespace" else shuffle_words_at_spaces
     return Perturbation(name, "semantic", f"{name}/1", edit)
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.data.catalogue import entries as records
-from embassay.data.catalogue import mirror as fetching
+from embassay.data.catalogue import hub as fetching
 from embassay.data.catalogue.entries import EntryRecord, entries, entry, place
-from embassay.data.catalogue.mirror import fetch
+from embassay.data.catalogue.hub import fetch
 from embassay.errors import DataError, UsageError
 
 SIZE = 4

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from embassay.data.check import Nearness
-from embassay.data.check import duplicates as near
-from embassay.data.check.duplicates import PERMUTATIONS, TRIES, Sketches, Unit, jaccard, shingles
+from embassay.data.check import figures as near
+from embassay.data.check.figures import PERMUTATIONS, TRIES, Sketches, Unit, jaccard, shingles
 from embassay.errors import UsageError
 
 WORDS = [

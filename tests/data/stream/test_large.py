@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from embassay.data import open_dataset
 from embassay.data.rows import collecting
-from embassay.data.stream import Picked, TextColumn, corpus, shelf
+from embassay.data.stream import Picked, TextColumn, column, corpus
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, Loaded, RetrievalSet
 
@@ -277,8 +277,8 @@ def test_many_make_it_at_once(tmp_path: Path) -> None:
 
 def test_written_parts_are_left_alone(tmp_path: Path) -> None:
     """What is being written is not taken for what a killed process left."""
-    with shelf.part(tmp_path) as folder:
+    with column.part(tmp_path) as folder:
         (folder / "texts").write_text("half")
-        assert shelf.clear_parts(tmp_path) == 0
+        assert column.clear_parts(tmp_path) == 0
         assert (folder / "texts").exists()
     assert [one.name for one in tmp_path.iterdir()] == ["new.lock"]

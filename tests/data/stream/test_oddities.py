@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.intake import Tally
-from embassay.data.sampling import Draw, drawn_places
-from embassay.data.stream.ids import oddities, repeats
+from embassay.data.stream.column import oddities, repeats
+from embassay.data.views import Draw, drawn_places
 
 FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])
 

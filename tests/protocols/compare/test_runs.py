@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import compare_systems, fields, pairing, read_values
-from embassay.protocols.compare.contrast import field_of
+from embassay.protocols.compare.differences import field_of
 from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     Headline,
@@ -24,7 +24,7 @@ from embassay.protocols.kernel.comparisons import (
     write_standings,
 )
 from embassay.protocols.kernel.tables import SCORE
-from embassay.report.comparisons import verdict
+from embassay.report.terminal import verdict
 from embassay.stats import hodges_lehmann, resample_means, wilcoxon
 from written_runs import MEASURE, TASK, write_run
 

@@ -10,10 +10,17 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.compare import read_values
-from embassay.protocols.gate import as_junit, as_markdown, judged_against, judged_bars, read_bar, read_rows
-from embassay.protocols.gate.bars import Verdict
+from embassay.protocols.gate import (
+    Verdict,
+    as_junit,
+    as_markdown,
+    judged_against,
+    judged_bars,
+    read_bar,
+    read_rows,
+)
 from embassay.records import Result
-from embassay.report.comparisons import render_gate
+from embassay.report.terminal import render_gate
 from embassay.runs.folder import RunFolder
 from written_runs import TASK, write_run
 

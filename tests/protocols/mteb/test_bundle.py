@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError
 from embassay.protocols.mteb import bundle_of, documents_of, read_documents, write_documents
-from embassay.protocols.mteb.document import BLOCK, MAIN
-from embassay.protocols.mteb.survey import same
+from embassay.protocols.mteb.survey import BLOCK, MAIN, same
 from published_sample import record, records
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "reference" / "hume" / "results.json.gz"

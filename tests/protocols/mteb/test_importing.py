@@ -19,9 +19,8 @@ from embassay.interchange import export
 from embassay.protocols.compare import compare_systems, read_values
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.mteb import bundle_of, import_results, read_originals
-from embassay.protocols.mteb.document import task_types
-from embassay.protocols.mteb.rows import with_script
-from embassay.protocols.mteb.survey import same
+from embassay.protocols.mteb.protocol import with_script
+from embassay.protocols.mteb.survey import same, task_types
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from published_sample import bundle, record, records, task_file

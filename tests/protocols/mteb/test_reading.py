@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.mteb.document import folder_of, model_of
-from embassay.protocols.mteb.survey import Reading, read_documents
+from embassay.protocols.mteb.survey import Reading, folder_of, model_of, read_documents
 from published_sample import bundle, task_file
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.runs.answers import AnswerCache
+from embassay.runs.store import AnswerCache
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.rag.golden.corpus import reading, searching
 from embassay.protocols.rag.sweep.config import request_of
-from embassay.protocols.rag.sweep.forecast import forecast_of
+from embassay.protocols.rag.sweep.grid import forecast_of
 from embassay.protocols.rag.tradeoffs import words_bytes
 from embassay.runs.memory import LIMIT, PeakMemory, promised, resident
 from embassay.search.bm25 import BM25Index

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from embassay.contracts import Ranked
-from embassay.protocols.sage.edits import Context
 from embassay.protocols.sage.options import SageOptions
+from embassay.protocols.sage.tasks import Context
 from embassay.search import top_k
 from embassay.text import open_tokenizer
 

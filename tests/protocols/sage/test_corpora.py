@@ -6,9 +6,9 @@ import cloudpickle
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits, corpora_length, edited
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.retrieval import Corpora
+from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, chosen_edits, corpora_length, edited
 from embassay.records import Documents
 from embassay.search import exact as sharding
 
@@ -40,10 +40,10 @@ def test_shards_side_by_side_are_the_edited_corpus(context):
 
 def test_a_shard_makes_its_texts_once_and_travels_without_them(context, monkeypatch):
     """Asked for its length it makes nothing."""
-    from embassay.protocols.sage import edits
+    from embassay.protocols.sage import tasks
 
     calls = []
-    monkeypatch.setattr(edits, "perturb_all", lambda *given: calls.append(given) or ["x"] * len(given[1]))
+    monkeypatch.setattr(tasks, "perturb_all", lambda *given: calls.append(given) or ["x"] * len(given[1]))
     corpora = Corpora(CORPUS, context())
     shard = corpora[3]
     calls.clear()

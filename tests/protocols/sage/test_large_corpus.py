@@ -12,7 +12,7 @@ import embassay as eb
 from embassay.data.stream import corpus as gathering
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel import inputs as opening
-from embassay.report.items.groups import Judged
+from embassay.report.items import Judged
 from embassay.runs.folder import RunFolder
 
 WORDS = [

@@ -6,8 +6,8 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from embassay.protocols.sage.edits import RETRIEVAL_EDITS
 from embassay.protocols.sage.retrieval import evaluate, harmonic_retention, merged, retention
+from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.records import Documents, RetrievalSet
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.execution import HERE

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import erf
 
 from embassay.errors import ModelError
-from embassay.systems import weights as package_files
+from embassay.systems import models as package_files
 from embassay.systems.encoders import batches, minilm
 from embassay.systems.encoders.minilm import MiniLM
 

@@ -16,7 +16,7 @@ from embassay.systems import open_system
 from embassay.systems.encoders import batches
 from embassay.systems.encoders.minilm import MiniLM
 from embassay.systems.encoders.onnx import Onnx
-from embassay.systems.encoders.onnx_backends import openvino_of
+from embassay.systems.encoders.onnx_model import openvino_of
 from embassay.text import open_tokenizer
 
 from .test_minilm import Oracle

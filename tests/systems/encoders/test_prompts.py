@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.systems.encoders.prompts import Prompts, choose_prompts
+from embassay.systems.encoders.batches import Prompts, choose_prompts
 from embassay.systems.models import known_model
 
 E5 = known_model("intfloat/e5-base-v2")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError
-from embassay.systems import weights as package_files
+from embassay.systems import models as package_files
 from embassay.systems.encoders.wordllama import WordLlama
 
 TEXTS = [

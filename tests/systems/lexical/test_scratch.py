@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.errors import UsageError
-from embassay.systems.lexical import bm25_shards as module
-from embassay.systems.lexical.bm25_shards import Scratch
+from embassay.systems.lexical import bm25 as module
+from embassay.systems.lexical.bm25 import Scratch
 
 ARRAY = st.sampled_from(["uint8", "uint16", "int32", "int64"]).flatmap(
     lambda dtype: arrays(dtype, st.integers(0, 20))

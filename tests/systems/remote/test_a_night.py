@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from embassay.contracts import Message
-from embassay.runs.answers import AnswerCache, CachedChat, Question, ask_all
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
+from embassay.runs.store import AnswerCache, CachedChat, Question, ask_all
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import open_chat
 from embassay.systems.remote import Ledger
@@ -82,8 +82,8 @@ def test_answers_through_every_fault(tmp_path, n):
 ASK = """
 import asyncio, sys
 from embassay.contracts import Message
-from embassay.runs.answers import AnswerCache
-from embassay.runs.answers import CachedChat, Question, ask_all
+from embassay.runs.store import AnswerCache
+from embassay.runs.store import CachedChat, Question, ask_all
 from embassay.systems.chat import open_chat
 
 async def ask():

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from embassay.systems.remote.failures import Malformed, Refused, asked_wait, classify, message
+from embassay.systems.remote.calls import Malformed, Refused, asked_wait, classify, message
 
 
 @pytest.mark.parametrize(

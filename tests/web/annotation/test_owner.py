@@ -13,8 +13,8 @@ from embassay.protocols.hume.answers import Browsers, Exposure, check_independen
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.folder import AnnotationRow, read_study
 from embassay.protocols.hume.folder.collection import annotation_of, collected
-from embassay.protocols.hume.inference.coefficients import agreement_intervals
-from embassay.protocols.hume.scoring.people import people_agreement
+from embassay.protocols.hume.inference.resampling import agreement_intervals
+from embassay.protocols.hume.scoring import people_agreement
 from embassay.web.annotation.overview import overview
 from hume_small import small_study
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.comparisons import read_standings
-from embassay.web.leaderboard.answers import Service
 from embassay.web.leaderboard.board import facts_of
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.page.rows import leading
+from embassay.web.leaderboard.routes import Service
 from embassay.web.leaderboard.table import Entrant
 from leaderboard_runs import STUDY, write_hume
 

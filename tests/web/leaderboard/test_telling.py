@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
-from embassay.web.leaderboard.answers import MOST_BYTES, Kept, Service, changes, is_known, pack
 from embassay.web.leaderboard.contract import Cell, as_plain
-from embassay.web.leaderboard.downloads import as_csv, as_tex
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.page.rows import leading
+from embassay.web.leaderboard.routes import MOST_BYTES, Kept, Service, as_csv, as_tex, changes, is_known, pack
 from leaderboard_example import example_board
 from leaderboard_runs import LATE, write_sage
 

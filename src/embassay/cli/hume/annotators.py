@@ -15,7 +15,7 @@ from embassay.cli.options import Json
 from embassay.errors import BudgetExceeded, ModelError
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.llms.options import AnnotateRequest
+    from embassay.protocols.hume.llms.annotator import AnnotateRequest
     from embassay.protocols.hume.llms.protocol import Outcome
 
 Study = Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")]
@@ -58,7 +58,7 @@ def annotate(
 
     Example: embassay hume annotate study --llm ollama:gemma3:27b
     """
-    from embassay.protocols.hume.llms.options import AnnotateRequest
+    from embassay.protocols.hume.llms.annotator import AnnotateRequest
 
     request = AnnotateRequest(
         tuple(llm), "binary" if binary else "ranking", runs, seed, tuple(task or ()), limit

@@ -24,7 +24,7 @@ from embassay.errors import Interrupted
 from embassay.protocols.pteb.validation.pairs import Rules
 
 if TYPE_CHECKING:
-    from embassay.protocols.pteb.validation.checks import LanguageResult
+    from embassay.protocols.pteb.validation.ratings import LanguageResult
     from embassay.protocols.pteb.validation.scoring import Scored
     from embassay.protocols.pteb.validation.study import Study
 
@@ -195,7 +195,7 @@ def _show_study(study: Study) -> None:
 
 def _show_scored(scored: Scored, wide: bool) -> None:
     from embassay.cli.terminal import screen, show
-    from embassay.report.terminal import Column, render_table
+    from embassay.document.terminal import Column, render_table
 
     here = screen()
     typer.echo(_verdict(scored) + "\n")

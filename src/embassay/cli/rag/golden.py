@@ -233,7 +233,7 @@ def sample(
 
     Example: embassay rag check sample runs/golden --out check.csv
     """
-    from embassay.protocols.rag.golden.human_check import Sampling, sample_check
+    from embassay.protocols.rag.golden.checks import Sampling, sample_check
 
     lists = sample_check(run, out, Sampling(share, blind, excerpt, seed))
     passages = sum(len(one.passages) for one in lists)
@@ -266,7 +266,7 @@ def score(
 
     Example: embassay rag check score runs/golden check.csv
     """
-    from embassay.protocols.rag.golden.human_check import score_file
+    from embassay.protocols.rag.golden.checks import score_file
 
     found = score_file(run, file, seed=seed)
     if json:

@@ -94,7 +94,7 @@ def run_sweep(
 
 def _show_plan(request: SweepRequest, display: Display) -> None:
     """What would be measured and what it takes; nothing is sent."""
-    from embassay.protocols.rag.sweep.forecast import forecast_of
+    from embassay.protocols.rag.sweep.grid import forecast_of
     from embassay.runs.forecast import in_words, table
     from embassay.systems.remote import NoCalls, keyless
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from embassay.data.catalogue.entries import EntryRecord, entries, mirror_folder, place
-from embassay.data.catalogue.mirror import layout
+from embassay.data.catalogue.hub import layout
 from embassay.data.dataset import Dataset
 from embassay.data.rows import Source
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, TASKS, axis_columns

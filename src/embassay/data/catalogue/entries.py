@@ -211,7 +211,7 @@ def entry(name: str) -> EntryRecord:
 
 def register_all(registry: Registry[Dataset]) -> None:
     """Give the registry a factory for every record, nothing of which is opened."""
-    from embassay.data.catalogue.mirror import open_entry
+    from embassay.data.catalogue.hub import open_entry
 
     for record in entries().values():
         lang = record.lang or "mul"

@@ -5,7 +5,7 @@
 Everything is read by the readers that a run uses, so a check and a run cannot disagree.
 """
 
-from embassay.data.check.duplicates import Nearness
+from embassay.data.check.figures import Nearness
 from embassay.data.check.findings import Report
 from embassay.data.check.inspection import Check
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Tokenizer
-from embassay.data.check.duplicates import Texts
-from embassay.data.check.findings import Balance, Lengths, Spread
+from embassay.data.check.findings import Alike, Balance, Lengths, Overlap, Repeats, Spread
 from embassay.data.dataset import Dataset
 from embassay.data.rows import Row, Source, collecting
 from embassay.data.shapes import RETRIEVAL_PARTS
 from embassay.data.views import distinct
-from embassay.errors import DataError
+from embassay.errors import DataError, UsageError
 from embassay.records import (
     Classification,
     Comparisons,
@@ -30,6 +31,325 @@ from embassay.records import (
     RetrievalSet,
     ScoredPairs,
 )
+
+Advance = Callable[[int, int], None]
+"""Told how many of how many are done."""
+
+
+def silent(done: int, total: int) -> None:
+    """Listens to progress and says nothing."""
+
+
+Unit = Literal["characters", "words"]
+SIZES: dict[Unit, int] = {"characters": 5, "words": 3}
+PERMUTATIONS = 128
+FOUND = 0.98
+"""With what probability a pair just at the threshold becomes a candidate; more alike ones hardly ever miss."""
+LEADERS = 16
+"""With how many texts of each of its bands, the first ones, a text is compared at most."""
+TRIES = 48
+"""With how many texts altogether: a hundred thousand texts from one template must not be compared pairwise."""
+_DOUBT = 4.0
+"""Standard deviations that a signature may fall short of the threshold before a candidate is dropped."""
+_PORTION = 4096
+"""Shingles hashed, and pairs of signatures compared, at once: either takes 128 times as much memory."""
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """When two texts count as almost equal: a Jaccard index of at least `threshold` over shingles of `unit`."""
+
+    threshold: float = 0.8
+    unit: Unit = "characters"
+
+    def __post_init__(self) -> None:
+        if not 0.3 <= self.threshold <= 1:
+            raise UsageError(
+                f"The threshold of near-duplicates is {self.threshold:g}, but only 0.3 to 1 can be searched.",
+                mend="Write --near 0.8, or --no-near to leave near-duplicates out.",
+            )
+
+
+class Pair(NamedTuple):
+    """Positions of two texts, and the Jaccard index of their shingles."""
+
+    first: int
+    second: int
+    jaccard: float
+
+
+def shingles(text: str, unit: Unit) -> NDArray[np.uint64]:
+    """Hashes of the shingles, sorted, each once; a text shorter than one shingle is one, a blank text none."""
+    spaced = " ".join(text.casefold().split())
+    if unit == "characters":
+        parts = np.frombuffer(spaced.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    else:
+        parts = np.fromiter((_word(word) for word in spaced.split()), np.uint64)
+    size = min(SIZES[unit], len(parts))
+    if size == 0:
+        return parts
+    hashes = np.zeros(len(parts) - size + 1, np.uint64)
+    for place in range(size):
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + parts[place : place + len(hashes)] + np.uint64(1)
+    return np.unique(_mixed(hashes))
+
+
+def jaccard(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
+    """Shared shingles over all, of two results of `shingles`; 1 for two blank texts.
+
+    >>> jaccard(shingles("a b c d", "words"), shingles("a b c e", "words"))
+    0.3333333333333333
+    """
+    if not len(one) and not len(other):
+        return 1.0
+    shared = np.intersect1d(one, other, assume_unique=True).size
+    return float(shared / (len(one) + len(other) - shared))
+
+
+class Sketches:
+    """The signatures of texts, shape (n, 128), uint32, and the search for pairs among them."""
+
+    def __init__(self, texts: Sequence[str], near: Nearness, advance: Advance = silent) -> None:
+        self._texts, self._near = texts, near
+        self._signatures = _signatures(texts, near.unit, advance)
+
+    def pairs(
+        self,
+        earlier: NDArray[np.bool_] | None = None,
+        later: NDArray[np.bool_] | None = None,
+        advance: Advance = silent,
+    ) -> list[Pair]:
+        """Texts (`second`) that are almost an earlier one (`first`), each with one such, by position.
+
+        `earlier` and `later`, shape (n,), say which texts may be `first` and `second`, by default all. A text
+        that may be both comes after those that may only be `first`; else the position decides.
+        """
+        every = np.ones(len(self._texts), np.bool_)
+        earlier, later = every if earlier is None else earlier, every if later is None else later
+        found: list[Pair] = []
+        left = np.full(len(self._texts), TRIES)
+        rows = _rows(self._near.threshold)
+        for number, band in enumerate(_bands(self._signatures, rows), 1):
+            for first, second in _within(band, earlier, later):
+                worth = left[second] > 0
+                pairs = self._credible(first[worth], second[worth])
+                left[pairs[:, 1]] -= 1
+                confirmed = self._confirmed(pairs.tolist())
+                left[[pair.second for pair in confirmed]] = 0
+                found += confirmed
+            advance(number, PERMUTATIONS // rows)
+        return sorted(found, key=lambda pair: pair.second)
+
+    def _credible(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Pairs, shape (n, 2), that the signatures do not already rule out."""
+        threshold = self._near.threshold
+        least = threshold - _DOUBT * np.sqrt(threshold * (1 - threshold) / PERMUTATIONS)
+        pairs = np.stack([first, second], axis=1)
+        kept = [
+            part[(self._signatures[part[:, 0]] == self._signatures[part[:, 1]]).mean(axis=1) >= least]
+            for part in np.array_split(pairs, len(pairs) // _PORTION + 1)
+        ]
+        return np.concatenate(kept)
+
+    def _confirmed(self, pairs: list[list[int]]) -> list[Pair]:
+        """Those whose texts are alike enough."""
+
+        @lru_cache(maxsize=16)
+        def shingled(position: int) -> NDArray[np.uint64]:
+            return shingles(self._texts[position], self._near.unit)
+
+        compared = (Pair(one, other, jaccard(shingled(one), shingled(other))) for one, other in pairs)
+        return [pair for pair in compared if pair.jaccard >= self._near.threshold]
+
+
+def _signatures(texts: Sequence[str], unit: Unit, advance: Advance) -> NDArray[np.uint32]:
+    from datasketch import MinHash
+
+    # Handed over as one array per batch: datasketch would else convert every shingle by itself, 3 times as slow.
+    sketch = MinHash(PERMUTATIONS, hashfunc=lambda hashes: hashes)
+    table = np.empty((len(texts), PERMUTATIONS), np.uint32)
+    for position, text in enumerate(texts):
+        hashes = (shingles(text, unit) >> np.uint64(32)).astype(np.uint32)
+        sketch.clear()
+        for start in range(0, len(hashes), _PORTION):
+            sketch.update_batch([hashes[start : start + _PORTION]])
+        table[position] = sketch.hashvalues
+        if position % 256 == 255 or position + 1 == len(texts):
+            advance(position + 1, len(texts))
+    return table
+
+
+def _rows(threshold: float) -> int:
+    """The most rows a band can have for a pair at the threshold to be found with probability `FOUND`."""
+    fitting = (
+        rows
+        for rows in range(1, PERMUTATIONS + 1)
+        if 1 - (1 - threshold**rows) ** (PERMUTATIONS // rows) >= FOUND
+    )
+    return max(fitting, default=1)
+
+
+def _bands(signatures: NDArray[np.uint32], rows: int) -> Iterator[NDArray[np.uint64]]:
+    """One number per text and band: equal where the band is, and hardly ever elsewhere.
+
+    datasketch's own index keeps every text in a set per band and gives all that share one: a hundred thousand
+    texts from one template are ten thousand million answers. Sorted numbers are bounded, and smaller.
+    """
+    for start in range(0, signatures.shape[1] - rows + 1, rows):
+        number = np.zeros(len(signatures), np.uint64)
+        for column in signatures[:, start : start + rows].T:
+            number = _mixed(number * np.uint64(0x9E3779B97F4A7C15) + column)
+        yield number
+
+
+def _within(
+    band: NDArray[np.uint64], earlier: NDArray[np.bool_], later: NDArray[np.bool_]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Positions of each text's first, second, ... companion of its band, and of the text itself."""
+    if not len(band):
+        return
+    order = np.lexsort((later, ~earlier, band))
+    places = np.arange(len(band))
+    fresh = np.r_[True, np.diff(band[order]) != 0]
+    starts = np.maximum.accumulate(np.where(fresh, places, 0))
+    for step in range(LEADERS):
+        held = places[starts + step < places]
+        first, second = order[starts[held] + step], order[held]
+        if not len(second):
+            return
+        fitting = earlier[first] & later[second]
+        yield first[fitting], second[fitting]
+
+
+def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A bijection that spreads every bit over all (the finalizer of SplitMix64)."""
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> np.uint64(31))
+
+
+def _word(word: str) -> int:
+    from zlib import crc32
+
+    return crc32(word.encode("utf-8", "surrogatepass"))
+
+
+EXAMPLES = 20
+_SHOWN = 200
+_TRAINED = ("train", "training")
+_TESTED = ("test", "testing")
+
+Said = Callable[[str, int, int], None]
+"""Told what is going on, how much of it is done, and of how much."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The rows of one table: id, text, the side (split) each is on, and what it is labelled as (empty: not)."""
+
+    table: str
+    ids: Sequence[str]
+    texts: Sequence[str]
+    sides: Sequence[str]
+    labels: Sequence[str]
+
+
+class Comparison:
+    """The rows of a table by their text, white space aside, and the search for almost equal ones among them."""
+
+    def __init__(self, texts: Texts, near: Nearness | None, say: Said) -> None:
+        self._rows, self._say = texts, say
+        self._first: dict[str, int] = {}
+        self._same: list[int] = []
+        """Row -> position of its text among the different ones."""
+        for text in texts.texts:
+            self._same.append(self._first.setdefault(" ".join(text.split()), len(self._first)))
+        self._sketches = (
+            Sketches(list(self._first), near, lambda done, total: say("hashing texts", done, total))
+            if near is not None
+            else None
+        )
+
+    def repeats(self, side: str | None = None) -> Repeats:
+        """Rows that repeat an earlier one, of all or of one `side`."""
+        own = [row for row, where in enumerate(self._rows.sides) if side in (None, where)]
+        first: dict[int, int] = {}
+        again = [(first[same], row) for row in own if first.setdefault(same := self._same[row], row) != row]
+        labels = self._rows.labels
+        mask = self._mask(own)
+        near = self._near(mask, mask)
+        return Repeats(
+            self._rows.table,
+            len(own),
+            len(again),
+            None if near is None else len(near),
+            sum(labels[one] != labels[other] for one, other in again),
+            self._examples(again, near, first, first),
+        )
+
+    def overlap(self, of: str, within: str) -> Overlap:
+        """Rows of the side `of` that are also, or nearly, on the side `within`."""
+        known, asked = self._firsts(within), self._firsts(of)
+        rows = [row for row, side in enumerate(self._rows.sides) if side == of]
+        same = [(known[self._same[row]], row) for row in rows if self._same[row] in known]
+        alone = self._mask([row for text, row in asked.items() if text not in known])
+        near = self._near(self._mask(list(known.values())), alone)
+        nearly = None
+        if near is not None:
+            alike = {pair.second for pair in near}
+            nearly = sum(self._same[row] in alike for row in rows)
+        examples = self._examples(same, near, known, asked)
+        return Overlap(self._rows.table, of, within, len(rows), len(same), nearly, examples)
+
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """Every two sides: what is tested on against what is trained on, else the later against the earlier."""
+        sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_order)
+        return tuple(self.overlap(of, within) for within, of in combinations(sides, 2))
+
+    def _near(self, earlier: NDArray[np.bool_], later: NDArray[np.bool_]) -> list[Pair] | None:
+        if self._sketches is None:
+            return None
+        return self._sketches.pairs(
+            earlier, later, lambda done, total: self._say("comparing texts", done, total)
+        )
+
+    def _mask(self, rows: Sequence[int]) -> NDArray[np.bool_]:
+        mask = np.zeros(len(self._first), np.bool_)
+        mask[[self._same[row] for row in rows]] = True
+        return mask
+
+    def _firsts(self, side: str) -> dict[int, int]:
+        """Text -> the first row of the side that has it."""
+        firsts: dict[int, int] = {}
+        for row, where in enumerate(self._rows.sides):
+            if where == side:
+                firsts.setdefault(self._same[row], row)
+        return firsts
+
+    def _examples(
+        self,
+        same: Sequence[tuple[int, int]],
+        near: Sequence[Pair] | None,
+        known: dict[int, int],
+        asked: dict[int, int],
+    ) -> tuple[Alike, ...]:
+        exact = [self._alike(one, other, 1.0, True) for one, other in same[:EXAMPLES]]
+        alike = [
+            self._alike(known[pair.first], asked[pair.second], pair.jaccard, False)
+            for pair in (near or ())[:EXAMPLES]
+        ]
+        return (*exact, *alike)
+
+    def _alike(self, one: int, other: int, jaccard: float, exact: bool) -> Alike:
+        ids, texts = self._rows.ids, self._rows.texts
+        shown = [" ".join(texts[row].split())[:_SHOWN] for row in (one, other)]
+        return Alike(ids[one], ids[other], jaccard, exact, *shown)
+
+
+def _order(side: str) -> int:
+    """What is trained on first, what is tested on last."""
+    return -1 if side.lower() in _TRAINED else int(side.lower() in _TESTED)
+
 
 COLUMNS = (
     *("query", "text", "text2", "summary", "summary_1", "summary_2"),

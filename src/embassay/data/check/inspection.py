@@ -9,8 +9,17 @@ from shlex import quote
 from types import MappingProxyType
 
 from embassay.contracts import Tokenizer
-from embassay.data.check.duplicates import Comparison, Nearness, Said, Texts
-from embassay.data.check.figures import Table, figures, lengths, odd_scores, tables
+from embassay.data.check.figures import (
+    Comparison,
+    Nearness,
+    Said,
+    Table,
+    Texts,
+    figures,
+    lengths,
+    odd_scores,
+    tables,
+)
 from embassay.data.check.files import advice, describe, remarks
 from embassay.data.check.findings import (
     Column,

@@ -9,15 +9,20 @@ the process's own memory until they are given back, and a mapped file that anoth
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import shutil
 import struct
+import warnings
 import weakref
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from itertools import islice, pairwise
 from pathlib import Path
 from sys import byteorder
+from tempfile import mkdtemp
 from threading import Lock
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, overload
@@ -25,7 +30,130 @@ from typing import Any, BinaryIO, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.data.rows import Row, Source, collecting, key_of
+from embassay.data.views import repeated
 from embassay.errors import DataError
+from embassay.records import Skipped
+
+
+class SeenIds:
+    """The ids seen so far. While they are few each stands with its line; `condense` leaves 8 bytes of each."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, int] | None = {}
+        self._hashes = array("q")
+        self._told = 0
+        self.count = 0
+
+    def add(self, number: int, key: str, row: Row) -> None:
+        """Note the id of row `number`, from 1. DataError where it is there twice, unless the ids are condensed."""
+        self.count += 1
+        if self._lines is not None:
+            if key in self._lines:
+                raise repeated(row, "id", key, self._lines[key])
+            self._lines[key] = row.line
+        # Rows whose id cannot be read have no hash of their own; what is read again for them is no id either.
+        self._hashes.extend(0 for _ in range(number - 1 - len(self._hashes)))
+        self._hashes.append(hash(key))
+
+    def condense(self) -> None:
+        """Hold hashes only; `repeats` then tells what `add` did not."""
+        self._lines, self._told = None, len(self._hashes)
+
+    def repeats(self, source: Source) -> list[DataError]:
+        """What `add` would have raised, in file order, after `condense`.
+
+        The rows are read again where two ids have one hash: then nearly always one is there twice.
+        """
+        if self._lines is not None:
+            return []
+        wanted = {number + 1 for group in groups(self._hashes) for number in group.tolist()}
+        if not wanted:
+            return []
+        first: dict[str, Row] = {}
+        found: list[DataError] = []
+        with collecting(lambda _error: None):  # the first reading has met them
+            for number, row in enumerate(source.rows(["id"]), 1):
+                if number in wanted and (key := _key(row)) is not None:
+                    if key not in first:
+                        first[key] = row
+                    elif number > self._told:
+                        found.append(repeated(row, "id", key, first[key].line))
+        return found
+
+
+def _key(row: Row) -> str | None:
+    try:
+        return key_of(row, "id")
+    except DataError:
+        return None
+
+
+EXAMPLES = 3
+LONG_TEXT = 1_000_000
+"""Characters over which a text gets a warning."""
+
+
+def oddities(ids: Sequence[str], texts: Sequence[str]) -> tuple[Skipped, ...]:
+    """Empty texts, very long ones, and repeats of an earlier one: each with its count and the ids of the first.
+
+    >>> [one.reason for one in oddities(["1", "2", "3"], ["a", "", "a"])]
+    ['empty documents in the corpus', 'repeats of an earlier text']
+    """
+    empty, long, hashes = array("q"), array("q"), array("q")
+    for place, text in enumerate(texts):
+        hashes.append(hash(text))
+        if not text:
+            empty.append(place)
+        if len(text) > LONG_TEXT:
+            long.append(place)
+    repeated = [place for place in repeats(hashes, texts.__getitem__) if texts[place]] if len(texts) else []
+    found = (
+        ("empty documents in the corpus", empty),
+        (f"texts longer than {LONG_TEXT:,} characters", long),
+        ("repeats of an earlier text", repeated),
+    )
+    # Empty ones are told of first, the others in the order in which they come up.
+    told = [found[0], *sorted(found[1:], key=lambda one: one[1][0] if one[1] else 0)]
+    return tuple(
+        Skipped(reason, len(places), tuple(ids[place] for place in islice(places, EXAMPLES)))
+        for reason, places in told
+        if places
+    )
+
+
+def repeats(hashes: array[int], text: Callable[[int], str]) -> list[int]:
+    """The places, ascending, whose text was at an earlier place already.
+
+    `hashes` are those of all texts by one function, (n,); `text(place)` is only asked where two of them are equal.
+    """
+    return sorted(place for _, place in equal_to_earlier(hashes, text))
+
+
+def equal_to_earlier(hashes: array[int], text: Callable[[int], str]) -> Iterator[tuple[int, int]]:
+    """(place of the first of its kind, place) for each text that was there before, in no particular order."""
+    for group in groups(hashes):
+        firsts: dict[str, int] = {}
+        for place in group.tolist():
+            first = firsts.setdefault(text(place), place)
+            if first != place:
+                yield first, place
+
+
+def groups(hashes: array[int]) -> Iterator[NDArray[np.int64]]:
+    """The places of every hash that is there more than once, ascending."""
+    values = np.frombuffer(hashes, np.int64)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    same = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if not len(same):
+        return
+    # A run of equal hashes is a run of neighbours in `same`.
+    breaks = np.flatnonzero(np.diff(same) > 1)
+    starts, stops = same[np.r_[0, breaks + 1]], same[np.r_[breaks, len(same) - 1]] + 2
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        yield order[start:stop]
+
 
 MAGIC = b"SBTEXTS1"
 CHECKSUM = 16
@@ -358,3 +486,204 @@ class Picked(Sequence[str]):
 
     def __repr__(self) -> str:
         return f"Picked({self._column!r}, {len(self)} texts)"
+
+
+_PART = ".part"
+_LOCK = ".lock"
+_whole: set[tuple[str, int, int, int]] = set()
+"""Columns that this process has found whole: path, size, time and inode."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a kept corpus is: the files it was read from, the languages seen, what was left out and what is odd."""
+
+    source: tuple[str, ...]
+    documents: int
+    langs: tuple[str, ...]
+    skipped: tuple[Skipped, ...] = ()
+    noted: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True)
+class KeptCorpus:
+    """A corpus that lies in `folder`."""
+
+    folder: Path
+    about: About
+    ids: TextColumn
+    texts: TextColumn
+    langs: TextColumn | None = None
+
+    @property
+    def columns(self) -> tuple[TextColumn, ...]:
+        """Those that there are."""
+        return (self.ids, self.texts, *([self.langs] if self.langs else ()))
+
+
+def find(shelf: Path, key: str) -> KeptCorpus | None:
+    """The corpus kept under `key`; None where there is none. One that is damaged is removed with a RuntimeWarning."""
+    folder = shelf / key
+    if not folder.is_dir():
+        return None
+    try:
+        kept = opened(folder)
+        if all(map(_is_whole, kept.columns)):
+            return kept
+    except DataError:
+        pass
+    warnings.warn(f"The kept corpus {folder} is damaged and is made anew.", RuntimeWarning, stacklevel=2)
+    shutil.rmtree(folder, ignore_errors=True)
+    return None
+
+
+def opened(folder: Path) -> KeptCorpus:
+    """The corpus in `folder`, its content not checked; DataError where a part is missing or no part of it."""
+    kept = KeptCorpus(folder, _about(folder / "about.json"), *columns(folder))
+    whole = all(len(column) == kept.about.documents for column in kept.columns)
+    if not whole or (kept.about.langs and not kept.langs):
+        raise DataError(
+            "the kept corpus is damaged", path=folder, found="columns that differ in length, or one less"
+        )
+    return kept
+
+
+def columns(folder: Path) -> tuple[TextColumn, TextColumn, TextColumn | None]:
+    """Ids, texts, and languages where there are some."""
+    langs = TextColumn.open(folder / "langs") if (folder / "langs").exists() else None
+    return TextColumn.open(folder / "ids"), TextColumn.open(folder / "texts"), langs
+
+
+def place(written: Path, about: About, folder: Path) -> KeptCorpus:
+    """Move the columns in `written` to `folder`, where a whole corpus of the same key may be by now: then that one."""
+    _write_about(written / "about.json", about)
+    try:
+        written.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+    return opened(folder)
+
+
+@contextmanager
+def part(shelf: Path) -> Iterator[Path]:
+    """A folder to write a corpus in; what is left of it is removed, and what killed processes left too."""
+    with ExitStack() as held:
+        with _locked(shelf, "new"):
+            clear_parts(shelf)
+            folder = Path(mkdtemp(prefix=".", suffix=_PART, dir=shelf))
+            held.enter_context(_locked(shelf, folder.name))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            (shelf / f"{folder.name}{_LOCK}").unlink(missing_ok=True)
+
+
+def alone(shelf: Path, key: str) -> AbstractContextManager[bool]:
+    """Hold the key's lock: a second process waits for the corpus instead of making it too."""
+    return _locked(shelf, key)
+
+
+def clear_parts(shelf: Path) -> int:
+    """Remove what killed processes left; the bytes freed. Folders that are being written stay."""
+    freed = 0
+    for folder in shelf.glob(f".*{_PART}"):
+        with suppress(OSError), _locked(shelf, folder.name, wait=False) as is_left:
+            if is_left:
+                freed += size_of(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+                (shelf / f"{folder.name}{_LOCK}").unlink(missing_ok=True)
+    return freed
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of the files in a folder."""
+    return sum(file.stat().st_size for file in folder.glob("*") if file.is_file())
+
+
+@contextmanager
+def _locked(shelf: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
+    """Whether the lock is held within; the system gives it back when the process ends, however it does."""
+    from filelock import lock_descriptor
+
+    shelf.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (shelf / f"{name}{_LOCK}").open("a") as stream:
+        yield lock_descriptor(stream.fileno(), blocking=wait)
+
+
+def _is_whole(column: TextColumn) -> bool:
+    found = column.path.stat()
+    stamp = (str(column.path), found.st_size, found.st_mtime_ns, found.st_ino)
+    if stamp not in _whole and column.is_whole():
+        _whole.add(stamp)
+    return stamp in _whole
+
+
+def _write_about(path: Path, about: About) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        json.dump(asdict(about), stream, ensure_ascii=True)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _about(path: Path) -> About:
+    try:
+        plain: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        counted = {
+            name: tuple(Skipped(one["reason"], one["count"], tuple(one["examples"])) for one in plain[name])
+            for name in ("skipped", "noted")
+        }
+        return About(tuple(plain["source"]), int(plain["documents"]), tuple(plain["langs"]), **counted)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError("the kept corpus is damaged", path=path, found=str(error)) from error
+
+
+@dataclass(frozen=True)
+class OneKept:
+    """A kept corpus: the files it was read from, its documents (None where it is damaged) and bytes."""
+
+    source: str
+    documents: int | None
+    bytes: int
+
+
+@dataclass(frozen=True)
+class KeptCorpora:
+    """The corpora kept in `path`, the largest first, and their bytes with what killed processes left."""
+
+    path: Path
+    corpora: tuple[OneKept, ...]
+    bytes: int
+
+
+def kept_corpora(folder: Path) -> KeptCorpora:
+    """What is kept in a folder; nothing where there is none."""
+    found = sorted(map(_one, _folders(folder)), key=lambda one: (-one.bytes, one.source))
+    left = sum(map(size_of, folder.glob(".*/")))
+    return KeptCorpora(folder, tuple(found), sum(one.bytes for one in found) + left)
+
+
+def clear_corpora(folder: Path) -> int:
+    """Delete what is kept in a folder, also what killed processes left; gives the bytes freed.
+
+    A corpus that a process reads goes on being read by it; one that is being written stays.
+    """
+    freed = clear_parts(folder)
+    for kept in _folders(folder):
+        freed += size_of(kept)
+        shutil.rmtree(kept, ignore_errors=True)
+    return freed
+
+
+def _folders(folder: Path) -> list[Path]:
+    return [one for one in folder.glob("[!.]*/") if one.is_dir()]
+
+
+def _one(folder: Path) -> OneKept:
+    size = size_of(folder)
+    try:
+        about = opened(folder).about
+    except DataError:
+        return OneKept("damaged", None, size)
+    return OneKept(", ".join(about.source), about.documents, size)

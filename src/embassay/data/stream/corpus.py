@@ -15,11 +15,18 @@ from typing import Any
 
 from embassay.data.intake import Intake, nothing_usable
 from embassay.data.rows import File, Row, Source, fault, is_collecting, label_of
-from embassay.data.sampling import drawn_places
-from embassay.data.stream import shelf
-from embassay.data.stream.column import ColumnWriter, Picked, TextColumn
-from embassay.data.stream.ids import SeenIds, oddities
-from embassay.data.stream.shelf import About, KeptCorpus, part
+from embassay.data.stream import column
+from embassay.data.stream.column import (
+    About,
+    ColumnWriter,
+    KeptCorpus,
+    Picked,
+    SeenIds,
+    TextColumn,
+    oddities,
+    part,
+)
+from embassay.data.views import drawn_places
 from embassay.errors import UsageError
 from embassay.machine import corpus_folder
 from embassay.records import Documents, Skipped
@@ -150,8 +157,8 @@ class Gathering:
         columns = (self.ids, self.texts, self.langs)
         for row in zip(*columns, strict=True):
             self._write(*row)
-        for column in columns:
-            column.clear()
+        for values in columns:
+            values.clear()
         self.spilled()
 
     def _write(self, *row: str) -> None:
@@ -225,13 +232,13 @@ def recorded(corpus: Corpus, intake: Intake) -> Documents:
 def _found(key: str, held: ExitStack) -> KeptCorpus | None:
     """The corpus that is kept under `key`; where there is none, it is this process's to make while `held`."""
     try:
-        held.enter_context(shelf.alone(corpus_folder(), key))
+        held.enter_context(column.alone(corpus_folder(), key))
     except OSError as error:
         # A folder that cannot be written may still hold it.
-        if kept := shelf.find(corpus_folder(), key):
+        if kept := column.find(corpus_folder(), key):
             return kept
         raise cannot_keep(corpus_folder(), error) from error
-    return shelf.find(corpus_folder(), key)
+    return column.find(corpus_folder(), key)
 
 
 def _taken(kept: KeptCorpus, intake: Intake) -> Corpus:
@@ -266,7 +273,7 @@ def _read(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
 
 def _kept(gathered: Gathering, folder: Path, source: Source, own: Intake, what: str) -> Corpus:
     """The corpus written in `folder`, moved to where it stays."""
-    ids, texts, langs = shelf.columns(folder)
+    ids, texts, langs = column.columns(folder)
     origins = tuple(origin.address for origin in source.origins())
     noted = oddities(ids, texts)
     about = About(origins, len(ids), tuple(sorted(own.langs)), own.tally.skipped(), noted)
@@ -275,7 +282,7 @@ def _kept(gathered: Gathering, folder: Path, source: Source, own: Intake, what: 
         gathered.keep_until_exit()
         return Corpus(ids, texts, langs, noted)
     try:
-        kept = shelf.place(folder, about, corpus_folder() / key)
+        kept = column.place(folder, about, corpus_folder() / key)
     except OSError as error:
         raise cannot_keep(corpus_folder(), error) from error
     return Corpus(kept.ids, kept.texts, kept.langs, noted)

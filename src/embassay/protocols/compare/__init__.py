@@ -1,28 +1,26 @@
 """How sure a difference is: two systems of a run, one system in two runs, or all that a run ranks."""
 
-from embassay.protocols.compare.comparison import (
+from embassay.protocols.compare.differences import (
     Across,
     Among,
+    ByItem,
     Comparison,
+    Contrast,
+    Entrant,
+    Field,
     InFolder,
     Pairing,
     PairOfSystems,
     adjusted,
     compare,
     compare_systems,
-    folder_of,
-    leading,
-    pairing,
-)
-from embassay.protocols.compare.contrast import (
-    ByItem,
-    Contrast,
-    Entrant,
-    Field,
     contrast,
     fields,
+    folder_of,
     higher_is_better,
+    leading,
     one_sided,
+    pairing,
 )
 from embassay.protocols.compare.values import Place, RunValues, Side, read_values
 

@@ -1,7 +1,518 @@
 """Bars that a run must clear: on scores, on ends of intervals, and against an earlier run."""
 
-from embassay.protocols.gate.bars import Bar, Rows, Verdict, read_bar, read_rows
-from embassay.protocols.gate.verdict import Gate, as_junit, as_markdown, gate, judged_against, judged_bars
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree
+
+from embassay.data.rows import nearest
+from embassay.errors import DataError, UsageError
+from embassay.protocols.compare import (
+    Contrast,
+    InFolder,
+    Place,
+    RunValues,
+    Side,
+    contrast,
+    folder_of,
+    higher_is_better,
+    one_sided,
+    pairing,
+    read_values,
+)
+from embassay.protocols.compare.values import wanted
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.comparisons import read_standings
+from embassay.protocols.kernel.tables import counted
+from embassay.records import Result
+from embassay.registry import attribute
+from embassay.runs.folder import RunFolder
+from embassay.stats import holm
+
+End = Literal["value", "lower", "upper"]
+OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt
+}  # fmt: skip
+KEYS = ("dataset", "variant", "lang", "subset")
+_BAR = re.compile(
+    r"^\s*(?P<protocol>[a-z]+)\.(?P<what>[^\[\]]+)\[(?P<inside>[^\[\]]*)\]\s*(?P<sign>>=|<=|>|<)\s*"
+    r"(?P<number>[-+0-9.eE]+)\s*(?:@\s*(?P<end>lower|upper|value))?\s*$"
+)
+_KEY = re.compile(rf",\s*({'|'.join(KEYS)})\s*=")
+_MEND = "Write PROTOCOL.TASK[SYSTEM]>=NUMBER, for example 'sage.overall[minilm]>=0.45@lower'."
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of results, by protocol, task, measure (empty: the task's headline), system and other columns, and what its
+    value or an end of its 95% interval must be."""
+
+    protocol: str
+    task: str
+    measure: str
+    system: str
+    sign: str
+    number: float
+    end: End = "value"
+    where: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        what = f"{self.task}.{self.measure}" if self.measure else self.task
+        inside = "".join(f",{key}={value}" for key, value in self.where.items())
+        end = "" if self.end == "value" else f"@{self.end}"
+        return f"{self.protocol}.{what}[{self.system}{inside}]{self.sign}{self.number:g}{end}"
+
+    def met(self, value: float) -> bool:
+        """Whether a value clears it."""
+        return OPERATORS[self.sign](value, self.number)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A bar, the value that was held against it with its interval, and whether it was met: None where there was no
+    value, or no interval, to hold against it.
+
+    `near` says that the bar lies inside the interval: another sample could have said otherwise. `reason` is filled
+    where it was missed or not tested.
+    """
+
+    bar: str
+    met: bool | None
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    near: bool = False
+    reason: str = ""
+    scale: str = ""
+    """The protocol, by which numbers are printed."""
+    is_change: bool = False
+    """Whether the value is a difference to another run."""
+    unpaired: str = ""
+    """Why its test could not pair the items of the two runs, and sees less; empty where it did."""
+    stops: bool = False
+    """Whether the gate stops for it: missed; or not tested where it had to be, for a bar of its own, for a score that
+    is gone, and for a fall that no interval can be held against."""
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """How it went; what was not tested counts for neither side.
+
+    >>> one = [Verdict("a", met, None) for met in (True, True, None)]
+    >>> summary(one), summary(one[:2]), summary(one[2:])
+    ('2 of 3 bars are met; 1 is not tested', 'All 2 bars are met', 'No bar is tested')
+    """
+    every, met = len(verdicts), sum(one.met is True for one in verdicts)
+    missed, untested = (sum(one.met is state for one in verdicts) for state in (False, None))
+    if untested == every:
+        return "No bar is tested"
+    rest = f"; {untested} {'is' if untested == 1 else 'are'} not tested" if untested else ""
+    if missed:
+        return f"{missed} of {counted(every, 'bar')} missed{rest}"
+    if rest:
+        return f"{met} of {counted(every, 'bar')} {'is' if met == 1 else 'are'} met{rest}"
+    return "The bar is met" if every == 1 else f"All {counted(every, 'bar')} are met"
+
+
+def read_bar(text: str) -> Bar:
+    """A bar from its text. Raises UsageError where it is none.
+
+    >>> bar = read_bar("rag.score.RA-nWG@10[bm25, dataset=qrels] >= 0.6@lower")
+    >>> bar.task, bar.measure, bar.system, dict(bar.where), bar.number, bar.end
+    ('score', 'RA-nWG@10', 'bm25', {'dataset': 'qrels'}, 0.6, 'lower')
+    >>> bar.text
+    'rag.score.RA-nWG@10[bm25,dataset=qrels]>=0.6@lower'
+    """
+    found = _BAR.match(text)
+    if found is None:
+        raise UsageError(f"{text!r} is no bar.", mend=_MEND)
+    try:
+        number = float(found["number"])
+    except ValueError:
+        raise UsageError(f"{found['number']!r} in {text!r} is no number.", mend=_MEND) from None
+    task, _, measure = found["what"].strip().partition(".")
+    system, *rest = _KEY.split(found["inside"])
+    if not task or not system.strip():
+        raise UsageError(f"{text!r} names no {'system' if task else 'task'}.", mend=_MEND)
+    where = {key: value.strip() for key, value in zip(rest[::2], rest[1::2], strict=True)}
+    end: End = found["end"] or "value"  # type: ignore[assignment]
+    return Bar(found["protocol"], task, measure, system.strip(), found["sign"], number, end, where)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Results of runs, and the headline measure of each protocol's tasks."""
+
+    results: tuple[Result, ...]
+    headlines: frozenset[tuple[str, str, str]]
+
+    def find(self, bar: Bar) -> Result:
+        """The row that a bar means. Raises UsageError where there is none, or more than one."""
+        rows: Sequence[Result] = self.results
+        for column in ("protocol", "task", "system"):
+            rows = _having(rows, column, getattr(bar, column), bar)
+        rows = _having(rows, "measure", bar.measure, bar) if bar.measure else self._headline(rows, bar)
+        for column in KEYS:
+            rows = _narrowed(rows, column, bar)
+        if len(rows) > 1:
+            raise UsageError(
+                f"{bar.text} means {len(rows)} rows.", mend="Name more of dataset, variant, subset, lang."
+            )
+        return rows[0]
+
+    def _headline(self, rows: Sequence[Result], bar: Bar) -> Sequence[Result]:
+        measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
+        known = [
+            one for one in measures if (bar.protocol, bar.task, one) in self.headlines or one == bar.task
+        ]
+        chosen = known or measures
+        if len(chosen) != 1:
+            some = ", ".join(chosen[:8])
+            raise UsageError(
+                f"{bar.text} names no measure, and the task has {len(chosen)}.",
+                mend=f"Write {bar.protocol}.{bar.task}.MEASURE[...]; there are {some}.",
+            )
+        return [row for row in rows if row.measure == chosen[0]]
+
+
+def read_rows(folder: Path) -> Rows:
+    """The rows of the run in a folder, or of the runs one level below it. Raises DataError where there is none."""
+    runs = [path for path in (folder, *_below(folder)) if (path / "manifest.json").is_file()]
+    if not runs:
+        raise DataError(
+            "There is no run here", path=folder, mend="Give the folder of a run, or one that holds runs."
+        )
+    results: list[Result] = []
+    headlines = set()
+    for path in runs:
+        run = RunFolder(path)
+        protocol = str((run.read_manifest() or {}).get("protocol", ""))
+        results += run.read_results()
+        headlines |= {(protocol, one.task, one.measure) for one in read_standings(path)}
+    return Rows(tuple(results), frozenset(headlines))
+
+
+def _below(folder: Path) -> Iterable[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
+
+
+def _having(rows: Sequence[Result], column: str, value: str, bar: Bar) -> Sequence[Result]:
+    found = [row for row in rows if getattr(row, column) == value]
+    if found:
+        return found
+    known = list(dict.fromkeys(str(getattr(row, column)) for row in rows))
+    near = nearest(value, known)
+    raise UsageError(
+        f"{bar.text}: no result has the {column} {value!r}.",
+        mend=f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known[:8]))}.",
+    )
+
+
+def _narrowed(rows: Sequence[Result], column: str, bar: Bar) -> Sequence[Result]:
+    """By what the bar says; else the rows over all, where there are any; a single value needs no naming."""
+    if column in bar.where:
+        return _having(rows, column, bar.where[column], bar)
+    values = list(dict.fromkeys(getattr(row, column) for row in rows))
+    if "" in values:
+        return [row for row in rows if getattr(row, column) == ""]
+    if len(values) > 1:
+        raise UsageError(
+            f"{bar.text} does not say which {column}.",
+            mend=f"Add , {column}=NAME inside the brackets; there are {', '.join(values[:8])}.",
+        )
+    return rows
+
+
+def value_text(one: Verdict) -> str:
+    """The value with its interval as people read it."""
+    unit = numbers.unit_of(one.scale)
+    if one.value is None:
+        return "n/a"
+    text = unit.change(one.value) if one.is_change else unit.text(one.value)
+    if one.low is None or one.high is None:
+        return text
+    return f"{text} {unit.interval(one.low, one.high)}"
+
+
+UNPAIRED = "the errors of both runs add up, so only a larger fall is found"
+
+
+def word(one: Verdict) -> str:
+    """Met, missed or not tested, whether it was near, and whether its test was weaker than it could be."""
+    return (
+        {True: "met", False: "MISSED", None: "not tested"}[one.met]
+        + ", near" * one.near
+        + ", unpaired" * bool(one.unpaired)
+    )
+
+
+def why(one: Verdict) -> str:
+    """Why it was missed or not tested, and why it was not paired."""
+    return "; ".join(filter(None, (one.reason, f"not paired: {one.unpaired}" if one.unpaired else "")))
+
+
+def as_junit(verdicts: Sequence[Verdict]) -> str:
+    """A test suite of one case per bar, XML. What is not tested is an error where the gate stops for it, else
+    skipped."""
+    kinds = [_kind(one) for one in verdicts]
+    suite = ElementTree.Element(
+        "testsuite",
+        name="embassay gate",
+        tests=str(len(verdicts)),
+        failures=str(kinds.count("failure")),
+        errors=str(kinds.count("error")),
+        skipped=str(kinds.count("skipped")),
+    )
+    for one, kind in zip(verdicts, kinds, strict=True):
+        name = _clean(one.bar + " (unpaired)" * bool(one.unpaired))
+        case = ElementTree.SubElement(suite, "testcase", classname="embassay.gate", name=name)
+        if kind:
+            told = ElementTree.SubElement(case, kind, message=_clean(why(one)), type="bar")
+            told.text = _clean(f"{one.bar}: {value_text(one)} (n = {one.n}); {why(one)}")
+        if one.unpaired:
+            said = ElementTree.SubElement(case, "system-out")
+            said.text = _clean(f"Not paired ({one.unpaired}): {UNPAIRED}.")
+    ElementTree.indent(suite)
+    return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _kind(one: Verdict) -> str:
+    if one.met is None:
+        return "error" if one.stops else "skipped"
+    return "" if one.met else "failure"
+
+
+def as_markdown(verdicts: Sequence[Verdict]) -> str:
+    """A heading that says how it went, and a table."""
+    lines = [
+        f"### Embassay gate: {summary(verdicts)}",
+        "",
+        "| Bar | Value, 95% | n | Verdict | Why |",
+        "|---|---:|---:|---|---|",
+    ]
+    lines += [
+        f"| `{_cell(one.bar)}` | {value_text(one)} | {one.n:,} | {word(one)} | {_cell(why(one))} |"
+        for one in verdicts
+    ]
+    lines += ["", "Near: the bar lies inside the interval, so another sample could have said otherwise."]
+    if any(one.unpaired for one in verdicts):
+        lines += ["", f"Unpaired: {UNPAIRED}."]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return _clean(text).replace("|", "\\|").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
+
+
+def _clean(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(one if one.isprintable() or one in "\t\n" else " " for one in text)
+
+
+@dataclass(frozen=True)
+class _Test:
+    place: Place
+    system: str
+    found: Contrast | None
+    p: float = math.nan
+    reason: str = ""
+    """Why it is not a test; empty where it is one."""
+    stops: bool = False
+
+
+def judged_against(
+    now: RunValues,
+    base: RunValues,
+    *,
+    alpha: float = 0.05,
+    margin: float = 0.0,
+    systems: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+) -> tuple[Verdict, ...]:
+    """Whether each ranked system of the earlier run is no worse now, at every headline over datasets.
+
+    A test says worse where the difference is below -`margin` (above, where lower is better) with a one-sided p, by Holm
+    over all tests of the call, below `alpha`: with nothing changed, the chance of any false alarm is at most about
+    alpha. Runs whose items differ are tested unpaired, which every verdict says: such a test needs a larger fall. What
+    has no value in one of the runs, no interval, or did not change on any item is not tested; the gate stops for a
+    value that is gone, and for a fall without an interval. Raises UsageError for runs of two protocols, or where
+    nothing is left to compare.
+    """
+    if now.protocol != base.protocol:
+        raise UsageError(
+            f"{base.path} is a {base.protocol} run and {now.path} a {now.protocol} run.",
+            mend="Give runs of one protocol.",
+        )
+    base.check(systems)
+    how = pairing(now.manifest, base.manifest)
+    tests = [
+        _tested(now, base, place, system, paired=how.paired, margin=margin)
+        for place in _places(base, tasks, measures)
+        for system in systems or [one.system for one in base.at(place)]
+        if base.standing(place, system) is not None
+    ]
+    if not tests:
+        raise UsageError(f"{base.path} has nothing of that to compare with.", mend="Leave out -s, -t or -m.")
+    return tuple(_verdicts(tests, alpha, margin, now.protocol, how.reason))
+
+
+def _places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
+    """Over datasets, where the run has that; a run of one kind of dataset has its own only."""
+    named = [place for place in base.places if wanted(place, tasks, measures)]
+    return [place for place in named if not place[1]] or named
+
+
+def _tested(
+    now: RunValues, base: RunValues, place: Place, system: str, *, paired: bool, margin: float
+) -> _Test:
+    before, after = base.standing(place, system), now.standing(place, system)
+    if before is None or before.headline.value is None:
+        return _Test(place, system, None, reason="it had no value before")
+    if after is None or after.headline.value is None:
+        why = after.headline.reason if after else "not in this run"
+        return _Test(place, system, None, reason=f"no value now: {why}", stops=True)
+    found = contrast(Side(after), Side(before), paired=paired)
+    sign = 1.0 if higher_is_better(place[2]) else -1.0
+    shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)
+    if math.isnan(found.p):
+        same = found.error == 0 and found.difference == 0
+        if same and None not in (*after.headline.interval, *before.headline.interval):
+            return _Test(place, system, found, 1.0)
+        fell = (shifted.difference or 0.0) < 0
+        why = f"it fell, and it cannot be said whether by chance: {found.reason}" if fell else found.reason
+        return _Test(place, system, found, reason=why, stops=fell)
+    return _Test(place, system, found, one_sided(shifted))
+
+
+def _verdicts(
+    tests: Sequence[_Test], alpha: float, margin: float, protocol: str, unpaired: str
+) -> Iterator[Verdict]:
+    tested = [one.p for one in tests if one.p < 1]
+    corrected = iter(holm(tested) if tested else ())
+    measures: dict[str, set[str]] = {}
+    for one in tests:
+        measures.setdefault(one.place[0], set()).add(one.place[2])
+    for one in tests:
+        task, dataset, measure = one.place
+        what = f"{task}.{measure}" if len(measures[task]) > 1 else task
+        inside = f"{one.system},dataset={dataset}" if dataset else one.system
+        bar = f"{protocol}.{what}[{inside}] no worse" + (f" than -{margin:g}" if margin else "")
+        p = next(corrected) if one.p < 1 else one.p
+        yield _verdict(one, bar, p, alpha, protocol, unpaired)
+
+
+def _verdict(one: _Test, bar: str, p: float, alpha: float, protocol: str, unpaired: str) -> Verdict:
+    found = one.found
+    made = Verdict(bar, None, None, reason=one.reason, scale=protocol, is_change=True, stops=one.stops)
+    if found is None:
+        return made
+    low, high = (None if math.isnan(end) else end for end in (found.low, found.high))
+    made = replace(made, value=found.difference, low=low, high=high, n=found.n)
+    if one.reason:
+        return made
+    worse = p < alpha
+    reason = f"p {p:.3g} (one-sided, Holm) is below {alpha:g}" if worse else ""
+    return replace(made, met=not worse, reason=reason, unpaired=unpaired, stops=worse)
+
+
+def judged_bars(bars: Sequence[Bar], rows: Rows) -> Iterator[Verdict]:
+    """The verdict on every bar. Without a value, or the interval that it asks for, a bar is not tested, and the gate
+    stops: what was asked for is not shown. UsageError for a bar that means no row."""
+    for bar in bars:
+        yield _judged(bar, rows.find(bar))
+
+
+def _judged(bar: Bar, row: Result) -> Verdict:
+    verdict = Verdict(
+        bar.text, None, row.value, row.ci_low, row.ci_high, row.n, scale=bar.protocol, stops=True
+    )
+    held = {"value": row.value, "lower": row.ci_low, "upper": row.ci_high}[bar.end]
+    if held is None:
+        why = row.reason or "no value"
+        return replace(verdict, reason=why if row.value is None else "the score has no interval")
+    low, high = row.ci_low, row.ci_high
+    near = low is not None and high is not None and low <= bar.number <= high
+    if bar.met(held):
+        return replace(verdict, met=True, near=near, stops=False)
+    return replace(
+        verdict, met=False, near=near, reason=f"{bar.end} {held:.4g} is not {bar.sign} {bar.number:g}"
+    )
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What became of every bar. Printed, it is what the command says."""
+
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing stops: no bar is missed, and none that had to be tested is untested."""
+        return not any(one.stops for one in self.verdicts)
+
+    @property
+    def met(self) -> bool:
+        """Whether every bar was tested and met."""
+        return all(one.met for one in self.verdicts)
+
+    def junit(self) -> str:
+        """The verdicts as JUnit XML."""
+        return as_junit(self.verdicts)
+
+    def markdown(self) -> str:
+        """The verdicts as a Markdown table."""
+        return as_markdown(self.verdicts)
+
+    def __str__(self) -> str:
+        """Verdict and table in 80 columns."""
+        return str(attribute("embassay.report.terminal:render_gate")(self.verdicts).plain)
+
+
+def gate(
+    run: str | Path | InFolder,
+    *bars: str,
+    no_worse_than: str | Path | InFolder | None = None,
+    alpha: float = 0.05,
+    margin: float = 0.0,
+    systems: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+) -> Gate:
+    """Hold a run against bars such as `"sage.overall[minilm]>=0.45@lower"`, and against an earlier run.
+
+    A bar is on a score, or with @lower or @upper on an end of its 95% interval. `no_worse_than` asks by paired tests
+    whether any system became worse by more than `margin`, in the measure's unit; `alpha` is the chance of a false alarm
+    over all of them; `systems`, `tasks` and `measures` keep these alone. A score without a value, or without the
+    interval that a test needs, is not tested: neither met nor missed.
+
+    Raises UsageError without a bar, or for one that cannot be read or means no score; DataError for a folder without a
+    run.
+    """
+    if not bars and no_worse_than is None:
+        raise UsageError(
+            "There is no bar.", mend="Give one, 'sage.overall[SYSTEM]>=0.45', or an earlier run."
+        )
+    if not 0 < alpha < 1:
+        raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")
+    folder = folder_of(run)
+    read = [read_bar(text) for text in bars]
+    verdicts = list(judged_bars(read, read_rows(folder))) if read else []
+    if no_worse_than is not None:
+        verdicts += judged_against(
+            read_values(folder), read_values(folder_of(no_worse_than)), alpha=alpha, margin=margin,
+            systems=systems, tasks=tasks, measures=measures,
+        )  # fmt: skip
+    return Gate(tuple(verdicts))
+
 
 __all__ = [
     "Bar",

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from embassay.protocols.hume.exchange.export import export
     from embassay.protocols.hume.exchange.intake import import_files
     from embassay.protocols.hume.folder import read_study
-    from embassay.protocols.hume.llms.options import AnnotateRequest
+    from embassay.protocols.hume.llms.annotator import AnnotateRequest
     from embassay.protocols.hume.llms.protocol import annotate
     from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
     from embassay.protocols.hume.results.protocol import score

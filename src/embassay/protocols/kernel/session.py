@@ -23,7 +23,7 @@ from embassay.records import Result
 from embassay.runs.execution import Crew, Processes, Workers
 from embassay.runs.folder import Cell, CellRecord, RunFolder, to_json, write_atomic
 from embassay.runs.spending import Spending
-from embassay.systems.encoders.onnx_backends import openvino_of
+from embassay.systems.encoders.onnx_model import openvino_of
 from embassay.systems.remote import Ledger
 
 if TYPE_CHECKING:

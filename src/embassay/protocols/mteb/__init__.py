@@ -1,8 +1,15 @@
 """Results as MTEB publishes them: its files, its folders, and ordinary runs made of them."""
 
-from embassay.protocols.mteb.document import Document, Written, write_documents
 from embassay.protocols.mteb.protocol import Imported, import_results, read_originals
-from embassay.protocols.mteb.survey import Fault, bundle_of, documents_of, read_documents
+from embassay.protocols.mteb.survey import (
+    Document,
+    Fault,
+    Written,
+    bundle_of,
+    documents_of,
+    read_documents,
+    write_documents,
+)
 
 __all__ = [
     "Document",

@@ -12,7 +12,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.pteb.analysis import LengthBin, by_length, item_words, word_counts
-from embassay.protocols.pteb.analysis.words import SCORES
+from embassay.protocols.pteb.analysis.drops import SCORES
 from embassay.protocols.pteb.paraphrasing.records import quality_rows
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.plan import Growth, Plan, PlannedDataset, Seeds, Source
@@ -26,7 +26,7 @@ from embassay.protocols.pteb.summary import (
     summarise,
     summarise_originals,
 )
-from embassay.protocols.pteb.summary.runs import ORIGINAL
+from embassay.protocols.pteb.summary.levels import ORIGINAL
 from embassay.protocols.pteb.tables import Given, tables
 from embassay.protocols.pteb.tables.scores import points
 from embassay.protocols.pteb.work import task

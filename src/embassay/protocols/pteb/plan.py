@@ -27,7 +27,7 @@ from embassay.protocols.pteb import work
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.pteb.paraphrasing.records import Asked, Generation, Paraphraser
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.summary.runs import CONTROLS, ORIGINAL, more_runs_needed
+from embassay.protocols.pteb.summary.levels import CONTROLS, ORIGINAL, more_runs_needed
 from embassay.protocols.pteb.work import asked_of, slices, task
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.tasks.task import PtebOptions

@@ -19,7 +19,7 @@ from embassay.protocols.kernel.session import Conclusion, Session, Silent, unkno
 from embassay.protocols.pteb import work
 from embassay.protocols.pteb.conclusions import PARAPHRASES, conclusion, conclusion_of_originals, told
 from embassay.protocols.pteb.paraphrasing import sets
-from embassay.protocols.pteb.paraphrasing.llm import LLMParaphraser
+from embassay.protocols.pteb.paraphrasing.paraphrasers import LLMParaphraser
 from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.plan import (
@@ -33,7 +33,7 @@ from embassay.protocols.pteb.plan import (
     open_sources,
     with_runs,
 )
-from embassay.protocols.pteb.summary.runs import ORIGINAL
+from embassay.protocols.pteb.summary.levels import ORIGINAL
 from embassay.protocols.pteb.work import task
 from embassay.protocols.tasks.task import Context, needed
 from embassay.records import Result, RetrievalSet

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.estimates import (
     over_texts_of_a_set,
     undefined,
 )
-from embassay.protocols.sage.edits import Context
+from embassay.protocols.sage.tasks import Context
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
 
 HEADLINE = "v_measure"

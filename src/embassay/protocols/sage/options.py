@@ -109,7 +109,7 @@ def needle_text(path: str) -> str:
 
 def _spelled(names: str) -> str:
     """A choice of edits in the one way it is written."""
-    from embassay.protocols.sage.edits import RETRIEVAL_EDITS, chosen_edits
+    from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, chosen_edits
 
     chosen = chosen_edits(names)
     return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)

@@ -27,7 +27,7 @@ from embassay.protocols.kernel.estimates import (
     words,
 )
 from embassay.protocols.kernel.inputs import Columns
-from embassay.protocols.sage.edits import Context
+from embassay.protocols.sage.tasks import Context
 from embassay.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
 
 HEADLINE = "human_preference"

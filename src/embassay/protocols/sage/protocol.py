@@ -19,10 +19,17 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.session import Session, Silent, kinds
 from embassay.protocols.kernel.tables import RunTable
-from embassay.protocols.sage.edits import Context, chosen_edits, corpora_length
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
 from embassay.protocols.sage.tables import tables
-from embassay.protocols.sage.tasks import PAIR_CORPUS, TASK_NAMES, TASKS, needed
+from embassay.protocols.sage.tasks import (
+    PAIR_CORPUS,
+    TASK_NAMES,
+    TASKS,
+    Context,
+    chosen_edits,
+    corpora_length,
+    needed,
+)
 from embassay.records import Result, RetrievalSet
 from embassay.runs.execution import Workers
 from embassay.runs.folder import RunFolder, write_columns

@@ -33,7 +33,7 @@ from embassay.protocols.kernel.estimates import (
     undefined,
     words,
 )
-from embassay.protocols.sage.edits import (
+from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
     Context,
     Edit,

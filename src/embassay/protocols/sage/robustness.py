@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.sage.edits import EDITS, Context, edited, left_as_they_were, unchanged
+from embassay.protocols.sage.tasks import EDITS, Context, edited, left_as_they_were, unchanged
 from embassay.records import Documents, Score, Skipped, TaskOutcome
 from embassay.text import SEMANTIC, SUPERFICIAL
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, combine, estimate
-from embassay.protocols.sage.edits import (
+from embassay.protocols.sage.tasks import (
     INSERTED,
     INSERTIONS,
     POSITIONS,

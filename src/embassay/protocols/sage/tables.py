@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from embassay.contracts import Kind
 from embassay.protocols.kernel.tables import First, Printed, RunTable, csv_text
-from embassay.protocols.sage.edits import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 from embassay.protocols.sage.preference import CHOICES
 from embassay.protocols.sage.robustness import JOINT, RELATIONS
+from embassay.protocols.sage.tasks import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 from embassay.records import Result
 
 GROUPS: tuple[tuple[Kind, str], ...] = (

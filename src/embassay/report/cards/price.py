@@ -149,7 +149,7 @@ def _stacks(run: Run, system: str) -> Iterator[Sentence]:
     found = sweep_of(run)
     if found is None or not found.parts:
         return
-    from embassay.protocols.rag.sweep.findings.verdict import usd
+    from embassay.protocols.rag.sweep.findings.recommendation import usd
 
     part, measure = found.parts[0], found.asked.measure
     own = [one for one in part.stacks if system in (one.axes.get("encoder"), one.axes.get("reranker"))]

@@ -15,8 +15,7 @@ from embassay.protocols.hume.published.standings import EASY, HARD
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.hume.summary.record import Agreement, Annotator, PairRecord, Summary
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.hume.families import between, strip
-from embassay.report.hume.standings import (
+from embassay.report.hume.families import (
     COEFFICIENT,
     COEFFICIENTS,
     CONVENTIONS,
@@ -26,8 +25,10 @@ from embassay.report.hume.standings import (
     Standing,
     agreed,
     answerers,
+    between,
     interval,
     scored,
+    strip,
 )
 
 LIMITS: dict[Family, tuple[float, float]] = {

@@ -11,17 +11,17 @@ from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Board
-from embassay.report.hume.standings import (
+from embassay.report.hume.families import (
     POINTS,
     Standing,
     agreed,
     answerers,
     averages,
+    in_percent,
     interval,
     is_range,
     of_side,
     pair_names,
-    percent,
     points,
     scored,
     standings,
@@ -352,7 +352,7 @@ def _row(one: Standing, label: Mapping[str, str]) -> Cells:
     return [
         *cells, points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
-        percent(best.percent_of_human), numbers.NONE if paired is None else interval(paired),
+        in_percent(best.percent_of_human), numbers.NONE if paired is None else interval(paired),
     ]  # fmt: skip
 
 

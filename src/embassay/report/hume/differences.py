@@ -13,16 +13,19 @@ from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.hume.families import bar_from_zero, dot, exact, interval_of
-from embassay.report.hume.standings import (
+from embassay.report.hume.families import (
     POINTS,
     TITLES,
     Standing,
     agreed,
     answerers,
+    bar_from_zero,
+    dot,
+    exact,
+    in_percent,
     interval,
+    interval_of,
     pair_names,
-    percent,
     points,
     system_names,
 )
@@ -115,7 +118,7 @@ def _place(one: Place, label: str, human: float | None, who: str, scale: Scale) 
         interval=interval(bar),
         exact=exact(bar),
         size=_size(one.parameters_millions),
-        share="" if one.kind == "human" else percent(share),
+        share="" if one.kind == "human" else in_percent(share),
         reason=bar.reason if one.rank is None else "",
     )
 
@@ -222,7 +225,7 @@ def _bar(gap: float, one: Standing, reference: str, scale: Scale, label: dict[st
     other = points(best.score) if best is not None else POINTS.text(one.median or 0.0)
     return GapRow(
         one.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
-        label[best.system] if best is not None else "", percent(best.percent_of_human) if best is not None else "",
+        label[best.system] if best is not None else "", in_percent(best.percent_of_human) if best is not None else "",
     )  # fmt: skip
 
 

@@ -42,16 +42,19 @@ from embassay.report.hume.differences import (
     side_by_side,
     win_panels,
 )
-from embassay.report.hume.families import Llms, PeopleChart, llms, people_chart
-from embassay.report.hume.standings import (
+from embassay.report.hume.families import (
     POINTS,
+    Llms,
+    PeopleChart,
     agreed,
     answerers,
+    in_percent,
     interval,
     is_range,
+    llms,
     named,
     pair_names,
-    percent,
+    people_chart,
     points,
     scored,
     standings,
@@ -288,7 +291,7 @@ def _line(pair: PairRecord, score: SystemScore) -> PairLine:
     difference = score.difference
     return PairLine(
         name=pair.name, family=named(pair.family), human=scored(pair.human), system=points(score.score),
-        share=percent(score.percent_of_human), difference=_difference(difference),
+        share=in_percent(score.percent_of_human), difference=_difference(difference),
         among="" if score.among_people is None else numbers.percent(score.among_people),
         ceiling="" if pair.ceiling is None or pair.ceiling.value is None else points(pair.ceiling),
         agreement=agreed(pair),

@@ -1,1 +1,636 @@
 """The Items page: what happened on single texts, system A beside system B."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import EmbassayError
+from embassay.parquet import read_parquet
+from embassay.protocols.kernel import tables as numbers
+from embassay.randomness import generator
+from embassay.registry import attribute
+from embassay.report.board import Board
+from embassay.report.record import Record, System
+from embassay.report.runs import Run
+from embassay.runs.folder import RunFolder
+
+Values = NDArray[np.float64]
+SUPERFICIAL = ("capitalize", "delete10", "numerize")
+SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
+EDIT_WORDS = {
+    "capitalize": "capitals", "delete10": "10th letter deleted", "numerize": "digits for letters",
+    "negate": "negated", "sentence_shuffle": "sentences shuffled", "word_shuffle": "words shuffled",
+    "summary": "summary",
+}  # fmt: skip
+POSITIONS = ("0", "0.5", "1")
+"""At the start, in the middle, at the end."""
+SIZES = {"insertion": ("0.15", "0.5", "1"), "removal": ("0.15", "0.5", "0.9")}
+POSITION_WORDS = {"0": "at the start", "0.5": "in the middle", "1": "at the end"}
+SPANS = tuple(
+    (f"{kind}:p={p},q={q}", kind, float(p), q) for kind in SIZES for p in SIZES[kind] for q in POSITIONS
+)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A value per item. `key` is its (measure, variant) in the items files; `edit` the edit it belongs to."""
+
+    key: tuple[str, str]
+    title: str
+    edit: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of item: comparisons and ratings of a task are two. `noun` counts them."""
+
+    name: str
+    task: str
+    title: str
+    noun: str
+    measures: tuple[Measure, ...]
+
+
+def edit_words(edit: str) -> str:
+    """An edit in words.
+
+    >>> edit_words("negate"), edit_words("removal:p=0.15,q=0.5")
+    ('negated', '15% removed in the middle')
+    """
+    span = next((one for one in SPANS if one[0] == edit), None)
+    if span is None:
+        return EDIT_WORDS.get(edit, edit)
+    _, kind, size, position = span
+    done = "inserted" if kind == "insertion" else "removed"
+    return f"{100 * size:.0f}% {done} {POSITION_WORDS[position]}"
+
+
+def _similarities(edits: tuple[str, ...]) -> tuple[Measure, ...]:
+    return tuple(Measure(("similarity", edit), f"similarity, {edit_words(edit)}", edit) for edit in edits)
+
+
+REPLACED = (*SUPERFICIAL, *SEMANTIC, *(one[0] for one in SPANS if one[2] < 0.9))
+KINDS = (
+    Kind("comparisons", "preference", "Preference: comparisons", "comparison", (
+        Measure(("correct", ""), "follows the human choice"),
+        Measure(("similarity", "first"), "similarity of summary 1"),
+        Measure(("similarity", "second"), "similarity of summary 2"),
+    )),
+    Kind("ratings", "preference", "Preference: ratings", "rated summary", (
+        Measure(("similarity", "rating"), "similarity of source and summary"),
+    )),
+    Kind("robustness", "robustness", "Robustness", "document", (
+        Measure(("robustness", ""), "robustness"),
+        *_similarities(("summary", *SUPERFICIAL, *SEMANTIC)),
+    )),
+    Kind("sensitivity", "sensitivity", "Sensitivity", "document", (
+        Measure(("sensitivity", ""), "sensitivity"),
+        *_similarities(tuple(one[0] for one in SPANS)),
+    )),
+    Kind("clustering", "clustering", "Clustering", "set", (Measure(("v_measure", "set"), "V-measure"),)),
+    Kind("retrieval", "retrieval", "Retrieval", "query", (
+        Measure(("ndcg@10", "augmented"), "nDCG@10, with all copies"),
+        Measure(("ndcg@10", "original"), "nDCG@10, clean corpus"),
+        *(Measure(("ndcg@10", f"replaced:{edit}"), f"nDCG@10, {edit_words(edit)}", edit)
+          for edit in REPLACED),
+    )),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Group:
+    """The items of one kind on one dataset: ids, and values (measures, systems, items), NaN where missing."""
+
+    kind: Kind
+    dataset: str
+    lang: str
+    ids: tuple[str, ...]
+    systems: tuple[System, ...]
+    measures: tuple[Measure, ...]
+    values: Values
+
+    @cached_property
+    def means(self) -> Values:
+        """The mean over systems of each measure and item, (measures, items); NaN where none has a value."""
+        known = np.isfinite(self.values)
+        total = np.where(known, self.values, 0.0).sum(axis=1)
+        counts = known.sum(axis=1)
+        return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan))
+
+
+def read_groups(record: Record) -> tuple[Group, ...]:
+    """Every kind of item on every dataset that a ranked system has values for."""
+    if record.kind == "pteb":
+        from embassay.report.pteb.drops import pteb_groups
+
+        return pteb_groups(record)
+    if record.kind in ("score", "names", "noise", "hume"):
+        return tuple(measured_groups(record))
+    if record.kind != "sage":
+        return ()
+    langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}
+    found = (
+        read_values(record, kind, dataset, langs.get(dataset, ""))
+        for kind in KINDS
+        for dataset in record.datasets(kind.task)
+    )
+    return tuple(group for group in found if group is not None)
+
+
+Columns = dict[tuple[str, str], tuple[list[str], Values]]
+
+
+def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | None:
+    """The values of a kind of item on a dataset; None where no system has any of its measures."""
+    folder = RunFolder(record.path)
+    offered = [(system, _columns(folder, kind, dataset, system)) for system in record.ranked_systems]
+    if kind.name == "sensitivity":
+        from embassay.report.sage.tables import is_linear
+
+        for _, read in offered:
+            _add_sensitivity(read or {}, linear=is_linear(record))
+    systems = tuple(system for system, read in offered if read is not None)
+    columns = [read for _, read in offered if read is not None]
+    measures = tuple(one for one in kind.measures if any(one.key in read for read in columns))
+    if not measures:
+        return None
+    ids = next(read[measures[0].key][0] for read in columns if measures[0].key in read)
+    place = {identifier: i for i, identifier in enumerate(ids)}
+    values = np.full((len(measures), len(columns), len(ids)), np.nan)
+    for s, read in enumerate(columns):
+        for m, measure in enumerate(measures):
+            if measure.key in read:
+                values[m, s] = _aligned(*read[measure.key], ids, place)
+    return Group(kind, dataset, lang, tuple(ids), systems, measures, values)
+
+
+def _aligned(names: list[str], column: Values, ids: list[str], place: dict[str, int]) -> Values:
+    """The column in the order of `ids`; systems usually share that order."""
+    if names == ids:
+        return column
+    values = np.full(len(ids), np.nan)
+    for name, value in zip(names, column, strict=True):
+        if name in place:
+            values[place[name]] = value
+    return values
+
+
+def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Columns | None:
+    """The values of a system by measure and variant; None where it has no items on the dataset."""
+    import polars as pl
+
+    path = folder.items_path(kind.task, dataset, system.name)
+    if not path.exists():
+        return None
+    frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
+    frame = frame.with_columns(pl.col("value").fill_null(float("nan")))
+    parts = frame.group_by("measure", "variant", maintain_order=True).agg("item_id", "value")
+    found: Columns = {
+        (measure, variant): (ids.to_list(), values.to_numpy())
+        for measure, variant, ids, values in zip(*parts.get_columns(), strict=True)
+    }
+    return found
+
+
+def _add_sensitivity(found: Columns, *, linear: bool) -> None:
+    """A document's own score: 1 - the mean distance from the expected curve over its variants."""
+    spans = [one for one in SPANS if ("similarity", one[0]) in found]
+    if not spans:
+        return
+    from embassay.report.sage.tables import expected
+
+    names = found["similarity", spans[0][0]][0]
+    close = [
+        1 - np.abs(found["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans
+    ]
+    found["sensitivity", ""] = (names, np.mean(close, axis=0))
+
+
+LENGTHS = {
+    "text": 500,
+    "source": 500,
+    "summary": 400,
+    "first": 400,
+    "second": 400,
+    "document": 240,
+    "query": 400,
+}
+SHORT = 200
+
+
+class Excerpts:
+    """Excerpts by number; a text has one, as long as the longest that was asked for, but never over `longest`
+    characters. `cut` holds the full length of those that were shortened."""
+
+    def __init__(self, longest: int = 10**9) -> None:
+        self.longest = longest
+        self.is_short = longest < min(LENGTHS.values())
+        self.texts: list[str] = []
+        self.cut: dict[int, int] = {}
+        self._places: dict[str, int] = {}
+
+    def add(self, text: str, most: int) -> int:
+        """The number of the excerpt of `text`: at least its first `most` characters, or up to a space near there."""
+        excerpt = shortened(text, min(most, self.longest))
+        place = self._places.setdefault(text, len(self.texts))
+        if place == len(self.texts):
+            self.texts.append("")
+        if len(excerpt) > len(self.texts[place]):
+            self.texts[place] = excerpt
+            self.cut.pop(place, None)
+            if len(excerpt) < len(text):
+                self.cut[place] = len(text)
+        return place
+
+    def packed(self) -> dict[str, list[Any]]:
+        """The texts sorted, so that those that begin alike stand together and compress well, and the place of each."""
+        order = sorted(range(len(self.texts)), key=lambda place: self.texts[place])
+        places = {place: i for i, place in enumerate(order)}
+        return {"texts": [self.texts[i] for i in order], "places": [places[i] for i in range(len(order))]}
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text, ended at a space if one is near.
+
+    >>> shortened("one two three", 9), shortened("one", 9)
+    ('one two', 'one')
+    """
+    if len(text) <= most:
+        return text
+    space = text.rfind(" ", most * 2 // 3, most)
+    return text[: space if space > 0 else most]
+
+
+class Judged:
+    """What a task judged on a dataset: texts by field and item."""
+
+    def __init__(self, folder: RunFolder, task: str, dataset: str) -> None:
+        self._fields: dict[str, dict[str, str]] = {}
+        path = folder.texts_path(task, dataset)
+        if not path.exists():
+            return
+        frame = read_parquet(path, ["item_id", "field", "text"])
+        for (field,), part in frame.group_by(["field"], maintain_order=True):
+            self._fields[str(field)] = dict(
+                zip(part["item_id"].to_list(), part["text"].to_list(), strict=True)
+            )
+
+    def text(self, field: str, item: str) -> str | None:
+        """The text, None where the run kept none."""
+        return self._fields.get(field, {}).get(item)
+
+    def items(self, field: str) -> Iterable[str]:
+        """The items that have the field, in their order."""
+        return self._fields.get(field, {})
+
+
+Part = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the parts of a group's items come from; `ids` are the items that go into the page."""
+
+    record: Record
+    folder: RunFolder
+    group: Group
+    ids: Sequence[str]
+    judged: Judged
+    excerpts: Excerpts
+
+    def texts(self, field: str) -> list[int]:
+        """The excerpt of each item's field, by number."""
+        return [self.excerpts.add(self.judged.text(field, item) or "", LENGTHS[field]) for item in self.ids]
+
+
+MEASURES: Mapping[str, tuple[str, ...]] = {
+    "names": ("d_name", "RA-nWG@10"),
+    "noise": ("similarity", "N-Recall4+@10", "RA-nWG@10"),
+    "hume": ("correct", "ap", "similarity"),
+}
+"""What is shown of probes and HUME; of a scored run every measure."""
+WORDS = {
+    "d_name": "name margin", "correct": "right label, share of repeats", "ap": "average precision",
+    "similarity": "similarity",
+}  # fmt: skip
+NOUNS = {"score": "query", "names": "query", "noise": "query"}
+TITLES = {"score": "Queries", "names": "Queries", "noise": "Queries", "sts": "STS"}
+FIELDS = ("text", "text1", "text2", "query")
+DOCUMENTS = 10
+NOTES = {
+    "score": "The run files hold ids, not texts. ",
+    "names": "The queries are written anew from the seed by the probe. ",
+    "noise": "The queries are written anew from the seed by the probe. ",
+}
+
+
+@dataclass(frozen=True)
+class _Found:
+    task: str
+    dataset: str
+
+
+def measured_groups(record: Record) -> Iterator[Group]:
+    """The items of every task and dataset that have a value of the measures shown."""
+    langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}
+    pairs = dict.fromkeys(_Found(cell.task, cell.dataset) for cell in record.cells)
+    for pair in pairs:
+        measures = _measures(record, pair)
+        if measures:
+            title = (
+                TITLES.get(record.kind) or TITLES.get(pair.task) or pair.task.replace("_", " ").capitalize()
+            )
+            kind = Kind("values", pair.task, title, NOUNS.get(record.kind, "item"), measures)
+            group = read_values(record, kind, pair.dataset, langs.get(pair.dataset, ""))
+            if group is not None:
+                yield group
+
+
+def values(source: Source) -> Part:
+    """The texts of every item by field, none where the run and its study have none."""
+    texts = _texts(source)
+    names = [name for name in texts if any(texts[name].values())]
+    add = source.excerpts.add
+    return {
+        "fields": {
+            name: [add(texts[name].get(item, ""), LENGTHS["query"]) for item in source.ids] for name in names
+        },
+        "titles": {name: _title(name) for name in names},
+        "note": NOTES.get(source.record.kind, "") + "Every value is in the folder items/.",
+    }
+
+
+def _measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
+    """The measures and variants that any system has, in the order of its file."""
+    folder, wanted = RunFolder(record.path), MEASURES.get(record.kind)
+    found: dict[tuple[str, str], None] = {}
+    for system in record.ranked_systems:
+        path = folder.items_path(pair.task, pair.dataset, system.name)
+        if not path.exists():
+            continue
+        frame = read_parquet(path, ["measure", "variant"]).unique(maintain_order=True)
+        for measure, variant in frame.iter_rows():
+            if (wanted is None or measure in wanted) and not variant.startswith("document="):
+                found.setdefault((measure, variant))
+    order = {name: i for i, name in enumerate(wanted or ())}
+    keys = sorted(found, key=lambda key: order.get(key[0], 0))
+    return tuple(Measure(key, _words(record.kind, *key)) for key in keys)
+
+
+def _words(kind: str, measure: str, variant: str) -> str:
+    name = WORDS.get(measure, measure)
+    if not variant:
+        return f"{name}, as written" if kind == "names" else name
+    said = variant.replace("level=", "level ").replace(":", ", ").replace("_", " ")
+    return f"{name}, {said}"
+
+
+def _title(field: str) -> str:
+    return {"text1": "Text 1", "text2": "Text 2"}.get(field, field.replace("_", " ").capitalize())
+
+
+def _texts(source: Source) -> dict[str, dict[str, str]]:
+    """By field and item."""
+    if source.record.kind != "hume":
+        return {}
+    found: dict[str, dict[str, str]] = {}
+    for item in _study(str(source.record.arguments.get("study") or "")):
+        if item.task != source.group.dataset:
+            continue
+        for field, text in _fields(item.payload):
+            found.setdefault(field, {})[item.id] = text
+    return found
+
+
+def _fields(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from ((name, str(payload[name])) for name in FIELDS if payload.get(name))
+    for place, document in enumerate(payload.get("documents", ())[:DOCUMENTS], start=1):
+        yield f"document_{place}", str(document.get("text", ""))
+
+
+@lru_cache(maxsize=4)
+def _study(path: str) -> tuple[Any, ...]:
+    """The items of the study beside the run; none where it is not there or cannot be read."""
+    from embassay.protocols.hume.folder import read_study
+
+    try:
+        return tuple(read_study(Path(path)).items) if path else ()
+    except (EmbassayError, OSError):
+        return ()
+
+
+BUDGET = 10_000_000
+SHARED = 190_000
+"""The budget of a report of several runs: each run has a report of its own with more of its items."""
+SHORTEST = 180
+"""Characters of a text at most in a report of several runs; that of each run has more."""
+MOST = 4_000
+FEWEST, LEAST = 20, 5
+"""Items that a group has at least, in a report of one run and of several."""
+BYTES_PER_VALUE = 5
+BYTES_PER_ITEM = 1_500
+
+
+def rooms(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = FEWEST) -> list[int]:
+    """How many items of each group fit the page's budget, from (items, values per item) of the groups.
+
+    What a small group does not need is shared by the larger ones. A group never has more than 4,000 items, and
+    never fewer than `fewest` unless it has no more.
+    """
+    costs = [BYTES_PER_ITEM + BYTES_PER_VALUE * values for _, values in needs]
+    wanted = [min(items, MOST) for items, _ in needs]
+    found, left = [0] * len(needs), budget
+    for waiting, i in enumerate(sorted(range(len(needs)), key=lambda i: wanted[i] * costs[i])):
+        share = left // (len(needs) - waiting) // costs[i]
+        found[i] = min(wanted[i], max(fewest, share))
+        left = max(0, left - found[i] * costs[i])
+    return found
+
+
+def kept(group: Group, most: int, seed: int) -> NDArray[np.int64]:
+    """Indices of the items that go into the page, in their order.
+
+    All of them if they fit. Else one half the worst (measure by measure in turn, lowest mean over systems
+    first), the other half drawn with the seed from the rest.
+    """
+    n = len(group.ids)
+    if n <= most:
+        return np.arange(n)
+    orders = [np.argsort(means, kind="stable") for means in group.means]
+    worst: dict[int, None] = {}
+    for place in range(n):
+        for order in orders:
+            if len(worst) < most // 2:
+                worst[int(order[place])] = None
+        if len(worst) >= most // 2:
+            break
+    rest = np.setdiff1d(np.arange(n), np.fromiter(worst, dtype=np.int64))
+    rng = generator(seed, "report", group.kind.name, group.dataset)
+    drawn = rng.choice(rest, size=most - len(worst), replace=False)
+    return np.sort(np.concatenate([np.fromiter(worst, dtype=np.int64), drawn]))
+
+
+SCALE = 10_000
+EXCERPT = 60
+FEW_MEASURES = 1
+"""Of every group in the table of worst items, in a report of several runs."""
+FIRST_FIELDS = ("query", "text", "test", "summary", "first", "source")
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The item on which the systems do worst by one measure: the mean of their values there."""
+
+    group: int
+    measure: int
+    title: str
+    measure_title: str
+    item: str
+    mean: str
+    excerpt: str
+
+
+@dataclass(frozen=True)
+class ItemPage:
+    """The content of the page: what is left out, the worst items, and the data of the explorer."""
+
+    facts: tuple[str, ...]
+    left_out: tuple[str, ...]
+    worst: tuple[Worst, ...]
+    data: dict[str, Any]
+
+
+def item_page(record: Record, board: Board) -> ItemPage | None:
+    """The page of a record; None when the run kept no items."""
+    return items_of((Run(record, board),))
+
+
+def items_of(runs: Sequence[Run]) -> ItemPage | None:
+    """The page of all runs; None when none kept items."""
+    found = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
+    if not found:
+        return None
+    groups = [group for _, group in found]
+    seed = runs[0].record.arguments.get("seed") or 0
+    excerpts = Excerpts() if len(runs) == 1 else Excerpts(SHORTEST)
+    needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
+    sizes = rooms(needs) if len(runs) == 1 else rooms(needs, SHARED, LEAST)
+    chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
+    made = [
+        _group(run, group, rows, excerpts, several=len(runs) > 1)
+        for (run, group), rows in zip(found, chosen, strict=True)
+    ]
+    worst = [
+        one
+        for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
+        for one in _worst(i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES)
+    ]
+    total = sum(len(group.ids) for group in groups)
+    systems = {system.name for group in groups for system in group.systems}
+    return ItemPage(
+        facts=(numbers.counted(total, "item"), numbers.counted(len(systems), "system")),
+        left_out=tuple(_left_out(groups, chosen) if len(runs) == 1 else _left_out_of_several(groups, chosen)),
+        worst=tuple(worst),
+        data={
+            **excerpts.packed(),
+            "cut": excerpts.cut,
+            "edits": {edit: edit_words(edit) for edit in (*REPLACED, *(one[0] for one in SPANS))},
+            "copies": ["", *REPLACED],
+            "groups": made,
+        },
+    )
+
+
+def _group(
+    run: Run, group: Group, rows: NDArray[np.int64], excerpts: Excerpts, *, several: bool
+) -> dict[str, Any]:
+    """A group as the script reads it."""
+    record = run.record
+    folder = RunFolder(record.path)
+    ids = [group.ids[row] for row in rows.tolist()]
+    judged = Judged(folder, group.kind.task, group.dataset)
+    return {
+        "kind": group.kind.name,
+        "title": (f"{run.title}: " if several else "") + f"{group.kind.title}, {group.dataset}",
+        "noun": group.kind.noun,
+        "lang": group.lang,
+        "total": len(group.ids),
+        "systems": [system.index for system in group.systems],
+        "measures": [{"title": one.title, "edit": one.edit} for one in group.measures],
+        "ids": ids,
+        "values": [
+            [_integers(column) for column in measure] for measure in group.values[:, :, rows].tolist()
+        ],
+        **_part(group.kind.name)(Source(record, folder, group, ids, judged, excerpts)),
+    }
+
+
+def _part(name: str) -> Callable[[Source], Part]:
+    """What makes the part of a kind of item; of SAGE's by the kind's name."""
+    module = {"reworded": "pteb.drops", "values": "items.groups"}.get(name, "sage.edits")
+    return attribute(f"embassay.report.{module}:{name}")  # type: ignore[no-any-return]
+
+
+def _integers(column: Sequence[float]) -> list[int | None]:
+    """Ten-thousandths, None where missing."""
+    return [None if value != value else round(value * SCALE) for value in column]
+
+
+def _left_out(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+    """Which groups are shown in part, and which part."""
+    return [
+        f"{group.kind.title}, {group.dataset}: {numbers.count(len(rows))} of "
+        f"{numbers.counted(len(group.ids), group.kind.noun)}, one half the worst by every measure, "
+        "the other half drawn with the seed. All are in items/."
+        for group, rows in zip(groups, chosen, strict=True)
+        if len(rows) < len(group.ids)
+    ]
+
+
+def _left_out_of_several(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+    """The same in one sentence."""
+    shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
+    if shown == total:
+        return []
+    return [
+        f"{numbers.count(shown)} of {numbers.counted(total, 'item')} are in this report of several runs: where not "
+        "all, one half the worst by every measure, the other half drawn with the seed. The report of each run has "
+        "more, its folder items/ all."
+    ]
+
+
+def _worst(
+    index: int,
+    group: Group,
+    rows: NDArray[np.int64],
+    made: dict[str, Any],
+    excerpts: Excerpts,
+    *,
+    most: int | None,
+) -> list[Worst]:
+    """For each of the first `most` measures the item with the lowest mean over systems."""
+    found = []
+    for m, measure in enumerate(group.measures[:most]):
+        means = group.means[m, rows]
+        if not np.isfinite(means).any():
+            continue
+        place = int(np.nanargmin(means))
+        found.append(
+            Worst(
+                index, m, made["title"], measure.title, made["ids"][place],
+                numbers.score(float(means[place])), _first_text(made, place, excerpts),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _first_text(made: dict[str, Any], place: int, excerpts: Excerpts) -> str:
+    field = next((name for name in FIRST_FIELDS if name in made["fields"]), None)
+    return "" if field is None else shortened(excerpts.texts[made["fields"][field][place]], EXCERPT)

@@ -18,32 +18,37 @@ from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.analysis.words import SideBySide, side_by_side
+from embassay.protocols.pteb.analysis.drops import SideBySide, side_by_side
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.records import Result
 from embassay.report.board import Board, Row, missing_here
 from embassay.report.cards.findings import Finding, figure, finding, task_word
-from embassay.report.items.groups import LENGTHS, Group, Kind, Measure, Part, Source
-from embassay.report.pteb.conclusions import TASKS, TEXTS, pteb_verdict
-from embassay.report.pteb.losses import PARAPHRASE, Loss, Losses, only_control
-from embassay.report.pteb.plots import (
+from embassay.report.items import LENGTHS, Group, Kind, Measure, Part, Source
+from embassay.report.pteb.conclusions import (
+    PARAPHRASE,
+    TASKS,
+    TEXTS,
+    Loss,
+    Losses,
+    only_control,
+    pteb_verdict,
+)
+from embassay.report.pteb.tables import (
+    HEADINGS,
     Against,
     BaselinePlot,
     Dumbbell,
     Dumbbells,
+    Quality,
+    ScoreTable,
+    Stability,
     against_distance,
     against_original,
     baseline_plots,
     dumbbells,
-    paired_dumbbells,
-)
-from embassay.report.pteb.tables import (
-    HEADINGS,
-    Quality,
-    ScoreTable,
-    Stability,
     orders,
     outcome_lines,
+    paired_dumbbells,
     qualities,
     score_tables,
     source_table,

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from markupsafe import Markup
+
 from embassay.document.blocks import Line, Table
+from embassay.document.marks import CLASSES, Scale, difference_mark, grid, percent, scale_of
+from embassay.document.plots import Axis, Point, scatter
 from embassay.document.tables import STEPS, entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.analysis.drops import source_of
 from embassay.records import Result
 from embassay.report.board import TOP, Board, Row
-from embassay.report.pteb.losses import DELTA, Loss, Losses
+from embassay.report.pteb.conclusions import DELTA, Loss, Losses
 from embassay.report.record import APART, OVERALL, Record
 
 
@@ -264,3 +268,266 @@ def _figure(name: str, rows: Sequence[Result]) -> Figure:
 
 def _printed(name: str, value: float) -> str:
     return numbers.percent(value, 1) if name in SHARES else numbers.score(value, 2)
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """One row of a chart: `name` is the dataset and `sub` its task; the other way round where there is one dataset."""
+
+    name: str
+    sub: str
+    loss: Loss
+    mark: Markup
+
+
+@dataclass(frozen=True)
+class Dumbbells:
+    """The chart of one system, which its title names; rows without a drop stand last. Of `several` datasets each row
+    says the task beside its dataset; the only one is not repeated."""
+
+    title: str
+    id: str
+    row: Row
+    scale: Scale
+    rows: tuple[Dumbbell, ...]
+    several: bool = True
+
+
+def paired_dumbbells(charts: Sequence[Dumbbells]) -> tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]:
+    """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
+    found = [{(one.name, one.sub): one for one in chart.rows} for chart in charts]
+    keys = dict.fromkeys(key for own in found for key in own)
+    return tuple(
+        (next(own[key] for own in found if key in own), tuple(own.get(key) for own in found)) for key in keys
+    )
+
+
+def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
+    """A chart per ranked system, in the order of the board, each on its own scale."""
+    rows = [row for row in losses.rows if row.system.ranked]
+    found = {row.system.name: _of(losses, row) for row in rows}
+    several = len({one.dataset for of in found.values() for one in of}) > 1
+    return tuple(
+        _chart(row, found[row.system.name], several=several) for row in rows if found[row.system.name]
+    )
+
+
+def _chart(row: Row, found: list[Loss], *, several: bool) -> Dumbbells:
+    values = [value for one in found for value in _values(one)]
+    scale = scale_of(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
+    ordered = sorted(found, key=_order)
+    drawn = tuple(_drawn(one, scale, several=several) for one in ordered)
+    return Dumbbells(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
+
+
+def mark(loss: Loss, scale: Scale) -> Markup:
+    """A hollow circle at the original score, a line to the mean, a tick at every run.
+
+    Line and ticks are one path in a drawing that stretches (its strokes do not).
+    """
+    before, after = loss.before.value, loss.after.value
+    path = "".join(f"M{scale.at(run):.1f} 1v14" for run in loss.runs)
+    if before is not None and after is not None:
+        path = f"M{scale.at(before):.1f} 8H{scale.at(after):.1f}{path}"
+    circle = "" if before is None else f'<circle class="w" cx="{percent(scale.at(before))}" cy="8" r="5"/>'
+    return Markup(
+        f'<svg class="iv {grid(scale)} k{CLASSES[loss.row.system.kind]}" aria-hidden="true">'
+        f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path d="{path}"/></svg>{circle}</svg>'
+    )
+
+
+def _of(losses: Losses, row: Row) -> list[Loss]:
+    return [
+        losses.on_dataset(row, task, dataset)
+        for task in losses.board.tasks
+        for dataset in losses.record.datasets(task.name)
+    ]
+
+
+def _drawn(loss: Loss, scale: Scale, *, several: bool) -> Dumbbell:
+    task = loss.task.short if loss.task else ""
+    names = (loss.dataset, task) if several else (task, loss.dataset)
+    return Dumbbell(*names, loss, mark(loss, scale))
+
+
+def _values(loss: Loss) -> Sequence[float]:
+    known = (loss.before.value, loss.after.value, *loss.runs)
+    return [value for value in known if value is not None]
+
+
+def _order(loss: Loss) -> tuple[bool, float]:
+    return loss.drop is None, loss.drop or 0.0
+
+
+ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run by itself: optimistic"))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One system by one analysis. `shift` is the system less the baseline: negative = the baseline is better."""
+
+    row: Row
+    analysis: str
+    shift: float
+    low: float | None
+    high: float | None
+    p: float
+    n: int
+    method: str
+    sure: bool
+    mark: Markup
+
+    @property
+    def interval(self) -> str:
+        """The 95% interval in points; empty where the analysis has none."""
+        return "" if self.low is None or self.high is None else POINTS.interval(self.low, self.high)
+
+    @property
+    def exact(self) -> str:
+        """The shift in points, and its interval, for CSV."""
+        ends = (self.shift, self.low, self.high)
+        return ",".join(f"{100 * end:.6g}" for end in ends if end is not None)
+
+
+@dataclass(frozen=True)
+class BaselinePlot:
+    """One scope; `missing` are systems without a comparison, each with its reason."""
+
+    title: str
+    id: str
+    baseline: Row
+    datasets: int
+    scale: Scale
+    rows: tuple[Compared, ...]
+    missing: tuple[tuple[Row, str], ...]
+
+
+def baseline_plots(record: Record, board: Board) -> tuple[BaselinePlot, ...]:
+    """A plot per scope of two datasets or more (of one, if there is no other), the leading scope first."""
+    scopes: Mapping[str, Any] = record.compared.get("baseline", {}).get("scopes", {})
+    titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
+    titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
+    names = sorted(scopes, key=lambda name: name != board.lead)
+    plots = [_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names]
+    found = [plot for plot in plots if plot is not None]
+    return tuple([plot for plot in found if plot.datasets > 1] or found[:1])
+
+
+def _plot(
+    record: Record, board: Board, title: str, name: str, plain: Mapping[str, Any]
+) -> BaselinePlot | None:
+    if plain.get("reason") or not plain.get("systems"):
+        return None
+    found = [
+        (board.row(one["system"]), key, words, one[key])
+        for one in plain["systems"]
+        for key, words in ANALYSES
+        if one.get(key)
+    ]
+    edges = [
+        -end for *_, one in found for end in (one["shift"], one["ci_low"], one["ci_high"]) if end is not None
+    ]
+    scale = scale_of([*edges, 0.0], within=None, factor=POINTS.factor)
+    missing = tuple(
+        (board.row(one["system"]), one["reason"]) for one in plain["systems"] if one.get("reason")
+    )
+    rows = tuple(_compared(record, row, words, one, scale) for row, _, words, one in found)
+    place = name.replace(":", "-")
+    return BaselinePlot(
+        title, f"baseline-{place}", board.row(plain["baseline"]), len(plain["datasets"]), scale, rows, missing
+    )
+
+
+def _compared(record: Record, row: Row, words: str, one: Mapping[str, Any], scale: Scale) -> Compared:
+    # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
+    shift = -one["shift"]
+    low, high = (None if one[end] is None else -one[end] for end in ("ci_high", "ci_low"))
+    ends = (low, high) if low is not None and high is not None else (None, None)
+    mark = difference_mark(ends[0], shift, ends[1], row.system.kind, scale)
+    sure = one["p_holm"] < record.alpha
+    return Compared(row, words, shift, ends[0], ends[1], one["p_holm"], one["n"], one["method"], sure, mark)
+
+
+FEWEST, FEWEST_DISTANCES = 6, 3
+
+
+@dataclass(frozen=True)
+class Against:
+    """The chart and one sentence that says what it shows."""
+
+    svg: Markup
+    summary: str
+    n: int
+
+
+def against_original(losses: Losses) -> Against | None:
+    """Change against original score; None for under six points."""
+    found = [
+        loss
+        for row in losses.rows
+        if row.system.ranked
+        for task in losses.board.tasks
+        for dataset in losses.record.datasets(task.name)
+        if (loss := losses.on_dataset(row, task, dataset)).drop is not None and loss.before.value is not None
+    ]
+    if len(found) < FEWEST:
+        return None
+    x = scale_of([one.before.value or 0.0 for one in found], within=(-1.0, 1.0), factor=POINTS.factor)
+    y = scale_of([0.0, *(one.drop or 0.0 for one in found)], within=None, factor=POINTS.factor)
+    svg = scatter(
+        [_point(one) for one in found], Axis(x, "original score, points"), Axis(y, "change, points", 0.0)
+    )
+    most = min(found, key=lambda one: one.drop or 0.0)
+    summary = (
+        f"{len(found)} points: original score across, change by paraphrasing upwards. The largest loss, "
+        f"{POINTS.said(-(most.drop or 0.0))} points, is that of {most.row.label} on {most.dataset}, from "
+        f"{POINTS.said(most.before.value or 0.0)}."
+    )
+    return Against(svg, summary, len(found))
+
+
+def _point(loss: Loss) -> Point:
+    return Point(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind)
+
+
+def against_distance(losses: Losses) -> Against | None:
+    """Change against the edit distance of the paraphrases, by source; None where under three distances are known."""
+    record, board = losses.record, losses.board
+    distances = _distances(record)
+    if len(set(distances.values())) < FEWEST_DISTANCES:
+        return None
+    several = len({source for _, source in distances}) > 1
+    found = [
+        (row, dataset, distance, delta.value)
+        for (dataset, source), distance in distances.items()
+        for row in losses.rows
+        for task in board.tasks
+        if row.system.ranked
+        and (
+            delta := record.find(
+                task.name, row.system.name, DELTA, dataset=dataset, variant=source if several else ""
+            )
+        )
+        and delta.value is not None
+    ]
+    if len(found) < FEWEST:
+        return None
+    x = scale_of([distance for _, _, distance, _ in found])
+    y = scale_of([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
+    points = [Point(distance, change, row.system.kind) for row, _, distance, change in found]
+    svg = scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
+    row, dataset, distance, change = min(found, key=lambda one: one[3])
+    summary = (
+        f"{len(found)} points: edit distance across, change by paraphrasing upwards. The lowest, "
+        f"{POINTS.change(change)} points, is that of {row.label} on {dataset}, at {distance:.2f}."
+    )
+    return Against(svg, summary, len(found))
+
+
+def _distances(record: Record) -> dict[tuple[str, str], float]:
+    """The mean edit distance over runs by dataset and source."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for (task, dataset, subset, variant, _, measure), row in record.rows.items():
+        if (task, measure, subset) == (TASK, "edit_distance", "") and row.value is not None:
+            found.setdefault((dataset, source_of(variant)), []).append(row.value)
+    return {place: round(fmean(values), 6) for place, values in found.items()}

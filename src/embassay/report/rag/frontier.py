@@ -18,8 +18,8 @@ from markupsafe import Markup, escape
 from embassay.document.marks import LogScale, Scale, log_scale, scale_of
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.rag.sweep.findings.recommendation import ms, percent, usd
 from embassay.protocols.rag.sweep.findings.record import Asked, Findings, Part, StackFacts
-from embassay.protocols.rag.sweep.findings.verdict import ms, percent, usd
 from embassay.protocols.rag.tradeoffs import ROUNDING
 
 if TYPE_CHECKING:

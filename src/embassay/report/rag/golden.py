@@ -51,7 +51,7 @@ from embassay.report.rag.labels import (
     strips,
     targets,
 )
-from embassay.report.rag.notes import CLAIMS, DOUBTS, STOPPED, failed_list, short, told
+from embassay.report.rag.tables import CLAIMS, DOUBTS, STOPPED, failed_list, short, told
 from embassay.report.record import Record
 from embassay.report.runs import Run
 from embassay.runs.spending import dollars

@@ -29,7 +29,7 @@ from embassay.protocols.rag.golden.summary import (
 )
 from embassay.protocols.rag.golden.summary import Figure as Estimate
 from embassay.records import Result
-from embassay.report.rag.notes import CLAIMS
+from embassay.report.rag.tables import CLAIMS
 
 COUNTED = {
     "S2": (("dense", "by vectors"), ("sparse", "by words")),

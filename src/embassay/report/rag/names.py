@@ -29,10 +29,11 @@ from embassay.document.tables import beside, entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.bundles import CONDITIONS
-from embassay.protocols.rag.probes.margins import (
+from embassay.protocols.rag.probes.names import (
     ABSOLUTE,
     ACROSS,
     EXCLUDED,
+    GROUPS,
     HEADLINE,
     MARGINS,
     OF_MEANS,
@@ -40,8 +41,7 @@ from embassay.protocols.rag.probes.margins import (
     RATIO,
     SD,
 )
-from embassay.protocols.rag.probes.names import GROUPS
-from embassay.protocols.rag.probes.similarities import MEASURES, RECALL
+from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.report.board import Board
 from embassay.report.rag.probes import Where, links
 from embassay.report.record import Record, System

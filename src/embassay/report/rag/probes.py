@@ -13,13 +13,13 @@ from embassay.document.tables import entry
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
-from embassay.protocols.rag.probes import drops as noise
-from embassay.protocols.rag.probes import margins as names
+from embassay.protocols.rag.probes import names as names
+from embassay.protocols.rag.probes import noise as noise
 from embassay.protocols.rag.probes.bundles import CONDITIONS
-from embassay.protocols.rag.probes.drops import COSINE, SHARE
-from embassay.protocols.rag.probes.margins import HEADLINE, PERCENT
+from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
+from embassay.protocols.rag.probes.noise import COSINE, SHARE
 from embassay.protocols.rag.probes.questions import NOISIEST, level_name
-from embassay.protocols.rag.probes.similarities import MEASURES, RECALL
+from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.records import Result
 from embassay.report.cards.findings import Finding, figure, finding, known, percents
 from embassay.report.notes import notes_of

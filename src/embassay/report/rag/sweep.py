@@ -6,35 +6,438 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from embassay.document.blocks import Table, Verdict
+from markupsafe import Markup
+
+from embassay.document.blocks import Entry, Line, Table, Verdict
+from embassay.document.marks import Scale, difference_mark, scale_of
+from embassay.document.marks import percent as across
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.sweep.findings.recommendation import dollars_more, ms, ms_more, percent, usd
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Advice,
     Alternative,
     Asked,
+    Effect,
     Findings,
+    IndexQuality,
     Left,
+    Memory,
     Part,
+    Route,
     Share,
+    StackFacts,
+    Step,
     read_findings,
 )
-from embassay.protocols.rag.sweep.findings.verdict import usd
 from embassay.report.board import Board
-from embassay.report.rag.frontier import FrontierPlot, frontier_plot, shown_frontier
-from embassay.report.rag.stacks import (
-    Bars,
-    Forest,
-    effect_forests,
-    every_stack,
-    frontier_table,
-    index_table,
-    route_table,
-    scenario_table,
-    stage_bars,
-    step_table,
-)
+from embassay.report.rag.frontier import FrontierPlot, Spot, frontier_plot, shown_frontier
 from embassay.report.record import Record
+
+MIB = 2**20
+
+
+def named(id: str, place: int | None = None) -> Markup:
+    """A stack by its id, which breaks between its parts only; with its number on the frontier."""
+    parts = Markup("/<wbr>").join(Markup("<span>{}</span>").format(part) for part in id.split("/"))
+    return parts if place is None else Markup("{} {}").format(place, parts)
+
+
+def figure_entry(value: Figure | None, *, signed: bool = False, factor: float = 1.0, sign: str = "") -> Entry:
+    """A figure over its interval; why there is none."""
+    if value is None or value.value is None:
+        return Entry("n/a", why=value.reason if value is not None and value.reason else "not measured")
+    decimals = 1 if factor == 100 else 3
+    text = (numbers.change if signed else numbers.score)(value.value * factor, decimals)
+    ends = (value.low, value.high) if value.low is not None and value.high is not None else ()
+    small = "no interval"
+    if ends:
+        small = numbers.interval(ends[0] * factor, ends[1] * factor, decimals) + sign
+    return Entry(text + sign, small, ",".join(f"{one * factor:.6g}" for one in (value.value, *ends)))
+
+
+def ms_entry(value: float | None, few: bool = False) -> Entry:
+    """A time; `few` samples stand behind it."""
+    if value is None:
+        return Entry("n/a", why="not timed")
+    return Entry(ms(value), "few samples" if few else "", f"{value:.6g}")
+
+
+def usd_entry(value: float) -> Entry:
+    """A price per 1,000 queries."""
+    return Entry(usd(value), exact=f"{value:.6g}")
+
+
+def time_entries(one: StackFacts) -> tuple[Entry, Entry]:
+    """p50 and p95 of a query."""
+    total = one.time("total")
+    if total is None:
+        return ms_entry(None), ms_entry(None)
+    return ms_entry(total.p50), ms_entry(total.p95, total.few)
+
+
+def reached_entry(one: StackFacts, measure: str) -> Entry:
+    """%PROC of a measure."""
+    found = one.measured(measure)
+    return figure_entry(found.reached if found is not None else None, factor=100, sign="%")
+
+
+def score_entry(value: float | None) -> Entry:
+    """A score without an interval."""
+    if value is None:
+        return Entry("n/a", why="not measured")
+    return Entry(numbers.score(value), exact=f"{value:.6g}")
+
+
+def change_entry(value: float | None) -> Entry:
+    """A change in percent."""
+    if value is None:
+        return Entry("n/a", why="flat search finds nothing")
+    return Entry(f"{numbers.change(value, 1)}%", exact=f"{value:.6g}")
+
+
+def memory_entry(one: Memory) -> Entry:
+    """What was measured over what the formula says."""
+    parts = (one.vectors, one.graph)
+    formula = None if None in parts else sum(value or 0.0 for value in parts)
+    small = "" if formula is None else f"formula {_size(formula)}"
+    if one.memory is None:
+        return Entry("n/a", small, why="the index does not tell")
+    return Entry(_size(one.memory), small, f"{one.memory}")
+
+
+def _size(value: float) -> str:
+    """Bytes, in the unit that suits them."""
+    unit, name = (MIB, "MiB") if value >= MIB / 10 else (1024, "KiB")
+    return f"{numbers.score(value / unit, 1)} {name}"
+
+
+def frontier_table(part: Part, asked: Asked, spots: Sequence[Spot], place: int) -> Table:
+    """The stacks that no other one dominates, fastest first, numbered as in the plot."""
+    lines = []
+    for number, spot in enumerate(spots, start=1):
+        one = part.stack(spot.stack)
+        found = one.measured(asked.measure)
+        entries = (
+            *time_entries(one), usd_entry(one.cost), figure_entry(found.value if found is not None else None),
+            reached_entry(one, asked.measure), Entry("; ".join(filter(None, (_said(one, part, asked), _equal(spot))))),
+        )  # fmt: skip
+        lines.append(Line(named(one.id, number), entries))
+    columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "In words")
+    title = "The frontier, fastest first"
+    return Table(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
+
+
+def _equal(spot: Spot) -> str:
+    """Stacks of the same price, time and quality."""
+    if not spot.equal:
+        return ""
+    return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
+
+
+def _said(one: StackFacts, part: Part, asked: Asked) -> str:
+    """Recommended, or which limit it does not keep."""
+    over = []
+    if asked.sla_ms is not None and one.latency > asked.sla_ms:
+        over.append(f"{ms(one.latency - asked.sla_ms)} over")
+    if asked.budget is not None and one.cost > asked.budget:
+        over.append(f"{usd(one.cost - asked.budget)} over")
+    if asked.target is not None and (one.value(asked.measure) or 0.0) < asked.target - 1e-9:
+        over.append(f"{numbers.score(asked.target - (one.value(asked.measure) or 0.0))} short")
+    if one.id == part.recommendation.stack:
+        return "recommended"
+    if over:
+        return ", ".join(over)
+    if one.id in part.recommendation.alike:
+        return "cannot be told apart"
+    return (
+        "kept" if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target)) else "worse"
+    )
+
+
+def scenario_table(part: Part, asked: Asked) -> Table:
+    """The stacks that stand for ways to choose."""
+    lines = []
+    for one in part.scenarios:
+        stack = part.stack(one.stack or one.nearest)
+        found = stack.measured(asked.measure)
+        words = named(stack.id) if one.stack else Markup("none; nearest {}").format(named(stack.id))
+        entries = (
+            Entry(words), figure_entry(found.value if found is not None else None), time_entries(stack)[0],
+            usd_entry(stack.cost), Entry(one.how),
+        )  # fmt: skip
+        lines.append(Line(one.name, entries))
+    columns = ("Stack", asked.measure, "p50", "$ per 1,000", "How it is found")
+    return Table(
+        "sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sortable=False
+    )
+
+
+def families(part: Part, asked: Asked) -> frozenset[str]:
+    """The families that a reader may choose: of the stacks on the frontier, and of each mode and reranker the best."""
+    best: dict[tuple[str, str], StackFacts] = {}
+    for one in part.stacks:
+        kind = (one.axes["mode"], one.axes["reranker"])
+        if kind not in best or _quality(one, asked) > _quality(best[kind], asked):
+            best[kind] = one
+    ids = {*part.frontiers[0].stacks, *(one.id for one in best.values())}
+    return frozenset(one.family for one in part.steps if one.less in ids or one.more in ids)
+
+
+def _quality(one: StackFacts, asked: Asked) -> float:
+    value = one.value(asked.measure)
+    return -1.0 if value is None else value
+
+
+def step_table(part: Part, asked: Asked) -> Table | None:
+    """What the next larger K brings to the measure that decides, of the families on the frontier."""
+    shown = families(part, asked)
+    found = [one for one in part.steps if one.measure == asked.measure and one.family in shown]
+    deep = {(one.less, one.more): one for one in part.steps if one.measure == _at_30(asked)}
+    if not found:
+        return None
+    lines = tuple(_step(one, deep.get((one.less, one.more))) for one in found)
+    columns = (asked.measure, _at_30(asked), "ms more", "$ more", "In words")
+    return Table("sweep-steps", "From one K to the next", "Stack", columns, lines, digits=3)
+
+
+def _at_30(asked: Asked) -> str:
+    base, _, k = asked.measure.partition("@")
+    return f"{base}@{10 if k == '30' else 30}"
+
+
+def _step(one: Step, other: Step | None) -> Line:
+    return Line(
+        Markup("{}, K {} to {}").format(named(one.family), one.k, one.next_k),
+        (
+            figure_entry(one.gain, signed=True),
+            figure_entry(other.gain if other is not None else None, signed=True),
+            Entry(numbers.change(one.milliseconds, 1), exact=f"{one.milliseconds:.6g}"),
+            Entry(("" if one.usd < 0 else "+") + usd(one.usd) if one.usd else "$0", exact=f"{one.usd:.6g}"),
+            Entry(one.text),
+        ),
+    )
+
+
+def route_table(part: Part, asked: Asked) -> Table | None:
+    """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
+    shown = families(part, asked)
+    routes = [one for one in part.routes if one.family in shown and _saves(one, asked)]
+    if not routes:
+        return None
+    keys = list(dict.fromkeys((one.measure, one.k) for route in routes for one in route.against))
+    columns = (
+        "Escalated",
+        "$ per 1,000",
+        "Mean ms",
+        *(f"@{name.partition('@')[2]} − K {k}" for name, k in keys),
+    )
+    lines = tuple(_route(one, keys) for one in routes)
+    return Table(
+        "sweep-routes",
+        f"Routing between K 50 and K 100, {asked.measure.partition('@')[0]}",
+        "Family, signal",
+        columns,
+        lines,
+        digits=3,
+    )
+
+
+def _saves(one: Route, asked: Asked) -> bool:
+    """Whether the large K costs or takes more than the small one: else there is nothing to save by routing."""
+    return one.usd_more > one.usd_less or one.milliseconds_more - one.milliseconds_less > asked.jitter_ms
+
+
+def _route(one: Route, keys: Sequence[tuple[str, int]]) -> Line:
+    found = {(other.measure, other.k): other.difference for other in one.against}
+    between = f"{usd(one.usd_less)}–{usd(one.usd_more)}"
+    slow = f"{numbers.score(one.milliseconds_less, 1)}–{numbers.score(one.milliseconds_more, 1)}"
+    return Line(
+        Markup("{}, {}").format(named(one.family), one.signal),
+        (
+            figure_entry(one.escalated, factor=100, sign="%"),
+            Entry(usd(one.usd), between, f"{one.usd:.6g}"),
+            Entry(numbers.score(one.milliseconds, 1), slow, f"{one.milliseconds:.6g}"),
+            *(figure_entry(found.get(key), signed=True) for key in keys),
+        ),
+    )
+
+
+def index_table(part: Part) -> Table | None:
+    """Every index against flat search with the same vectors."""
+    if not part.indexes:
+        return None
+    cutoffs = list(dict.fromkeys(k for one in part.indexes for k in one.recall))
+    measures = list(dict.fromkeys(name for one in part.indexes for name in one.changes))
+    columns = (
+        *(f"recall@{k}" for k in cutoffs), *measures, "Search", "Memory",
+        "≤ 2%",
+    )  # fmt: skip
+    lines = tuple(_index(one, cutoffs, measures) for one in part.indexes)
+    return Table("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
+
+
+def _index(one: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -> Line:
+    dims = "" if one.dims is None else f" {one.dims}d"
+    return Line(
+        f"{one.encoder}{dims} {one.index}",
+        (
+            *(score_entry(one.recall.get(k)) for k in cutoffs),
+            *(change_entry(one.changes.get(name)) for name in measures),
+            Entry(ms(one.retrieve_ms), f"flat {ms(one.retrieve_ms_flat)}", f"{one.retrieve_ms:.6g}"),
+            memory_entry(one.memory),
+            Entry("yes" if one.within else "no"),
+        ),
+    )
+
+
+def every_stack(part: Part, findings: Findings, most: int) -> Table:
+    """Every stack, the best by the measure that decides first; `most` rows of them."""
+    asked = findings.asked
+    ordered = sorted(part.stacks, key=lambda one: (-(one.value(asked.measure) or -1.0), one.latency, one.id))
+    spots = enumerate(shown_frontier(part, asked), start=1)
+    order = {id: i for i, spot in spots for id in (spot.stack, *spot.equal)}
+    names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
+    columns = (*names, "%PROC", "p50", "p95", "$ per 1,000", "Per second", "On the frontier")
+    lines = tuple(_stack(one, asked, names, order.get(one.id)) for one in ordered[:most])
+    return Table("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
+
+
+def _stack(one: StackFacts, asked: Asked, names: Sequence[str], place: int | None) -> Line:
+    first, *others = names
+    found = one.measured(first)
+    second = one.per_second
+    reached = one.measured(asked.measure)
+    share = reached.reached.value if reached is not None and reached.reached is not None else None
+    return Line(
+        named(one.id),
+        (
+            figure_entry(found.value if found is not None else None),
+            *(score_entry(one.value(name)) for name in others),
+            Entry("n/a", why="no ceiling") if share is None else Entry(percent(share), exact=f"{100 * share:.6g}"),
+            *time_entries(one),
+            usd_entry(one.cost),
+            Entry("n/a", why="needs measures at 10 and 30") if second is None else Entry(
+                numbers.score(second, 2), exact=f"{second:.6g}"),
+            Entry("no" if place is None else f"{place}"),
+        ),
+    )  # fmt: skip
+
+
+SHADES = {"embed": "q2", "retrieve": "q3", "fuse": "q4", "rerank": "q5"}
+MOST = 12
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A stack: its number on the frontier, the bar, and its stages in words."""
+
+    place: int
+    stack: Markup
+    mark: Markup
+    total: str
+    p95: str
+    stages: str
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The bars of the frontier, on one scale from 0; `more` stacks have none."""
+
+    rows: tuple[Bar, ...]
+    scale: Scale
+    more: int
+
+
+def stage_bars(part: Part, asked: Asked) -> Bars:
+    """p50 by stage of the stacks on the frontier, and of the recommended one."""
+    order = [one.stack for one in shown_frontier(part, asked)]
+    chosen = part.recommendation.stack
+    shown = [id for i, id in enumerate(order) if i < MOST or id == chosen]
+    stacks = [part.stack(id) for id in shown]
+    sums = [sum(time.p50 for time in one.times if time.stage in SHADES) for one in stacks]
+    scale = scale_of([0.0, *sums], within=(0.0, float("inf")))
+    rows = (_bar(order.index(one.id) + 1, one, scale) for one in stacks)
+    return Bars(tuple(rows), scale, len(order) - len(shown))
+
+
+def _bar(place: int, one: StackFacts, scale: Scale) -> Bar:
+    stages = [time for time in one.times if time.stage in SHADES]
+    rects, start = [], 0.0
+    for time in stages:
+        width = scale.at(time.p50)
+        rects.append(
+            f'<rect class="{SHADES[time.stage]}" x="{across(start)}" width="{across(width)}" height="100%"/>'
+        )
+        start += width
+    total = one.time("total")
+    words = ", ".join(f"{time.stage} {ms(time.p50)}" for time in stages)
+    mark = Markup(f'<svg class="stack" aria-hidden="true">{"".join(rects)}</svg>')
+    return Bar(
+        place, named(one.id), mark, ms(total.p50) if total else "", ms(total.p95) if total else "", words
+    )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value of an axis against another: the drawing, the figures, and what it takes."""
+
+    label: str
+    mark: Markup
+    change: str
+    interval: str
+    exact: str
+    takes: str
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Forest:
+    """What every axis does to one measure."""
+
+    title: str
+    id: str
+    scale: Scale
+    rows: tuple[Difference, ...]
+
+
+def effect_forests(part: Part, asked: Asked) -> tuple[Forest, ...]:
+    """A forest for each measure, that which decides first."""
+    measures = list(dict.fromkeys(one.measure for one in part.effects))
+    return tuple(
+        _forest(name, i, [one for one in part.effects if one.measure == name], asked)
+        for i, name in enumerate(measures)
+    )
+
+
+def _forest(measure: str, place: int, effects: Sequence[Effect], asked: Asked) -> Forest:
+    known = [one for one in effects if one.quality.value is not None]
+    ends = [
+        end
+        for one in known
+        for end in (one.quality.value, one.quality.low, one.quality.high)
+        if end is not None
+    ]
+    scale = scale_of([*ends, 0.0], within=None)
+    return Forest(measure, f"effects-{place}", scale, tuple(_difference(one, scale, asked) for one in known))
+
+
+def _difference(one: Effect, scale: Scale, asked: Asked) -> Difference:
+    value, low, high = one.quality.value or 0.0, one.quality.low, one.quality.high
+    ends = (low, high) if low is not None and high is not None else ()
+    milliseconds = one.milliseconds.value or 0.0
+    time = "within jitter" if abs(milliseconds) <= asked.jitter_ms else ms_more(milliseconds)
+    return Difference(
+        f"{one.value} − {one.other}",
+        difference_mark(low, value, high, "embedding", scale),
+        numbers.change(value),
+        numbers.interval(*ends) if ends else "no interval",
+        ",".join(f"{number:.6g}" for number in (value, *ends)),
+        f"{time} ({numbers.change(milliseconds, 1)} ms), {dollars_more(one.usd)}",
+        one.pairs,
+    )
+
 
 STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
 ALL = "All datasets"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from embassay.document.blocks import Part, Sentence, Verdict, listed, plain
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.sage.edits import RETRIEVAL_EDITS
+from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.records import Result
 from embassay.report.board import Board, Task, item_count, name
 from embassay.report.record import Record

@@ -8,10 +8,10 @@ from typing import Any
 
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
-from embassay.protocols.sage.edits import EDITS, Context, edited, shortened
 from embassay.protocols.sage.options import SageOptions
+from embassay.protocols.sage.tasks import EDITS, Context, edited, shortened
 from embassay.records import Documents
-from embassay.report.items.groups import (
+from embassay.report.items import (
     LENGTHS,
     REPLACED,
     SHORT,

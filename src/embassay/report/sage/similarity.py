@@ -11,8 +11,8 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.report.board import Board, Row, Wanted, missing_here, value_table
 from embassay.report.cards.findings import Finding, figure, finding, known, share
-from embassay.report.items.groups import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, edit_words
-from embassay.report.items.groups import SIZES as SIZE_NAMES
+from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, edit_words
+from embassay.report.items import SIZES as SIZE_NAMES
 from embassay.report.record import Record
 from embassay.report.runs import Run
 from embassay.report.sage.conclusions import BY_NAME, copies, sage_verdict

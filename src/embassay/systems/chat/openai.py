@@ -9,7 +9,7 @@ from typing import Any
 from embassay.contracts import Message, Sampling, Usage
 from embassay.systems.chat.server import Reply, ServedChat, is_strict, with_schema
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
-from embassay.systems.remote.failures import format_refused
+from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OPENAI, OpenAIClient, Server, openai_address
 
 _WAYS = ("json_schema", "json_object", "words")

@@ -14,16 +14,157 @@ from __future__ import annotations
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.errors import ModelError
+from embassay.contracts import Role
+from embassay.errors import ModelError, UsageError
+from embassay.systems.models import KnownModel, first_line
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+
+_OWN_NAMES: Mapping[Role, tuple[str, ...]] = {
+    "query": ("query",),
+    "document": ("document", "passage", "corpus"),
+}
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The prompt of a query, of a document, and of a text that is neither; "" for none."""
+
+    query: str = ""
+    document: str = ""
+    plain: str = ""
+
+    def of(self, role: Role | None) -> str:
+        """The prompt for a text of this role."""
+        return {"query": self.query, "document": self.document, None: self.plain}[role]
+
+    @property
+    def longest(self) -> str:
+        """The one that leaves the least room for a text."""
+        return max((self.query, self.document, self.plain), key=len)
+
+    @property
+    def by_role(self) -> bool:
+        """Whether a role makes a difference."""
+        return len({self.query, self.document, self.plain}) > 1
+
+
+def choose_prompts(
+    given: Mapping[Role | None, str | None],
+    *,
+    own: Mapping[str, str | None],
+    default: str | None = None,
+    known: KnownModel | None = None,
+) -> Prompts:
+    """For each role the first there is: `given` by the user ("" is none), one of the model's `own` prompts by
+    name and not empty, its `default` one (a name in `own`), what is `known` of the model, none."""
+
+    def first(role: Role | None) -> str:
+        asked = given.get(role)
+        if asked is not None:
+            return asked
+        names = (*(_OWN_NAMES[role] if role else ()), default or "")
+        return next(
+            (prompt for name in names if (prompt := own.get(name))),
+            (known.prompt_for(role) or "") if known is not None else "",
+        )
+
+    return Prompts(first("query"), first("document"), first(None))
+
+
+def own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
+    """Places of the tokens of what follows the `prompt`, special ones left out."""
+    # By its end: a piece that begins with the prompt's last space is the text's.
+    return np.array(
+        [
+            place
+            for place, (special, (_, end)) in enumerate(
+                zip(encoding.special_tokens_mask, encoding.offsets, strict=True)
+            )
+            if not special and end > len(prompt)
+        ],
+        dtype=np.int64,
+    )
+
+
+class TokenLimit:
+    """`tokens` of a text are read by a model with this `tokenizer`; None where it has no limit, or no tokenizer
+    that can be asked."""
+
+    def __init__(self, tokenizer: Any, tokens: Any) -> None:
+        known = callable(tokenizer) and isinstance(tokens, int)
+        self.tokens: int | None = tokens if known else None
+        # A copy: counting does not cut, and the model's own must not change while another thread uses it.
+        self._tokenizer = deepcopy(tokenizer) if known else None
+
+    def exceeded(self, texts: Sequence[str], prompt: str = "") -> int:
+        """How many of the texts, with the prompt before each, have more tokens than that."""
+        if self.tokens is None or self._tokenizer is None or not texts:
+            return 0
+        whole = [prompt + text for text in texts]
+        ids = self._tokenizer(whole, truncation=False, verbose=False)["input_ids"]
+        return sum(len(one) > self.tokens for one in ids)
+
+
+class TokenStates:
+    """Token vectors of `model`. UsageError for a tokenizer that does not say where its tokens stand."""
+
+    def __init__(self, model: Any) -> None:
+        tokenizer: Any = getattr(model, "tokenizer", None)
+        if not getattr(tokenizer, "is_fast", False):
+            raise UsageError(
+                "The model's tokenizer does not say where a token stands in the text.",
+                mend="Take a model with a fast tokenizer (tokenizer.json).",
+            )
+        self._model = model
+        # A copy: how the model's own cuts and pads must not change while another thread uses it.
+        self._tokenizer: Any = deepcopy(tokenizer)
+        limit = model.max_seq_length
+        self._cut: dict[str, Any] = {"truncation": True, "max_length": limit} if limit else {}
+
+    def places(self, texts: Sequence[str], prompt: str) -> list[tuple[int, NDArray[np.int64]]]:
+        """How many tokens the model reads of each text with the prompt before it, and which are the text's own."""
+        whole = [prompt + text for text in texts]
+        encodings = self._tokenizer(whole, **self._cut).encodings if whole else []
+        return [(len(one.ids), own_tokens(one, prompt)) for one in encodings]
+
+    def read(
+        self,
+        texts: Sequence[str],
+        places: Sequence[tuple[int, NDArray[np.int64]]],
+        prompt: str,
+        batch_size: int,
+    ) -> list[NDArray[np.float32]]:
+        """(own tokens, width) per text. ModelError where the model fails."""
+        try:
+            states = self._model.encode(
+                list(texts), prompt=prompt, batch_size=batch_size, output_value="token_embeddings",
+                show_progress_bar=False,
+            )  # fmt: skip
+        except Exception as error:  # transformers and torch have no root in common
+            raise ModelError(f"The model failed while encoding tokens: {first_line(error)}") from error
+        return [_own(state, *where) for state, where in zip(states, places, strict=True)]
+
+
+def _own(state: Any, n: int, own: NDArray[np.int64]) -> NDArray[np.float32]:
+    hidden: NDArray[np.float32] = state.detach().float().cpu().numpy()
+    if len(hidden) < n:
+        raise ModelError(f"The model has {len(hidden)} states for {n} tokens of a text.")
+    # The library cuts padding off at the end only; some tokenizers put it in front.
+    return hidden[len(hidden) - n :][own]
+
 
 Batch = list[int]
 """Rows of the call's texts."""

@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.errors import ModelError
 from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
-from embassay.systems.encoders.onnx_backends import (
+from embassay.systems.encoders.onnx_model import (
+    VERSION,
     Asked,
     Backend,
     Computed,
     Precision,
+    bert_graph,
     load_graph,
     openvino_of,
 )
-from embassay.systems.encoders.onnx_model import VERSION, bert_graph
-from embassay.systems.weights import package_folder, verified
+from embassay.systems.models import package_folder, verified
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

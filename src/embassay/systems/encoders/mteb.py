@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.token_states import TokenLimit
-from embassay.systems.weights import find_weights, first_line, model_library
+from embassay.systems.encoders.batches import TokenLimit
+from embassay.systems.models import find_weights, first_line, model_library
 
 _SYMMETRIC, _SEARCH = "STSBenchmark", "MSMARCO"
 """Tasks whose prompts stand for all: of texts without a role, of queries and documents."""

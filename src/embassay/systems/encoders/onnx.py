@@ -13,12 +13,17 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
-from embassay.systems.encoders.onnx_backends import Asked, Backend, Precision
-from embassay.systems.encoders.onnx_model import VERSION, OnnxFolder, open_folder, open_graph
-from embassay.systems.encoders.prompts import choose_prompts
-from embassay.systems.encoders.token_states import own_tokens
-from embassay.systems.weights import folder_identity
+from embassay.systems.encoders.batches import Batch, choose_prompts, of_equal_length, on_all_cores, own_tokens
+from embassay.systems.encoders.onnx_model import (
+    VERSION,
+    Asked,
+    Backend,
+    OnnxFolder,
+    Precision,
+    open_folder,
+    open_graph,
+)
+from embassay.systems.models import folder_identity
 
 if TYPE_CHECKING:
     from tokenizers import Encoding

@@ -13,7 +13,7 @@ from embassay.contracts import Role, Usage
 from embassay.systems.encoders.server import ServedEncoder, ServedModel, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
-from embassay.systems.remote.failures import format_refused
+from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OpenAIClient, Server, openai_address
 from embassay.systems.remote.ledger import believed, likely_tokens, most_tokens, own_tokenizer
 

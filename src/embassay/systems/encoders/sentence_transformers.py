@@ -18,11 +18,18 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.machine import asked_device
-from embassay.systems.encoders.batches import Batch, Joined, Padded, of_similar_length, on_all_cores
-from embassay.systems.encoders.prompts import Prompts, choose_prompts
-from embassay.systems.encoders.token_states import TokenLimit, TokenStates
-from embassay.systems.models import known_model
-from embassay.systems.weights import (
+from embassay.systems.encoders.batches import (
+    Batch,
+    Joined,
+    Padded,
+    Prompts,
+    TokenLimit,
+    TokenStates,
+    choose_prompts,
+    of_similar_length,
+    on_all_cores,
+)
+from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
     Weights,
@@ -31,6 +38,7 @@ from embassay.systems.weights import (
     foreign_code,
     is_pickle,
     is_pinned,
+    known_model,
     model_library,
 )
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.weights import fetched, find_weights
+from embassay.systems.models import fetched, find_weights
 
 _FILES = ("*.safetensors", "*.json", "*.txt")
 

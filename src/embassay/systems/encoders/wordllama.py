@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Role
-from embassay.systems.weights import package_folder, verified
+from embassay.systems.models import package_folder, verified
 
 _INSTALL = "Install it again: pip install --force-reinstall --no-deps wordllama==0.4.0.post1"
 _WEIGHTS = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"

@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from embassay.compiled import compiled
+from embassay.machine import compiled
 
 Array = NDArray[Any]
 

@@ -1,7 +1,6 @@
 """What all calls to somebody's server share: pace, retries, failures, keys, and what they cost."""
 
-from embassay.systems.remote.calls import Answer, Calls, as_finished, wait_for
-from embassay.systems.remote.failures import Malformed, Refused
+from embassay.systems.remote.calls import Answer, Calls, Malformed, Refused, as_finished, wait_for
 from embassay.systems.remote.http import Address
 from embassay.systems.remote.keys import keyless, read_key, redacted
 from embassay.systems.remote.ledger import Ledger, ModelTotals, NoCalls, Price

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.weights import (
+from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
     Weights,

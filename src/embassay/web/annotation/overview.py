@@ -33,7 +33,7 @@ from embassay.web.annotation.service import (
 )
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.scoring.people import PeopleAgreement
+    from embassay.protocols.hume.scoring import PeopleAgreement
 
 
 class OwnerRoutes:
@@ -306,7 +306,7 @@ def _agreement(
     task: Task, items: Sequence[Item], answers: AnswersBy
 ) -> tuple[PeopleAgreement, tuple[float, float] | None, tuple[str, ...]]:
     # The numeric libraries wait for the first look: a server that was killed is up again sooner.
-    from embassay.protocols.hume.scoring.people import people_agreement, who_counts
+    from embassay.protocols.hume.scoring import people_agreement, who_counts
 
     read: dict[str, dict[str, Any]] = {}
     for annotator in sorted(answers):
@@ -326,7 +326,7 @@ def _agreement(
 @lru_cache(maxsize=256)
 def _interval(family: Family, answers: str, coefficient: str) -> tuple[float, float] | None:
     """The page is asked for every few seconds, and an interval of hundreds of answers takes half a second."""
-    from embassay.protocols.hume.inference.coefficients import agreement_intervals
+    from embassay.protocols.hume.inference.resampling import agreement_intervals
 
     found = agreement_intervals(family, json.loads(answers))[coefficient]
     return None if math.isnan(found.low) else (found.low, found.high)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import EmbassayError
 from embassay.protocols.compare import RunValues, read_values
-from embassay.protocols.compare.contrast import shared_draws
+from embassay.protocols.compare.differences import shared_draws
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     REFERENCE,

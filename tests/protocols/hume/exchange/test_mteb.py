@@ -10,8 +10,8 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.folder import read_study, write_annotations
 from embassay.protocols.hume.folder.collection import annotation_of
-from embassay.protocols.hume.published.result_files import read_results
-from embassay.protocols.hume.scoring.people import people_agreement, score_people
+from embassay.protocols.hume.published.paper import read_results
+from embassay.protocols.hume.scoring import people_agreement, score_people
 from embassay.protocols.hume.study import answers_by_annotator
 from hume_small import small_study
 

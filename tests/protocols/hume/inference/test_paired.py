@@ -13,8 +13,7 @@ from embassay.protocols.hume.inference import differences as paired
 from embassay.protocols.hume.inference.ceiling import needed
 from embassay.protocols.hume.inference.differences import compare_with_people
 from embassay.protocols.hume.inference.resampling import Draws, People, people_score
-from embassay.protocols.hume.scoring.measures import marked_ap
-from embassay.protocols.hume.scoring.people import Aggregation, score_people
+from embassay.protocols.hume.scoring import Aggregation, marked_ap, score_people
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import generator
 from embassay.stats import paired_bootstrap

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.llms.answers import LlmRow, score_llm
-from embassay.protocols.hume.scoring.people import score_people
+from embassay.protocols.hume.scoring import score_people
 from embassay.protocols.hume.study import TaskSpec
 
 MOOD = TaskSpec("mood", "classification", "eng", (0, 1, 2))

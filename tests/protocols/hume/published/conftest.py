@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.published.paper import Dataset, Model, Pair, Study
-from embassay.protocols.hume.published.result_files import Evaluation, read_results
+from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Pair, Study, read_results
 
 
 @pytest.fixture(scope="session")

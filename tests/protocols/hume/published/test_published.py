@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.published.paper import MULTILINGUAL, paper_study, plain
-from embassay.protocols.hume.published.result_files import Evaluation, long_frame
+from embassay.protocols.hume.published.paper import MULTILINGUAL, Evaluation, long_frame, paper_study, plain
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,

@@ -16,15 +16,17 @@ from hypothesis import strategies as st
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
+    Evaluation,
     Pair,
     Study,
     fraction_first,
     iso_639_3,
+    long_frame,
     paper_study,
     percent_first,
     plain,
+    read_results,
 )
-from embassay.protocols.hume.published.result_files import Evaluation, long_frame, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,

@@ -18,7 +18,7 @@ from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.hume.folder import AnnotationRow, read_study, write_annotations
 from embassay.protocols.hume.folder.files import GoldRow, ItemRow, read_rows
 from embassay.protocols.hume.results.contestants import answered, of_cell
-from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import Run
@@ -442,7 +442,7 @@ def test_only_some_annotations(study: Path, tmp_path: Path) -> None:
 def test_served_answers_count(tmp_path: Path) -> None:
     """What `hume serve` stored is scored without an export."""
     from embassay.protocols.hume.answers import open_store
-    from embassay.protocols.hume.answers.records import Draft
+    from embassay.protocols.hume.answers.store import Draft
 
     path = scored_study(tmp_path, people={}, families=("sts",))
     folder = read_study(path)

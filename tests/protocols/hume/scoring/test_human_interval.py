@@ -7,7 +7,7 @@ import math
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.scoring.people import human_interval, is_outside, query_bootstrap, score_people
+from embassay.protocols.hume.scoring import human_interval, is_outside, query_bootstrap, score_people
 from embassay.protocols.hume.study import TaskSpec
 from embassay.stats import bootstrap_ci
 

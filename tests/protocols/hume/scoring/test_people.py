@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.scoring.measures import (
+from embassay.protocols.hume.scoring import (
     classification_scores,
     clustering_scores,
     majority_vote,
+    pooled_answers,
+    score_people,
     sts_scores,
 )
-from embassay.protocols.hume.scoring.people import pooled_answers, score_people
 from embassay.protocols.hume.study import TaskSpec
 
 

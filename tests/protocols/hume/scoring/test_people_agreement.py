@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.hume.scoring.people import PeopleAgreement, people_agreement, who_counts
+from embassay.protocols.hume.scoring import PeopleAgreement, people_agreement, who_counts
 
 
 def agreed(family: str, *raters: list) -> PeopleAgreement:

@@ -11,7 +11,7 @@ from embassay.measures import agreement_band
 from embassay.protocols.hume.published.paper import paper_study
 from embassay.protocols.hume.published.standings import ADVICE, difficulty, trust
 from embassay.protocols.hume.results.conclusions import Contender, matrix_of, places, wins
-from embassay.protocols.hume.scoring.people import BANDS, COEFFICIENT, MAIN
+from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN
 from embassay.protocols.hume.summary.record import (
     Agreement,
     Annotator,

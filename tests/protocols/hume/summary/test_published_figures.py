@@ -8,9 +8,8 @@ import pytest
 
 from embassay.protocols.hume.published.protocol import read_published, summarised
 from embassay.protocols.hume.results.options import PublishedRequest
-from embassay.protocols.hume.summary.markdown import report_markdown
 from embassay.protocols.hume.summary.record import Summary
-from embassay.protocols.hume.summary.tables import every_figure
+from embassay.protocols.hume.summary.tables import every_figure, report_markdown
 from embassay.protocols.kernel.tables import ColumnTable
 
 

@@ -21,7 +21,7 @@ from embassay.protocols.pteb.judging.ratings import (
     rating_of,
     shown,
 )
-from embassay.runs.answers import AnswerCache, CachedChat
+from embassay.runs.store import AnswerCache, CachedChat
 
 GOOD = {
     '{"score": 3.5}': 3.5, ' {"score":0}\n': 0.0, "5": 5.0, " 4.25 ": 4.25, "```json\n{\"score\": 2}\n```": 2.0,

@@ -11,8 +11,7 @@ from scipy.stats import spearmanr
 
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.pteb.judging.options import JudgeOptions, JudgeRequest
-from embassay.protocols.pteb.judging.plan import forecast, make_plan
-from embassay.protocols.pteb.judging.protocol import judge
+from embassay.protocols.pteb.judging.protocol import forecast, judge, make_plan
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import NoCalls
 

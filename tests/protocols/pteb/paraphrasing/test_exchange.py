@@ -6,9 +6,14 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.exchange import export_paraphrases, import_paraphrases
 from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source, open_stored
+from embassay.protocols.pteb.paraphrasing.sets import (
+    ParaphraseSet,
+    Source,
+    export_paraphrases,
+    import_paraphrases,
+    open_stored,
+)
 
 TEXTS = ('a "red" fox,\nrunning', "zwei Füchse", "lost in one run", " ")
 

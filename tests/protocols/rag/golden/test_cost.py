@@ -2,9 +2,8 @@
 
 import pytest
 
-from embassay.protocols.rag.golden.cost import calls_for
 from embassay.protocols.rag.golden.options import GoldenRequest
-from embassay.protocols.rag.golden.protocol import Making, golden
+from embassay.protocols.rag.golden.protocol import Making, calls_for, golden
 from embassay.systems.remote import NoCalls, keyless
 
 from .conftest import make_pack

@@ -10,7 +10,7 @@ import pytest
 from embassay.errors import BudgetExceeded, ModelError, TextRefused
 from embassay.protocols.rag.golden.grades import grade_all, kept_row, reusable, scored_row
 from embassay.protocols.rag.judges import NoVerdict, Passage, Question, Verdict, about, open_judge
-from embassay.runs.answers import AnswerCache
+from embassay.runs.store import AnswerCache
 from stub import StubServer
 from stub.judging import judging
 

@@ -17,6 +17,14 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.golden.checks import (
+    Sampling,
+    draw_questions,
+    read_checks,
+    sample_check,
+    score_check,
+    score_file,
+)
 from embassay.protocols.rag.golden.final_lists import (
     FinalList,
     Listed,
@@ -24,14 +32,6 @@ from embassay.protocols.rag.golden.final_lists import (
     read_check,
     read_final_lists,
     write_check,
-)
-from embassay.protocols.rag.golden.human_check import (
-    Sampling,
-    draw_questions,
-    read_checks,
-    sample_check,
-    score_check,
-    score_file,
 )
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import Golden, Query, Settings, read_golden, write_golden

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from embassay.protocols.rag.golden.order import calls_text, checkpoint_text, preview_text, ranked_rows
+from embassay.protocols.rag.golden.grades import calls_text, checkpoint_text, preview_text, ranked_rows
 from embassay.protocols.rag.golden.refinement import (
     CallLog,
     KeptCall,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 
-from embassay.protocols.rag.golden.repeatability import (
+from embassay.protocols.rag.golden.checks import (
     FirstOrder,
     Second,
     discordance,

@@ -10,7 +10,7 @@ import pytest
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
 from embassay.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict, open_judge
 from embassay.protocols.rag.judges.chat import ChatJudge, ChatOptions
-from embassay.runs.answers import CachedChat
+from embassay.runs.store import CachedChat
 from embassay.systems.remote import Ledger
 from stub import Faults, StubServer
 from stub.judging import MALFORMED, judging

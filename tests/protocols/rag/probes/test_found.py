@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.measures import n_recall, ndcg, ra_nwg
-from embassay.protocols.rag.probes.similarities import (
+from embassay.protocols.rag.probes.resampling import (
     GAIN,
     NDCG,
     RECALL,

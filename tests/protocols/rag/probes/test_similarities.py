@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.probes.similarities import similarities
+from embassay.protocols.rag.probes.resampling import similarities
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

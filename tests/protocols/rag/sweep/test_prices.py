@@ -6,7 +6,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.sweep.config import Prices, SweepRequest
-from embassay.protocols.rag.sweep.forecast import price_list
+from embassay.protocols.rag.sweep.grid import price_list
 from embassay.protocols.rag.sweep.stacks import Configuration
 
 ONE = Configuration("wordllama", reranker="overlap", k=50)

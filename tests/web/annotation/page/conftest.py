@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from embassay.protocols.hume.answers.records import Saved
+from embassay.protocols.hume.answers.store import Saved
 
 from .made_study import write_made_study
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from embassay.web.leaderboard.answers import changes
 from embassay.web.leaderboard.contract import (
     Board,
     Boards,
@@ -23,6 +22,7 @@ from embassay.web.leaderboard.contract import (
     SystemRow,
     Verdict,
 )
+from embassay.web.leaderboard.routes import changes
 from leaderboard_example import example_boards
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"

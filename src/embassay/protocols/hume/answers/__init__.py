@@ -1,24 +1,22 @@
 """Where the answers of a study are kept while people give them: a SQLite file in its folder, or a PostgreSQL server."""
 
 from embassay.protocols.hume.answers.links import KEY_FILE, OWNER, Holder, Links, study_key
-from embassay.protocols.hume.answers.records import (
+from embassay.protocols.hume.answers.store import (
+    LEASE_SECONDS,
     Annotator,
+    AnswerStore,
+    Browsers,
     Change,
     Draft,
+    Exposure,
     Refused,
     Role,
     Saved,
-    checked_value,
-    is_plain,
-)
-from embassay.protocols.hume.answers.store import (
-    LEASE_SECONDS,
-    AnswerStore,
-    Browsers,
-    Exposure,
     check_independent,
+    checked_value,
     has_store,
     in_words,
+    is_plain,
     open_store,
     own_order,
     stored_annotations,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.answers.database import Database, Transaction
-from embassay.protocols.hume.answers.records import Role
+from embassay.protocols.hume.answers.store import Role
 
 KEY_FILE = "serve.key"
 OWNER = "owner"

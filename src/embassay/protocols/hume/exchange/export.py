@@ -21,10 +21,10 @@ from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, la
 from embassay.protocols.hume.folder.collection import all_rows, annotation_of
 from embassay.protocols.hume.folder.files import AnnotationRow, StudyFolder, Task, read_study
 from embassay.protocols.hume.results.summary import named
-from embassay.protocols.hume.scoring.people import MAIN, people_agreement, score_people, who_counts
+from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, who_counts
 from embassay.protocols.hume.study import Answers, Family, Gold, Who, answers_by_annotator
-from embassay.protocols.mteb.document import META, json_text, model_meta, place_of
-from embassay.protocols.mteb.rows import with_script
+from embassay.protocols.mteb.protocol import with_script
+from embassay.protocols.mteb.survey import META, json_text, model_meta, place_of
 from embassay.runs.folder import slug, to_json, write_atomic
 
 COLUMNS = ("item_id", "annotator_id", "value", "ts", "seconds", "kind", "flag", "comment")

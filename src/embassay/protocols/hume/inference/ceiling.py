@@ -37,7 +37,7 @@ from embassay.protocols.hume.inference.resampling import (
     people_rows,
     resampled,
 )
-from embassay.protocols.hume.scoring.measures import marked_ap
+from embassay.protocols.hume.scoring import marked_ap
 from embassay.protocols.hume.study import Answers, Family, Label, Marks
 from embassay.stats.intervals import Estimate, check_confidence, sample
 

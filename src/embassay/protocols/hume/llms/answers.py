@@ -14,13 +14,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.folder.files import StudyFolder, read_rows
-from embassay.protocols.hume.scoring.measures import (
+from embassay.protocols.hume.scoring import (
+    MAIN,
+    Scored,
     classification_scores,
     marked_ap,
     reranking_scores,
     sts_scores,
 )
-from embassay.protocols.hume.scoring.people import MAIN, Scored
 from embassay.protocols.hume.study import Family, Gold, TaskSpec, read_value
 from embassay.runs.folder import slug, write_atomic
 

@@ -13,15 +13,21 @@ from typing import Any
 from embassay import __version__
 from embassay.errors import UsageError
 from embassay.protocols.hume.folder.files import StudyFolder, Task, read_study
-from embassay.protocols.hume.llms.annotator import Ask, LlmAnnotator, messages, prompt
+from embassay.protocols.hume.llms.annotator import (
+    AnnotateRequest,
+    Ask,
+    LlmAnnotator,
+    LlmOptions,
+    messages,
+    prompt,
+)
 from embassay.protocols.hume.llms.answers import LLM, LLM_FAMILIES, AnswerFile, Status, answer_file
-from embassay.protocols.hume.llms.options import AnnotateRequest, LlmOptions
 from embassay.protocols.kernel.outcome import moment, spent
 from embassay.protocols.kernel.session import Silent, unknown_price
-from embassay.runs.answers import AnswerCache, CachedChat
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.runs.spending import Spending
+from embassay.runs.store import AnswerCache, CachedChat
 from embassay.systems.chat import open_chat_as
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import likely_tokens

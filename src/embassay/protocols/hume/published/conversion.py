@@ -11,8 +11,7 @@ import numpy as np
 
 from embassay.errors import DataError, UsageError
 from embassay.measures import agreement_band
-from embassay.protocols.hume.published.paper import Dataset, Model, Pair, Study
-from embassay.protocols.hume.published.result_files import Evaluation, of_human
+from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Pair, Study, of_human
 from embassay.protocols.hume.published.standings import (
     ADVICE,
     HUMAN,
@@ -30,7 +29,7 @@ from embassay.protocols.hume.published.tables import LlmScores
 from embassay.protocols.hume.results.conclusions import Contender, scored_pairs, whole
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.results.options import Models
-from embassay.protocols.hume.scoring.people import (
+from embassay.protocols.hume.scoring import (
     BANDS,
     COEFFICIENT,
     MAIN,

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from importlib.resources import files
-from typing import cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
+from embassay.errors import DataError
 from embassay.protocols.hume.study import Family
+from embassay.protocols.mteb.survey import MAIN as MAIN_SCORE
+from embassay.protocols.mteb.survey import MEND, files_below, owner_of, read_json
+
+if TYPE_CHECKING:
+    import polars as pl
+
 
 MULTILINGUAL, ENGLISH_ONLY = "multilingual datasets", "English-only datasets"
 
@@ -186,3 +195,190 @@ def percent_first(score: float) -> float:
     """
     points = Decimal(str(round(score * 100, 2)))
     return float(points.quantize(Decimal("0.1"), rounding=ROUND_HALF_UP))
+
+
+_EXPERIMENTS, _AGREEMENT = "scores_per_experiment", "agreement"
+
+
+def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ...]:
+    """All evaluations of a file or of the files below a folder, in the order of their names.
+
+    A file is either a collection, `{"results": [{"model", "revision", "task", "hf_subset", "main_score", "scores"}]}`,
+    or one task of MTEB, `{"task_name", "scores": {"test": [...]}}`, whose system and revision are the two folders
+    above it. Only the test split counts. DataError for files that are neither, or cannot be read.
+    """
+    study = study or paper_study()
+    if not path.exists():
+        raise DataError("There is no such file or folder", path=path, mend=MEND)
+    found = tuple(one for file in _files(path) for one in _of_file(file, study))
+    if not found:
+        raise DataError("No results of the test split were found", path=path, mend=MEND)
+    return found
+
+
+def _files(path: Path) -> Sequence[Path]:
+    return [path] if path.is_file() else list(files_below(path))
+
+
+def _of_file(path: Path, study: Study) -> Iterator[Evaluation]:
+    document = read_json(path)
+    if isinstance(document, dict) and isinstance(document.get("results"), list):
+        entries = document["results"]
+    elif isinstance(document, dict) and isinstance(document.get("scores"), dict):
+        entries = _entries_of_task(document, path)
+    else:
+        raise DataError("This is no file of MTEB results", path=path, mend=MEND)
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise _fault(path, number, "is no object", entry)
+        if entry.get("split", "test") == "test":
+            yield _evaluation(entry, path, number, study)
+
+
+def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
+    """A file of one task as entries of a collection; the folders say which system it is of."""
+    entries = document["scores"].get("test", [])
+    if not isinstance(entries, list):
+        raise DataError("Its test split is no list", path=path, found=type(entries).__name__, mend=MEND)
+    model, revision, _ = owner_of(path.resolve().parent, None)
+    own = {"model": model, "revision": revision, "task": document.get("task_name")}
+    return [
+        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **own, **_placed(entry)}
+        if isinstance(entry, dict)
+        else entry
+        for entry in entries
+    ]
+
+
+def _placed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: entry[key] for key in ("hf_subset", "languages", MAIN_SCORE) if key in entry}
+
+
+def _evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study) -> Evaluation:
+    for key in ("model", "revision", "task"):
+        if not isinstance(entry.get(key), str) or not entry[key]:
+            raise _fault(path, number, f"has no {key}", entry.get(key))
+    scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
+    if not isinstance(scores, dict) or not isinstance(agreement, dict):
+        raise _fault(path, number, "has scores or an agreement that are no object", entry.get("scores"))
+    known = study.dataset(entry["task"])
+    return Evaluation(
+        system=entry["model"],
+        revision=entry["revision"],
+        dataset=known.name if known else entry["task"],
+        lang=_language(entry, path, number),
+        subset=str(entry.get("hf_subset", "default")),
+        main_score=_main_score(entry, path, number),
+        metrics=_numbers(scores),
+        experiments=tuple(_numbers(one) for one in scores.get(_EXPERIMENTS) or () if isinstance(one, dict)),
+        agreement=_numbers(agreement),
+        agreement_metric=str(agreement.get("metric", "")),
+        simulated=scores.get("simulated") is True,
+    )
+
+
+def _language(entry: Mapping[str, Any], path: Path, number: int) -> str:
+    """From `languages`, which always says it; a subset's name (`default`, `en`) only where that is missing."""
+    languages = entry.get("languages") or [entry.get("lang") or entry.get("hf_subset")]
+    if not isinstance(languages, list) or not isinstance(languages[0], str) or languages[0] == "default":
+        raise _fault(path, number, "does not say its language", languages)
+    return iso_639_3(languages[0])
+
+
+def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
+    value = entry.get(MAIN_SCORE)
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
+        raise _fault(path, number, "has a main score that is no fraction from -1 to 1", value)
+    return float(value)
+
+
+def _numbers(block: Mapping[str, Any]) -> dict[str, float]:
+    """What is a number; lists, texts and MTEB's own bookkeeping are left out."""
+    return {
+        key: float(value)
+        for key, value in block.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and key != MAIN_SCORE
+    }
+
+
+def _fault(path: Path, number: int, what: str, found: object) -> DataError:
+    return DataError(f"Result {number + 1} {what}", path=path, found=repr(found)[:80], mend=MEND)
+
+
+_PRIMARY = ("accuracy", "v_measure", "map", "spearman")
+_AGREEMENT_FIELDS = ("value", "mean_spearman")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of a system, fractions 0 to 1 (correlations -1 to 1; NaN where a file says so).
+
+    `dataset` is the study's name, or the task's where it is not of the study. `experiments` are the metrics of single
+    annotators (people) or of single repeats (models). `agreement` holds the numbers of the agreement block, and
+    `agreement_metric` their name where the file gives one. `simulated`: scripts stood in for people.
+    """
+
+    system: str
+    revision: str
+    dataset: str
+    lang: str
+    subset: str
+    main_score: float
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    experiments: tuple[Mapping[str, float], ...] = ()
+    agreement: Mapping[str, float] = field(default_factory=dict)
+    agreement_metric: str = ""
+    simulated: bool = False
+
+    @property
+    def short(self) -> str:
+        """The system's name without its owner."""
+        return self.system.rpartition("/")[2]
+
+    @property
+    def headline_agreement(self) -> float | None:
+        """Kappa, ARI or the mean Spearman between annotators; None where one person annotated."""
+        return next((self.agreement[name] for name in _AGREEMENT_FIELDS if name in self.agreement), None)
+
+    @property
+    def per_experiment(self) -> tuple[float, ...]:
+        """The primary metric of every annotator or repeat."""
+        found = (
+            next((one[name] for name in (MAIN_SCORE, *_PRIMARY) if name in one), None)
+            for one in self.experiments
+        )
+        return tuple(value for value in found if value is not None)
+
+
+def of_human(evaluations: Iterable[Evaluation], study: Study) -> list[Evaluation]:
+    """The evaluations of people in the revision that the paper used."""
+    return [one for one in evaluations if (one.system, one.revision) == (study.human, study.human_revision)]
+
+
+def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:
+    """One row per number: system, revision, dataset, subset, lang, kind, experiment, metric, value.
+
+    `kind` is score, experiment (an annotator or a repeat, numbered from 0 in `experiment`) or agreement. NaN is null.
+    """
+    import polars as pl
+
+    schema = {
+        **dict.fromkeys(("system", "revision", "dataset", "subset", "lang", "kind"), pl.String),
+        "experiment": pl.Int64, "metric": pl.String, "value": pl.Float64,
+    }  # fmt: skip
+    rows = [row for one in evaluations for row in _rows(one)]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _rows(one: Evaluation) -> Iterable[tuple[str | int | float | None, ...]]:
+    key = (one.system, one.revision, one.dataset, one.subset, one.lang)
+    parts: list[tuple[str, int | None, Mapping[str, float]]] = [
+        ("score", None, {**one.metrics, MAIN_SCORE: one.main_score}),
+        *(("experiment", i, metrics) for i, metrics in enumerate(one.experiments)),
+        ("agreement", None, one.agreement),
+    ]
+    for kind, number, metrics in parts:
+        for metric, value in metrics.items():
+            yield (*key, kind, number, metric, None if math.isnan(value) else value)

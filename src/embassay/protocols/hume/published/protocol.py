@@ -13,12 +13,13 @@ from embassay.protocols.hume.published.paper import (
     ENGLISH_ONLY,
     MULTILINGUAL,
     Dataset,
+    Evaluation,
     Model,
     Pair,
     Study,
     paper_study,
+    read_results,
 )
-from embassay.protocols.hume.published.result_files import Evaluation, read_results
 from embassay.protocols.hume.published.standings import others
 from embassay.protocols.hume.published.tables import LlmScores, every_table, read_llm_scores
 from embassay.protocols.hume.results.conclusions import (
@@ -32,11 +33,15 @@ from embassay.protocols.hume.results.conclusions import (
 from embassay.protocols.hume.results.options import PublishedRequest
 from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished
 from embassay.protocols.hume.results.tables import quality_table, study_tables
-from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.summary.markdown import write_markdown
 from embassay.protocols.hume.summary.record import Summary, write_summary
-from embassay.protocols.hume.summary.tables import agreement_table, annotators_table, every_figure
+from embassay.protocols.hume.summary.tables import (
+    agreement_table,
+    annotators_table,
+    every_figure,
+    write_markdown,
+)
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import ColumnTable

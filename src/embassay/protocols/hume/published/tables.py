@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 from embassay.errors import DataError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.published.paper import (
+    Evaluation,
     Pair,
     Study,
     fraction_first,
     iso_639_3,
+    of_human,
     paper_study,
     percent_first,
 )
-from embassay.protocols.hume.published.result_files import Evaluation, of_human
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Correlation,
@@ -42,7 +43,7 @@ from embassay.protocols.hume.published.standings import (
     standings,
     win_rates,
 )
-from embassay.protocols.hume.scoring.people import OneAnnotator
+from embassay.protocols.hume.scoring import OneAnnotator
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 

@@ -20,9 +20,8 @@ from embassay.protocols.hume.published.standings import (
     win_rates,
 )
 from embassay.protocols.hume.published.standings import places as ranked_places
-from embassay.protocols.hume.results.contestants import no_bar
-from embassay.protocols.hume.results.plan import Plan
-from embassay.protocols.hume.scoring.people import MAIN
+from embassay.protocols.hume.results.contestants import Plan, no_bar
+from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Place, SystemKind, SystemScore, Wins
 from embassay.protocols.kernel.comparisons import (

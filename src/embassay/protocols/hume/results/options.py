@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.scoring.measures import AP_MODES, ApMode
-from embassay.protocols.hume.scoring.people import HALF, MIN_SHARED, Aggregation, OneAnnotator
+from embassay.protocols.hume.scoring import AP_MODES, HALF, MIN_SHARED, Aggregation, ApMode, OneAnnotator
 
 VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""

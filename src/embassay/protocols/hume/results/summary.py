@@ -11,7 +11,7 @@ from typing import Any
 from embassay import __version__
 from embassay.protocols.hume.folder import Task
 from embassay.protocols.hume.inference.ceiling import human_ceiling, needed
-from embassay.protocols.hume.inference.coefficients import agreement_intervals
+from embassay.protocols.hume.inference.resampling import agreement_intervals
 from embassay.protocols.hume.models import VECTORS
 from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
 from embassay.protocols.hume.published.standings import ADVICE, HUMAN, difficulty, trust
@@ -27,6 +27,7 @@ from embassay.protocols.hume.results.contestants import (
     Answered,
     Contestant,
     Counting,
+    Plan,
     alone,
     as_bar,
     beside_people,
@@ -38,9 +39,7 @@ from embassay.protocols.hume.results.contestants import (
     rule_of,
 )
 from embassay.protocols.hume.results.options import StudyRequest
-from embassay.protocols.hume.results.plan import Plan
-from embassay.protocols.hume.scoring.measures import AP_MODES
-from embassay.protocols.hume.scoring.people import MAIN, Scored, people_agreement, who_counts
+from embassay.protocols.hume.scoring import AP_MODES, MAIN, Scored, people_agreement, who_counts
 from embassay.protocols.hume.study import Answers, Who
 from embassay.protocols.hume.summary.record import (
     Agreement,

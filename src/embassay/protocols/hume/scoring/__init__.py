@@ -1,1 +1,610 @@
 """Scoring what people answered: per annotator, pooled, with the intervals and the agreement of the study."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations, groupby
+from typing import Any, Literal
+
+import numpy as np
+
+from embassay.errors import UsageError
+from embassay.measures import (
+    absolute_difference,
+    agreement_band,
+    align,
+    ami,
+    ari,
+    cohen_kappa,
+    fleiss,
+    krippendorff_alpha,
+    marks_agreement,
+    mean_pairwise,
+    ndcg_arrays,
+    pearson,
+    percent_agreement,
+    spearman,
+    v_measure,
+)
+from embassay.protocols.hume.study import FAMILIES, Answers, Family, Gold, Label, TaskSpec
+from embassay.stats import Estimate, bootstrap_ci, fisher_z, observed_range, wilson
+
+
+def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> dict[str, float]:
+    """`accuracy`, macro `f1`, `precision` and `recall`, and `f1_weighted` (by how often gold has a label), 0 to 1.
+
+    Over the labels that gold or answers hold; 0 where a label was never answered (precision) or is never gold (recall).
+    Source: spec hume 4, with scikit-learn's names and zero_division=0. Raises UsageError for unequal lengths or no
+    items.
+
+    >>> round(classification_scores(list("nnppuu"), list("nnupun"))["f1"], 6)
+    0.655556
+    """
+    if len(gold) != len(answers) or not len(gold):
+        raise UsageError(
+            f"There are {len(gold)} gold labels and {len(answers)} answers.",
+            mend="Give one of each per item, and at least one.",
+        )
+    true, said = Counter(gold), Counter(answers)
+    right = Counter(a for a, b in zip(gold, answers, strict=True) if a == b)
+    labels = list(true | said)
+    f1 = {label: 2 * right[label] / (true[label] + said[label]) for label in labels}
+    return {
+        "accuracy": right.total() / len(gold),
+        "f1": sum(f1.values()) / len(labels),
+        "f1_weighted": sum(true[label] * f1[label] for label in labels) / len(gold),
+        "precision": sum(right[label] / said[label] for label in labels if said[label]) / len(labels),
+        "recall": sum(right[label] / true[label] for label in labels if true[label]) / len(labels),
+    }
+
+
+def majority_vote(votes: Iterable[Label], order: Sequence[Label] = ()) -> Label:
+    """The label with the most votes; among equals the first in `order`, or the smallest where no order is given.
+
+    Two people who disagree are always a tie: so the order decides on half of a hard task. Source: spec hume 4, 11.5.
+    Raises UsageError for no votes, a vote that is not in the order, or labels that cannot be sorted.
+
+    >>> majority_vote(["b", "a"]), majority_vote(["b", "a"], order=["b", "a"])
+    ('a', 'b')
+    """
+    counted = Counter(votes)
+    if not counted:
+        raise UsageError("Nobody voted.", mend="Leave out the items without an answer.")
+    best = [label for label, times in counted.items() if times == max(counted.values())]
+    if order:
+        unknown = counted.keys() - set(order)
+        if unknown:
+            raise UsageError(
+                f"{sorted(map(str, unknown))} is no label of the task.", mend="Name every label in its order."
+            )
+        return min(best, key=list(order).index)
+    try:
+        return min(best)
+    except TypeError:
+        raise UsageError(
+            "Labels that are numbers and texts have no order.", mend="Name the labels of the task in order."
+        ) from None
+
+
+def clustering_scores(gold: Sequence[Hashable], answers: Sequence[Hashable]) -> dict[str, float]:
+    """`v_measure` (beta 1), `ari` and `ami` of one annotator's groups against gold groups.
+
+    All are 0 where the annotator made one group of everything, or gold has only one: also where these are the same.
+    Source: spec hume 4. Raises UsageError for unequal lengths or no items.
+
+    >>> round(clustering_scores("aaabbbccc", "555577999")["v_measure"], 6)
+    0.786013
+    """
+    _check(len(gold), len(answers))
+    if len(set(gold)) == 1 or len(set(answers)) == 1:
+        return {"v_measure": 0.0, "ari": 0.0, "ami": 0.0}
+    return {"v_measure": v_measure(gold, answers), "ari": ari(gold, answers), "ami": ami(gold, answers)}
+
+
+def sts_scores(gold: Sequence[float], answers: Sequence[float]) -> dict[str, float]:
+    """`spearman`, `pearson` and `mse` (mean squared error, only of meaning on one scale) of ratings against gold.
+
+    The correlations are 0 where either side is constant. Source: spec hume 4. Raises UsageError for unequal lengths,
+    no items or values that are not finite.
+
+    >>> round(sts_scores([0, 1, 2, 3, 4, 5, 2.5, 3.5], [0, 1, 1, 3, 5, 4, 2, 4])["spearman"], 6)
+    0.951876
+    """
+    _check(len(gold), len(answers))
+    error = np.asarray(gold, dtype=np.float64) - np.asarray(answers, dtype=np.float64)
+    return {
+        "spearman": _or_zero(float(spearman(gold, answers))),
+        "pearson": _or_zero(float(pearson(gold, answers))),
+        "mse": float((error**2).mean()),
+    }
+
+
+def _or_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+def _check(gold: int, answers: int) -> None:
+    if gold != answers or not gold:
+        raise UsageError(
+            f"There are {gold} gold values and {answers} answers.",
+            mend="Give one of each per item, and at least one.",
+        )
+
+
+ApMode = Literal["tie_aware", "display_order", "expected"]
+AP_MODES: tuple[ApMode, ...] = ("tie_aware", "display_order", "expected")
+CUTOFF = 10
+
+
+def reranking_scores(
+    gold: Sequence[Sequence[int]], answers: Sequence[Sequence[float]], *, human_ap_mode: ApMode = "tie_aware"
+) -> dict[str, float]:
+    """`map`, `mrr_at_10` and `ndcg_at_10`: means over queries, 0 to 1, of one annotator's marks (or any scores per
+    document, as the mean marks of several annotators) against gold grades, documents in the order displayed.
+
+    Source: spec hume 4. Raises UsageError as `marked_ap` does, or for no queries.
+
+    >>> round(reranking_scores([[1, 1, 1, 0, 0, 0, 0]], [[1, 1, 0, 1, 0, 0, 0]])["ndcg_at_10"], 6)
+    0.967468
+    """
+    if len(gold) != len(answers) or not len(gold):
+        raise UsageError(
+            f"There are {len(gold)} gold queries and {len(answers)} answers.",
+            mend="Give one of each per query, and at least one.",
+        )
+    pairs = list(zip(gold, answers, strict=True))
+    every = {
+        "map": [marked_ap(*pair, human_ap_mode=human_ap_mode) for pair in pairs],
+        "mrr_at_10": [_reciprocal_rank(*pair) for pair in pairs],
+        "ndcg_at_10": [_ndcg(*pair) for pair in pairs],
+    }
+    return {name: math.fsum(values) / len(values) for name, values in every.items()}
+
+
+def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApMode = "tie_aware") -> float:
+    """Average precision of marks per document (n,) against grades above 0 for the relevant ones (n,), 0 to 1.
+
+    Marked documents are one tie, the others another. `tie_aware` takes a tie as one step, with the precision at its
+    end; `display_order` breaks it by the order displayed; `expected` is the mean over all orders within ties.
+    Source: spec hume 4; for `expected` McSherry and Najork 2008.
+    Raises UsageError for unequal lengths, no relevant document or another mode.
+
+    >>> [round(marked_ap([1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0], human_ap_mode=mode), 4) for mode in AP_MODES]
+    [0.75, 1.0, 0.8403]
+    """
+    _check_marks(gold, marks)
+    if human_ap_mode not in AP_MODES:
+        raise UsageError(f"human_ap_mode is {human_ap_mode!r}.", mend=f"Use one of {', '.join(AP_MODES)}.")
+    blocks = [[1] * (grade > 0) + [0] * (grade <= 0) for grade in _ordered(gold, marks)]
+    if human_ap_mode != "display_order":
+        order = _order(marks)
+        groups = groupby(order, key=lambda place: marks[place])
+        blocks = [[int(gold[place] > 0) for place in group] for _, group in groups]
+    terms, above, found = [], 0, 0
+    for block in blocks:
+        size, relevant = len(block), sum(block)
+        if human_ap_mode == "expected":
+            terms.extend(_expected(above, found, size, relevant))
+        else:
+            terms.append(relevant * (found + relevant) / (above + size))
+        above, found = above + size, found + relevant
+    return min(math.fsum(terms) / found, 1.0)
+
+
+def _expected(above: int, found: int, size: int, relevant: int) -> list[float]:
+    """What each place of a tie adds in the mean over its orders: how likely a relevant document is there, times the
+    precision then to be expected."""
+    share = (relevant - 1) / (size - 1) if size > 1 else 0.0
+    return [
+        relevant / size * (found + 1 + place * share) / (above + place + 1) if relevant else 0.0
+        for place in range(size)
+    ]
+
+
+def _order(marks: Sequence[float]) -> list[int]:
+    # Python's sort is stable: documents with equal marks stay in the order displayed.
+    return sorted(range(len(marks)), key=lambda place: -marks[place])
+
+
+def _ordered(gold: Sequence[int], marks: Sequence[float]) -> list[int]:
+    return [gold[place] for place in _order(marks)]
+
+
+def _reciprocal_rank(gold: Sequence[int], marks: Sequence[float]) -> float:
+    ranks = (rank for rank, grade in enumerate(_ordered(gold, marks)[:CUTOFF], start=1) if grade > 0)
+    return 1 / rank if (rank := next(ranks, 0)) else 0.0
+
+
+def _ndcg(gold: Sequence[int], marks: Sequence[float]) -> float:
+    gains = np.array([_ordered(gold, marks)], dtype=np.float64)
+    return float(ndcg_arrays(gains, np.array([gold], dtype=np.float64), CUTOFF, gain="exponential")[0])
+
+
+def _check_marks(gold: Sequence[int], marks: Sequence[float]) -> None:
+    if len(gold) != len(marks):
+        raise UsageError(
+            f"A query has {len(gold)} gold grades and {len(marks)} marks.",
+            mend="Give one of each per document.",
+        )
+    if not any(grade > 0 for grade in gold):
+        raise UsageError("A query has no relevant document.", mend="Leave it out: it has no score.")
+
+
+Coefficient = Literal["fleiss_kappa", "ari", "spearman"]
+COEFFICIENT: Mapping[Family, Coefficient] = {
+    "classification": "fleiss_kappa",
+    "clustering": "ari",
+    "reranking": "spearman",
+    "sts": "spearman",
+}
+"""The headline of each family."""
+MIN_SHARED = 10
+"""Two annotators are compared from this many items on, or where the task has fewer, from all of them."""
+BANDS: Mapping[Coefficient, Literal["kappa", "correlation", "ari"]] = {
+    "fleiss_kappa": "kappa",
+    "ari": "ari",
+    "spearman": "correlation",
+}
+"""How each is read in words."""
+
+
+@dataclass(frozen=True)
+class PeopleAgreement:
+    """The `value` of a `coefficient` in words (`band`), and the others of the family in `extras`.
+
+    `items` are those that two or more annotated, `annotations` all answers to them. NaN where a value is undefined; for
+    the headline `reason` then says why, and `band` is "NA".
+    """
+
+    coefficient: Coefficient
+    value: float
+    band: str
+    annotators: int
+    items: int
+    annotations: int
+    extras: Mapping[str, float]
+    reason: str = ""
+
+
+def shared_items(answers: Answers) -> int:
+    """How many items two or more annotated."""
+    counts = Counter(item for own in answers.values() for item in own)
+    return sum(count > 1 for count in counts.values())
+
+
+def least_shared(answers: Answers, min_shared: int = MIN_SHARED) -> int:
+    """How many items two annotators must share to be compared: `min_shared`, or all where fewer are shared at all."""
+    return max(1, min(min_shared, shared_items(answers)))
+
+
+def people_agreement(family: Family, answers: Answers, *, min_shared: int = MIN_SHARED) -> PeopleAgreement:
+    """The agreement of annotators on the items they share; `answers` as `answers_by_annotator` reads them.
+
+    A mean over pairs of annotators weighs each by the items it shares, and leaves out pairs that share fewer than
+    `min_shared`, or than all where the task has fewer. Fleiss' kappa and Krippendorff's alpha are over all answers.
+
+    Extras, by family: `cohen_kappa` (mean over pairs), `percent_agreement` as a share, `alpha` (Krippendorff's) and
+    `dropped` (items that Fleiss' kappa could not use); `v_measure`; `pearson`, `absolute_difference` and `alpha`; for
+    reranking `kendall`, `cohen_kappa`, `spearman_sd`, and the `comparisons` made and `skipped`.
+    Source: spec hume 6. Raises UsageError where one query has marks for different numbers of documents, or for another
+    family.
+
+    >>> groups = {"ann": {"1": "x", "2": "x", "3": "y"}, "bob": {"1": "p", "2": "p", "3": "q"}}
+    >>> found = people_agreement("clustering", groups)
+    >>> found.value, found.band
+    (1.0, 'excellent')
+    """
+    if family not in COEFFICIENT:
+        raise UsageError(f"The family is {family!r}.", mend=f"Use one of {', '.join(COEFFICIENT)}.")
+    counts = Counter(item for own in answers.values() for item in own)
+    shared = [count for count in counts.values() if count > 1]
+    taking_part = {name: own for name, own in answers.items() if own}
+    coefficient = COEFFICIENT[family]
+    least = least_shared(answers, min_shared)
+    values = _values(family, taking_part, least) if len(taking_part) > 1 else {}
+    value = values.pop(coefficient, math.nan)
+    return PeopleAgreement(
+        coefficient=coefficient,
+        value=value,
+        band=agreement_band(value, BANDS[coefficient]),
+        annotators=len(taking_part),
+        items=len(shared),
+        annotations=sum(shared),
+        extras=values,
+        reason=_reason(family, taking_part, least) if math.isnan(value) else "",
+    )
+
+
+def _reason(family: Family, answers: Answers, least: int) -> str:
+    if len(answers) < 2:
+        return "fewer than two annotators"
+    if not shared_items(answers):
+        return "no item has two annotators"
+    most = max(len(one.keys() & other.keys()) for one, other in combinations(answers.values(), 2))
+    if most < least:
+        return f"no two annotators share {least} items"
+    if family == "clustering":
+        return "no two annotators share two items"
+    return "all answers are the same" if family == "classification" else "answers do not vary"
+
+
+def _values(family: Family, answers: Answers, least: int) -> dict[str, float]:
+    if family == "reranking":
+        return _of_marks(answers, least)
+    rows = align(answers).rows
+
+    def mean(of: Callable[[Any, Any], Any]) -> float:
+        return mean_pairwise(rows, of, min_shared=least).value
+
+    if family == "clustering":
+        return {"ari": mean(_ari), "v_measure": mean(_v_measure)}
+    if family == "sts":
+        pairwise = {"spearman": spearman, "pearson": pearson, "absolute_difference": absolute_difference}
+        values = {name: mean(function) for name, function in pairwise.items()}
+        return {**values, "alpha": _alpha(rows, "interval")}
+    found = fleiss(rows)
+    return {
+        "fleiss_kappa": found.value,
+        "cohen_kappa": mean(cohen_kappa),
+        "percent_agreement": percent_agreement(rows, min_shared=least),
+        "alpha": _alpha(rows, "nominal"),
+        "dropped": float(found.dropped),
+    }
+
+
+# One item alone is with nobody: both measures would call that perfect agreement.
+def _ari(one: list[str], other: list[str]) -> float:
+    return ari(one, other) if len(one) > 1 else math.nan
+
+
+def _v_measure(one: list[str], other: list[str]) -> float:
+    return v_measure(one, other) if len(one) > 1 else math.nan
+
+
+def _alpha(rows: tuple[tuple[object, ...], ...], level: Literal["nominal", "interval"]) -> float:
+    return float(krippendorff_alpha(rows, level))
+
+
+def _of_marks(answers: Answers, least: int) -> dict[str, float]:
+    found = marks_agreement(list(answers.values()), min_shared=least)
+    return {
+        "spearman": found.spearman,
+        "kendall": found.kendall,
+        "cohen_kappa": found.kappa,
+        "spearman_sd": found.spearman_sd,
+        "comparisons": float(found.comparisons),
+        "skipped": float(found.skipped),
+    }
+
+
+Aggregation = Literal["paper", "pooled", "mean", "first"]
+Scorer = Callable[[list[Any], list[Any]], dict[str, float]]
+
+MAIN: Mapping[Family, str] = {
+    "classification": "accuracy",
+    "clustering": "v_measure",
+    "reranking": "map",
+    "sts": "spearman",
+}
+"""The measure of each family that the study reports."""
+HALF = 0.5
+"""Who answered less than this share of what the most diligent annotator did is left out."""
+POOLED_FIRST: frozenset[Family] = frozenset({"classification", "sts"})
+"""Families whose answers the paper pools before they are scored; in the others it averages scores."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores, by measure, over so many items."""
+
+    scores: Mapping[str, float]
+    items: int
+
+
+@dataclass(frozen=True)
+class PeopleScores:
+    """Every convention of a human score. `annotators` are in the order of their ids, those without an answer left out.
+
+    `mean` is the mean over annotators of each measure. `pooled` scores the answers put together: the vote, the mean
+    rating, the mean marks as scores to rank by; None for clustering, where one's groups are not another's. `items` is
+    how many items anyone answered.
+    """
+
+    family: Family
+    annotators: Mapping[str, Scored]
+    mean: Mapping[str, float]
+    pooled: Scored | None
+    items: int
+
+    def scores(self, aggregation: Aggregation = "paper") -> Mapping[str, float]:
+        """All measures by one convention: `paper` is `pooled` for classification and STS and `mean` for clustering and
+        reranking; `first` is the first annotator. Raises UsageError for another, and for pooled clusters."""
+        if aggregation == "paper":
+            aggregation = "pooled" if self.family in POOLED_FIRST else "mean"
+        if aggregation == "mean":
+            return self.mean
+        if aggregation == "first":
+            return next(iter(self.annotators.values())).scores
+        if aggregation != "pooled":
+            raise UsageError(f"The aggregation is {aggregation!r}.", mend="Use paper, pooled, mean or first.")
+        if self.pooled is None:
+            raise UsageError("Groups of several people cannot be pooled.", mend="Use paper or mean.")
+        return self.pooled.scores
+
+    def score(self, aggregation: Aggregation = "paper") -> float:
+        """The family's main measure by one convention."""
+        return self.scores(aggregation)[MAIN[self.family]]
+
+    def per_annotator(self) -> list[float]:
+        """The main measure of each annotator."""
+        return [one.scores[MAIN[self.family]] for one in self.annotators.values()]
+
+
+def who_counts(answers: Answers, min_answered: float = HALF) -> Answers:
+    """The annotators of `answers` who answered at least the share `min_answered` of what the one with most answers did.
+
+    It is a share of the most, not of the items: where each item goes to two of five people, all of them count, and so
+    they do half-way through a study. Someone who gave up after three of ten items would have as much of a say in a mean
+    over annotators as those who finished.
+
+    >>> sorted(who_counts({"ann": dict.fromkeys("abcd", 1), "bob": dict.fromkeys("ab", 1), "cy": {"a": 1}}))
+    ['ann', 'bob']
+    """
+    most = max((len(own) for own in answers.values()), default=0)
+    return {name: own for name, own in answers.items() if own and len(own) >= min_answered * most}
+
+
+def score_people(
+    task: TaskSpec, gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware"
+) -> PeopleScores:
+    """Score the answers of every annotator, over the items that annotator answered, and their pooled answers, over the
+    items that anyone answered.
+
+    `gold` and `answers` are as `gold_values` and `answers_by_annotator` read them. Source: spec hume 4. Raises
+    UsageError where nobody answered, or an item has no gold.
+
+    >>> task = TaskSpec("colours", "classification", "eng")
+    >>> found = score_people(task, {"1": "a", "2": "b"}, {"x": {"1": "a", "2": "a"}, "y": {"1": "b", "2": "b"}})
+    >>> found.per_annotator(), found.score(), found.score("mean")
+    ([0.5, 0.5], 0.5, 0.5)
+    """
+    answered = {annotator: own for annotator, own in sorted(answers.items()) if own}
+    items = sorted({item for own in answered.values() for item in own})
+    if not items:
+        raise UsageError(
+            f"Nobody answered an item of {task.name}.", mend="Give the annotations of this task."
+        )
+    if missing := [item for item in items if item not in gold]:
+        raise UsageError(
+            f"Item {missing[0]} of {task.name} has no gold.", mend="Give the gold of every item."
+        )
+    scorer = _scorer(task.family, human_ap_mode)
+    annotators = {annotator: _scored(scorer, gold, own) for annotator, own in answered.items()}
+    each = [one.scores for one in annotators.values()]
+    mean = {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
+    together = pooled_answers(task, answered)
+    pooled = None if together is None else _scored(scorer, gold, together)
+    return PeopleScores(task.family, annotators, mean, pooled, len(items))
+
+
+def pooled_answers(task: TaskSpec, answers: Answers) -> dict[str, Any] | None:
+    """One answer per item from those of all who answered it, by item id: the majority's label (ties to the first of the
+    task's labels, else the smallest), the mean rating, or the mean mark of every document. None for clustering."""
+    if task.family == "clustering":
+        return None
+    items = sorted({item for own in answers.values() for item in own})
+    given = {item: [own[item] for own in answers.values() if item in own] for item in items}
+    if task.family == "classification":
+        return {item: majority_vote(votes, task.labels) for item, votes in given.items()}
+    return {item: np.mean(votes, axis=0).tolist() for item, votes in given.items()}
+
+
+def _scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
+    scorers: dict[Family, Scorer] = {
+        "classification": classification_scores,
+        "clustering": clustering_scores,
+        "reranking": partial(reranking_scores, human_ap_mode=human_ap_mode),
+        "sts": sts_scores,
+    }
+    return scorers[family]
+
+
+def _scored(scorer: Scorer, gold: Gold, own: Mapping[str, Any]) -> Scored:
+    items = sorted(own)
+    return Scored(scorer([gold[item] for item in items], [own[item] for item in items]), len(items))
+
+
+OneAnnotator = Literal["wilson", "none"]
+_LEAST_PAIRS = 4
+
+
+def human_interval(
+    family: Family,
+    score: float,
+    annotators: Sequence[float],
+    n: int,
+    *,
+    one_annotator: OneAnnotator = "wilson",
+    error: Literal["fisher", "bonett-wright"] = "fisher",
+    confidence: float = 0.95,
+) -> Estimate:
+    """The paper's interval of a human `score` over `n` items, from the score of every one of `annotators`.
+
+    Classification: Wilson's, with n items however many annotations. STS: Fisher's, or Bonett and Wright's by `error`.
+    Clustering and reranking: from the lowest to the highest annotator, which is no confidence interval; for one
+    annotator Wilson's as if the score were a share (what was done in the paper), or by `one_annotator` "none" NaN.
+    Also NaN for ratings of fewer than 4 items. `method` says which it is. For reranking
+    `query_bootstrap` is the better one.
+    Source: spec hume 7; HUME table 8. Raises UsageError for another family or option, no annotators, no items or a
+    score out of range.
+
+    >>> human_interval("clustering", 0.4921545, [0.631687, 0.352622], 30).low
+    0.352622
+    """
+    _check_aggregation(family, annotators, n, one_annotator)
+    if family == "classification":
+        return wilson(score, n, confidence=confidence)
+    if family == "sts":
+        if n < _LEAST_PAIRS:
+            return _none(score, n, f"none: fewer than {_LEAST_PAIRS} items")
+        return fisher_z(score, n, confidence=confidence, error=error)
+    if len(annotators) > 1:
+        found = observed_range(annotators, n, "annotators")
+        return Estimate(score, found.low, found.high, n, found.method)
+    if one_annotator == "none":
+        return _none(score, n, "none: one annotator")
+    return wilson(score, n, confidence=confidence)
+
+
+def query_bootstrap(
+    gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware", seed: int = 1337
+) -> Estimate:
+    """The MAP of people on a reranking task, with a bootstrap interval over queries: what other queries could have
+    given. A query's value is the mean over its annotators, so with gaps the MAP may differ from the paper's.
+
+    Source: spec hume 7 (the option for reranking). Raises UsageError where nobody answered.
+
+    >>> query_bootstrap({"q": (1, 0), "r": (0, 1)}, {"a": {"q": (1, 0), "r": (1, 0)}}).estimate
+    0.75
+    """
+    queries = sorted({query for own in answers.values() for query in own})
+    if not queries:
+        raise UsageError("Nobody answered a query.", mend="Give the annotations of this task.")
+    every = [
+        [
+            marked_ap(gold[query], own[query], human_ap_mode=human_ap_mode)
+            for own in answers.values()
+            if query in own
+        ]
+        for query in queries
+    ]
+    return bootstrap_ci([math.fsum(values) / len(values) for values in every], seed=seed)
+
+
+def is_outside(value: float, interval: Estimate) -> bool | None:
+    """Whether a model's score is strictly below or above a human interval; None where there is no interval.
+
+    Not a test of significance: it knows nothing of the model's own uncertainty nor of shared items.
+    """
+    if math.isnan(interval.low) or math.isnan(interval.high):
+        return None
+    return not interval.low <= value <= interval.high
+
+
+def _none(score: float, n: int, why: str) -> Estimate:
+    return Estimate(score, math.nan, math.nan, n, why)
+
+
+def _check_aggregation(family: str, annotators: Sequence[float], n: int, one_annotator: str) -> None:
+    if family not in FAMILIES:
+        raise UsageError(f"The family is {family!r}.", mend=f"Use one of {', '.join(FAMILIES)}.")
+    if one_annotator not in ("wilson", "none"):
+        raise UsageError(f"one_annotator is {one_annotator!r}.", mend="Use wilson or none.")
+    if not len(annotators) or n < 1:
+        raise UsageError(
+            f"{len(annotators)} annotators and {n} items have no score.", mend="Give at least one of each."
+        )

@@ -28,15 +28,18 @@ from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.judging.ratings import Judge
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.selection.criteria import HEADLINE, Work, ids_of, same_model
 from embassay.protocols.pteb.selection.plan import (
+    HEADLINE,
     TASK,
     Candidate,
     Plan,
     Selection,
     SelectionRequest,
+    Work,
     forecast,
+    ids_of,
     make_plan,
+    same_model,
     select,
 )
 from embassay.records import Component, Result

@@ -22,8 +22,16 @@ from embassay.protocols.kernel.comparisons import (
     compared,
 )
 from embassay.protocols.kernel.estimates import interval
-from embassay.protocols.pteb.summary.levels import Scores, drop_rows, level_rows, original_row
-from embassay.protocols.pteb.summary.runs import OVERALL, Layout, Scope, scopes
+from embassay.protocols.pteb.summary.levels import (
+    OVERALL,
+    Layout,
+    Scope,
+    Scores,
+    drop_rows,
+    level_rows,
+    original_row,
+    scopes,
+)
 from embassay.records import Result
 from embassay.runs.folder import CellRecord
 from embassay.stats import hodges_lehmann, holm, kendall_tau, rank_quantiles, wilcoxon, win_probabilities

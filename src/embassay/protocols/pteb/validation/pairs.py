@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from embassay.data.sampling import draw
+from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import check_options, option
 from embassay.protocols.pteb.analysis.drops import ENGLISH, group_of

@@ -14,25 +14,23 @@ from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.outcome import moment, spent
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
 from embassay.protocols.pteb.judging.options import RatingOptions
-from embassay.protocols.pteb.judging.plan import of_ratings
+from embassay.protocols.pteb.judging.protocol import of_ratings
 from embassay.protocols.pteb.judging.ratings import Asking, Judge, Pair, check_named, rate
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
-from embassay.protocols.pteb.validation.checks import (
+from embassay.protocols.pteb.validation.pairs import Item, sheet
+from embassay.protocols.pteb.validation.ratings import (
     CLASSES,
+    FILE,
     NO_DECISIONS,
     Checked,
     LanguageResult,
     RaterVerdict,
     Rating,
     check,
-    language_results,
-)
-from embassay.protocols.pteb.validation.pairs import Item, sheet
-from embassay.protocols.pteb.validation.rating_file import (
-    FILE,
     check_decisions,
     collect,
     keep_list,
+    language_results,
     read_decisions,
     write_ratings,
 )

@@ -17,9 +17,8 @@ from embassay.data import Dataset, open_dataset
 from embassay.data.delimited import reading_of
 from embassay.data.intake import Intake, language
 from embassay.data.rows import Row, Source, missing_column, text_of, texts_of
-from embassay.data.sampling import Draw
 from embassay.data.tables import FORMATS, table_of
-from embassay.data.views import Filtered, Renamed, Titled
+from embassay.data.views import Draw, Filtered, Renamed, Titled
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.forecast import dimensions, footprint, vectors

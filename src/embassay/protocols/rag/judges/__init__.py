@@ -13,7 +13,7 @@ from embassay.registry import Registry
 from embassay.spec import QUERY
 
 if TYPE_CHECKING:
-    from embassay.runs.answers import AnswerCache
+    from embassay.runs.store import AnswerCache
     from embassay.systems.remote.ledger import Ledger
 
 __all__ = [
@@ -40,7 +40,7 @@ JUDGES.add(
 )
 JUDGES.add(
     "recorded",
-    "embassay.protocols.rag.judges.recording:open_recorded",
+    "embassay.protocols.rag.judges.simulation:open_recorded",
     "grades and orders from a file: recorded:FILE",
 )
 JUDGES.add(

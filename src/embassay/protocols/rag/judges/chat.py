@@ -20,8 +20,8 @@ from embassay.errors import TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, unreadable
 from embassay.randomness import random_bytes
-from embassay.runs.answers import AnswerCache, CachedChat, ChatCounts
-from embassay.runs.answers import Question as Asked
+from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
+from embassay.runs.store import Question as Asked
 from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
 from embassay.systems.remote.ledger import Ledger

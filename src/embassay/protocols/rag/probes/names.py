@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import lcm
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embassay.contracts import Similarity, Spread
+from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import Work
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
-from embassay.protocols.rag.probes import margins, plan
-from embassay.protocols.rag.probes.bundles import CONDITIONS, Lang, Material, material, near_miss
-from embassay.protocols.rag.probes.margins import HEADLINE, TASK, Texts, all_bundles, outcome, texts_of
+from embassay.protocols.rag.probes import plan
+from embassay.protocols.rag.probes.bundles import (
+    CANDIDATES,
+    CONDITIONS,
+    Bundle,
+    Lang,
+    Material,
+    bundles,
+    material,
+    near_miss,
+)
 from embassay.protocols.rag.probes.plan import (
     NAMES_VERSION,
     NamesRequest,
@@ -33,19 +43,385 @@ from embassay.protocols.rag.probes.resampling import (
     CHANGE,
     INTERVALS,
     LANG,
+    MEASURES,
     SYSTEM,
     ProbeContext,
     Rows,
+    counts_of,
+    firsts,
+    graded_top,
     link_table,
+    lost_queries,
+    similarities,
+    values,
 )
-from embassay.protocols.rag.probes.similarities import MEASURES, lost_queries
-from embassay.records import TaskOutcome
+from embassay.randomness import random_bytes
+from embassay.records import Component, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest
 from embassay.runs.forecast import Hear
 from embassay.runs.memory import Footprint, room_for
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The distinct queries and passages, and where they stand: `left` (conditions, runs, queries), `right` the same
+    with the five candidates as last axis."""
+
+    conditions: tuple[str, ...]
+    queries: tuple[str, ...]
+    passages: tuple[str, ...]
+    left: Ints
+    right: Ints
+
+    def of_query(self, query: int) -> Iterator[str]:
+        """All texts of a query, under every condition and in every run."""
+        yield from (self.queries[place] for place in np.unique(self.left[:, :, query]))
+        yield from (self.passages[place] for place in np.unique(self.right[:, :, query]))
+
+
+def all_bundles(material: Material, queries: int, runs: int, seed: int) -> list[list[Bundle]]:
+    """The bundles of each run; that of run r are drawn from seed + r (spec rag 5.3)."""
+    return [bundles(material, queries, seed=seed + run) for run in range(runs)]
+
+
+def texts_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int) -> Texts:
+    """The texts of these bundles under these conditions."""
+    queries, passages = dict[str, int](), dict[str, int]()
+    shape = (len(conditions), len(by_run), len(by_run[0]))
+    left = np.empty(shape, dtype=np.int64)
+    right = np.empty((*shape, len(CANDIDATES)), dtype=np.int64)
+    for c, name in enumerate(conditions):
+        for run, own in enumerate(by_run):
+            for q, bundle in enumerate(own):
+                written = CONDITIONS[name].write(bundle, seed + run)
+                left[c, run, q] = queries.setdefault(written.query, len(queries))
+                right[c, run, q] = [passages.setdefault(text, len(passages)) for text in written.passages]
+    return Texts(tuple(conditions), tuple(queries), tuple(passages), left, right)
+
+
+Place = tuple[int, int, int]
+"""Run, place of the bundle in it, place of the passage in the bundle."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Where each passage of the collection stands in the bundles, in the order of the collection, and the grade of each
+    for each query, (queries, passages)."""
+
+    places: tuple[Place, ...]
+    grades: NDArray[np.int8]
+
+
+def corpus_of(by_run: Sequence[Sequence[Bundle]], seed: int) -> Corpus:
+    """The collection of these bundles: a passage that runs share stands there once.
+
+    Its order is drawn from the seed, so that texts which an ablation makes equal are found in no order of merit.
+    """
+    places: dict[tuple[object, ...], Place] = {}
+    for run, own in enumerate(by_run):
+        for q, bundle in enumerate(own):
+            for slot, (signer, topic) in enumerate(zip(bundle.signers, bundle.topics, strict=True)):
+                # C2a and C2b differ under near misses: who stands where is a part of what a passage is.
+                places.setdefault((q, CANDIDATES[slot], signer, topic, bundle.title), (run, q, slot))
+    found = list(places.values())
+    lang = by_run[0][0].lang
+    keys = np.frombuffer(random_bytes(8 * len(found), seed, "order of the collection", lang), dtype="<u8")
+    ordered = [found[place] for place in np.argsort(keys, kind="stable")]
+    return Corpus(tuple(ordered), _grades(by_run, ordered))
+
+
+def written(
+    by_run: Sequence[Sequence[Bundle]], corpus: Corpus, condition: str, seed: int
+) -> tuple[list[str], list[list[str]]]:
+    """The texts of the collection under a condition, and the queries of each run; one seed for all runs, so that an
+    author has one name in the whole collection."""
+    made = [[CONDITIONS[condition].write(bundle, seed) for bundle in own] for own in by_run]
+    passages = [made[run][q].passages[slot] for run, q, slot in corpus.places]
+    return passages, [[one.query for one in own] for own in made]
+
+
+def _grades(by_run: Sequence[Sequence[Bundle]], places: Sequence[Place]) -> NDArray[np.int8]:
+    passages = [(by_run[run][q].signers[slot], by_run[run][q].topics[slot]) for run, q, slot in places]
+    people, topics = dict[object, int](), dict[str, int]()
+    signer = np.array([people.setdefault(one, len(people)) for one, _ in passages])
+    topic = np.array([topics.setdefault(one, len(topics)) for _, one in passages])
+    author = np.array([people[bundle.author] for bundle in by_run[0]])
+    on = np.array([topics[bundle.topic] for bundle in by_run[0]])
+    right_author, right_topic = author[:, None] == signer[None], on[:, None] == topic[None]
+    return np.where(right_author, np.where(right_topic, 5, 3), np.where(right_topic, 2, 1)).astype(np.int8)
+
+
+Floats = NDArray[np.float64]
+LEAST_MARGIN = 0.02
+"""A base margin below this is too small to take a percentage of."""
+
+
+@dataclass(frozen=True)
+class Margins:
+    """How much closer the right passage is to the query than others are; arrays of one shape.
+
+    `name`: than the closer impostor on the topic; `topic`: than the same author on another topic; `both`: than another
+    author on another topic.
+    """
+
+    name: Floats
+    topic: Floats
+    both: Floats
+
+
+def margins(similarities: Floats) -> Margins:
+    """The margins from the similarities of a query to C1, C2a, C2b, C3, C4: (..., 5) -> (...).
+
+    >>> one = margins(np.array([0.71, 0.55, 0.58, 0.42, 0.25]))
+    >>> round(float(one.name), 2), round(float(one.topic), 2), round(float(one.both), 2)
+    (0.13, 0.29, 0.46)
+    """
+    values = np.asarray(similarities, dtype=np.float64)
+    if values.shape[-1:] != (5,):
+        raise UsageError(f"Similarities of shape {values.shape} are no bundles.", mend="The last axis has 5.")
+    right = values[..., 0]
+    impostors = values[..., 1:3].max(axis=-1)
+    return Margins(right - impostors, right - values[..., 3], right - values[..., 4])
+
+
+@dataclass(frozen=True)
+class OverRuns:
+    """The mean of run means, and their standard deviation (ddof 1; NaN for one run)."""
+
+    mean: float
+    sd: float
+    runs: int
+
+
+def over_runs(values: Floats) -> OverRuns:
+    """From (runs, queries): each run's mean over its queries, then over the runs.
+
+    >>> result = over_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
+    >>> round(result.mean, 3), round(result.sd, 6)
+    (0.16, 0.002449)
+    """
+    means = np.asarray(values, dtype=np.float64).mean(axis=1)
+    sd = float(means.std(ddof=1)) if len(means) > 1 else float("nan")
+    return OverRuns(float(means.mean()), sd, len(means))
+
+
+@dataclass(frozen=True)
+class Change:
+    """An ablation against the base, over the same rows (run, query).
+
+    `percent` is the mean of the rows' changes in percent, over the `kept` rows of `rows`: those whose base margin is
+    `LEAST_MARGIN` at least. `ratio_percent` is the change of the means over the same rows, `absolute` the mean change
+    over all rows. NaN where no row is kept.
+    """
+
+    percent: float
+    ratio_percent: float
+    absolute: float
+    kept: int
+    rows: int
+
+    @property
+    def excluded_share(self) -> float:
+        """The share of rows that no percentage is taken of."""
+        return 1 - self.kept / self.rows
+
+
+def change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> Change:
+    """What an ablation does to a margin; both (runs, queries) or (rows,), the same rows.
+
+    >>> result = change(np.array([0.2, 0.1, 0.015, 0.3]), np.array([0.05, 0.04, 0.0, 0.06]))
+    >>> round(result.percent, 6), round(result.ratio_percent, 6), result.kept
+    (-71.666667, -75.0, 3)
+    """
+    before, after = np.asarray(base, dtype=np.float64).ravel(), np.asarray(ablated, dtype=np.float64).ravel()
+    if before.shape != after.shape or not len(before):
+        raise UsageError(
+            f"{len(before)} margins cannot be compared with {len(after)}.", mend="Give the same rows of both."
+        )
+    kept = before >= least
+    absolute = float((after - before).mean())
+    if not kept.any():
+        return Change(float("nan"), float("nan"), absolute, 0, len(before))
+    rows = 100 * (after[kept] - before[kept]) / before[kept]
+    ratio = 100 * (after[kept].mean() / before[kept].mean() - 1)
+    return Change(float(rows.mean()), float(ratio), absolute, int(kept.sum()), len(before))
+
+
+@dataclass(frozen=True)
+class Collections:
+    """The collection of the bundles under each condition (`passages`), its queries by run, and the grades."""
+
+    passages: Mapping[str, Sequence[str]]
+    queries: Mapping[str, Sequence[Sequence[str]]]
+    grades: NDArray[np.int8]
+
+
+def collections_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int) -> Collections:
+    """The collections of these bundles under these conditions."""
+    corpus = corpus_of(by_run, seed)
+    made = {name: written(by_run, corpus, name, seed) for name in conditions}
+    return Collections(
+        {name: passages for name, (passages, _) in made.items()},
+        {name: queries for name, (_, queries) in made.items()},
+        corpus.grades,
+    )
+
+
+def rehearse(texts: Texts, collections: Collections, hear: Hear) -> bool:
+    """Tell of the two calls that an encoder gets: all queries, all passages."""
+    asked = (one for runs in collections.queries.values() for run in runs for one in run)
+    stored = (one for passages in collections.passages.values() for one in passages)
+    hear(list(dict.fromkeys([*texts.queries, *asked])), "query")
+    hear(list(dict.fromkeys([*texts.passages, *stored])), "document")
+    return True
+
+
+def margins_of(system: Similarity, texts: Texts) -> Margins:
+    """The margins of every bundle, each (conditions, runs, queries)."""
+    return margins(similarities(system, texts.queries, texts.passages, texts.left, texts.right))
+
+
+def retrieval_of(system: Similarity, collections: Collections) -> Mapping[str, Floats]:
+    """Measure -> its value for every query, (conditions, runs, queries)."""
+    counts = counts_of(collections.grades)
+    found: dict[str, list[Floats]] = {}
+    for name, passages in collections.passages.items():
+        runs = collections.queries[name]
+        indices = firsts(system, [text for run in runs for text in run], passages)
+        own = np.tile(np.arange(len(counts)), len(runs))
+        top = graded_top(collections.grades[own], indices)
+        for measure, of_query in values(counts[own], top).items():
+            found.setdefault(measure, []).append(of_query.reshape(len(runs), -1))
+    return {measure: np.stack(of_conditions) for measure, of_conditions in found.items()}
+
+
+TASK = "names"
+HEADLINE = "d_name"
+MARGINS = ("d_name", "d_topic", "d_both")
+SD = "d_name SD between runs"
+RATIO = "d_name/d_topic"
+ABSOLUTE = "d_name change"
+PERCENT = "d_name change %"
+OF_MEANS = "d_name change % of means"
+EXCLUDED = "rows without percent"
+ACROSS = "conditions"
+"""The variant of rows over all conditions."""
+TOO_SMALL = f"no row has a base margin of {LEAST_MARGIN} or more"
+
+
+def outcome(
+    conditions: Sequence[str], found: Margins, retrieval: Mapping[str, Floats], context: ProbeContext
+) -> TaskOutcome:
+    """The outcome of a cell; arrays are (conditions, runs, queries), the base condition first.
+
+    Rows of an ablation have its name as variant, those of the base none. A query with NaN is left out.
+    """
+    of = dict(zip(MARGINS, (found.name, found.topic, found.both), strict=True))
+    values = {**of, **retrieval}
+    scores = list(_base(of, values, context))
+    for place, name in enumerate(conditions[1:], start=1):
+        scores += _ablation(place, name, values, context)
+    scores += _across(values, context)
+    headline = scores[0]
+    components = {HEADLINE: Component(headline.value, headline.n, np.empty(0), headline.reason)}
+    return TaskOutcome(tuple(scores), components, _items(conditions, values))
+
+
+def _base(of: Mapping[str, Floats], values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+    yield from _levels(0, "", values, context)
+    both = np.column_stack([_per_query(of["d_name"][0]), _per_query(of["d_topic"][0])])
+    yield context.over_queries(RATIO, both, lambda m: m[..., 0] / m[..., 1], why_not="d_topic is 0")
+    for measure in values:
+        if measure not in MARGINS:
+            pair = _per_query(of["d_name"][0]), _per_query(values[measure][0])
+            yield from context.links(*pair, (HEADLINE, measure))
+
+
+def _levels(place: int, variant: str, values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+    """The mean of every measure, and how the name margin's varies between runs."""
+    for measure, of_rows in values.items():
+        yield context.over_queries(measure, _per_query(of_rows[place]), variant=variant)
+    rows = _whole(values[HEADLINE][place])
+    runs = over_runs(rows) if rows.size else None
+    sd = None if runs is None or np.isnan(runs.sd) else runs.sd
+    yield Score(
+        SD, sd, rows.shape[0], variant=variant, method="over run means, ddof 1",
+        reason="" if sd is not None else "there is one run only",
+    )  # fmt: skip
+
+
+def _ablation(place: int, name: str, values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+    yield from _levels(place, name, values, context)
+    base, ablated = values[HEADLINE][0], values[HEADLINE][place]
+    yield context.over_queries(ABSOLUTE, _per_query(ablated - base), variant=name)
+    yield from _percents(base, ablated, name, context)
+    for measure in values:
+        if measure in MARGINS:
+            continue
+        difference = _per_query(values[measure][place]) - _per_query(values[measure][0])
+        yield context.over_queries(f"{measure} change", difference, variant=name)
+        names = ABSOLUTE, f"{measure} change"
+        yield from context.links(_per_query(ablated - base), difference, names, name)
+
+
+def _percents(base: Floats, ablated: Floats, name: str, context: ProbeContext) -> Iterator[Score]:
+    """The mean of the rows' percents, the ratio of means and the share of rows left out: sums over the runs of each
+    query, so that queries can be resampled."""
+    known = ~np.isnan(base + ablated).any(axis=0)
+    base, ablated = base[:, known], ablated[:, known]
+    kept = base >= LEAST_MARGIN
+    rows = np.where(kept, 100 * (ablated - base) / np.where(kept, base, 1), 0.0)
+    sums = np.column_stack([part.sum(axis=0) for part in (rows, kept, kept * base, kept * ablated)])
+    yield context.over_queries(
+        PERCENT, sums, lambda m: m[..., 0] / m[..., 1], variant=name, why_not=TOO_SMALL
+    )
+    ratio = context.over_queries(
+        OF_MEANS, sums, lambda m: 100 * (m[..., 3] / m[..., 2] - 1), variant=name, why_not=TOO_SMALL
+    )
+    yield ratio
+    share = change(base, ablated).excluded_share if base.size else None
+    yield Score(EXCLUDED, share, base.size, variant=name, reason="" if base.size else "no query has a value")
+
+
+def _across(values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+    """Over conditions: does what shrinks the margin more also cost more recall?"""
+    changes = {name: _changes(of_rows) for name, of_rows in values.items()}
+    for measure in values:
+        if measure not in MARGINS:
+            names = ABSOLUTE, f"{measure} change"
+            yield from context.links_of_means(changes[HEADLINE], changes[measure], names, ACROSS)
+
+
+def _changes(of_rows: Floats) -> Floats:
+    """Each query's mean change under every ablation, (ablations, queries)."""
+    means = np.stack([_per_query(one) for one in of_rows])
+    return np.asarray(means[1:] - means[0])
+
+
+def _per_query(rows: Floats) -> Floats:
+    """Means over runs: (runs, queries) -> (queries,), NaN where a run has none."""
+    return np.asarray(rows.mean(axis=0))
+
+
+def _whole(rows: Floats) -> Floats:
+    """The columns of queries that every run has a value of."""
+    return np.asarray(rows[:, ~np.isnan(rows).any(axis=0)])
+
+
+def _items(conditions: Sequence[str], values: Mapping[str, Floats]) -> Mapping[str, list[object]]:
+    """A value of every measure for every condition, run and query; `item_id` is query@run."""
+    items = Items()
+    runs, queries = values[HEADLINE].shape[1:]
+    ids = [f"{query:03d}@{run}" for run in range(runs) for query in range(queries)]
+    for place, name in enumerate(conditions):
+        for measure, of_rows in values.items():
+            items.add(ids, of_rows[place].ravel(), measure, "" if place == 0 else name)
+    return items.columns
 
 
 @dataclass(frozen=True)
@@ -68,17 +444,17 @@ def evaluate(
     context = ProbeContext(job.dataset, tokenizer, request.seed, request.resamples)
 
     def calls(hear: Hear) -> bool:
-        return margins.rehearse(texts, collections, hear)
+        return rehearse(texts, collections, hear)
 
     with room_for(needed(request, job.lang, opened.system)), charged(ledger, opened.system.name) as requests:
         opened.prefetch(calls)
         opened.remember(calls)
-        found = margins.margins_of(opened.system, texts)
+        found = margins_of(opened.system, texts)
         lost = lost_queries(opened.system, [f"{q:03d}" for q in range(request.size)], texts.of_query)
         if lost.too_many:
             result = lost.without_score(HEADLINE, Items())
         else:
-            retrieval = margins.retrieval_of(opened.system, collections)
+            retrieval = retrieval_of(opened.system, collections)
             for of_rows in (found.name, found.topic, found.both, *retrieval.values()):
                 of_rows[..., lost.mask] = np.nan
             result = replace(outcome(request.asked, found, retrieval, context), skipped=lost.skipped)
@@ -86,11 +462,11 @@ def evaluate(
 
 
 @lru_cache(maxsize=2)
-def made(request: NamesRequest, lang: Lang) -> tuple[Texts, margins.Collections]:
+def made(request: NamesRequest, lang: Lang) -> tuple[Texts, Collections]:
     """The texts of the bundles in a language, and the collections of them; two stay in memory."""
     by_run = all_bundles(material(lang, **request.files), request.size, request.runs, request.seed)
     texts = texts_of(by_run, request.asked, request.seed)
-    return texts, margins.collections_of(by_run, request.asked, request.seed)
+    return texts, collections_of(by_run, request.asked, request.seed)
 
 
 def needed(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
@@ -109,7 +485,7 @@ def needed(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
 
 def rehearse_cell(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder."""
-    return margins.rehearse(*made(request, lang), hear)
+    return rehearse(*made(request, lang), hear)
 
 
 NEAR_MISS = "edit_distance_near_miss"
@@ -188,13 +564,13 @@ def tables(rows: Rows, systems: Sequence[str], request: NamesRequest) -> Iterato
         systems,
         "name_links",
         "Name margin and retrieval, over queries and over conditions",
-        margins.ACROSS,
+        ACROSS,
     )
 
 
 def _base_margins(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
     columns = [SYSTEM, LANG]
-    for measure in margins.MARGINS:
+    for measure in MARGINS:
         columns += [
             Column(measure, decimals=3),
             Column(f"{measure} low", decimals=3),
@@ -204,9 +580,9 @@ def _base_margins(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
     body = []
     for dataset, lang, system in rows.each(systems):
         cells: list[Value] = [system, lang]
-        for measure in margins.MARGINS:
+        for measure in MARGINS:
             cells += rows.with_interval(dataset, system, "", measure)
-        body.append((*cells, rows.value(dataset, system, "", margins.SD)))
+        body.append((*cells, rows.value(dataset, system, "", SD)))
     title = f"Base margins: {size}"
     return ColumnTable("rag_table10", title, tuple(columns), tuple(body), INTERVALS)
 
@@ -214,7 +590,7 @@ def _base_margins(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
 def _ratios(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
     columns = (SYSTEM, LANG, *(Column(one, decimals=3) for one in ("name/topic", "low", "high")))
     body = [
-        (system, lang, *rows.with_interval(dataset, system, "", margins.RATIO))
+        (system, lang, *rows.with_interval(dataset, system, "", RATIO))
         for dataset, lang, system in rows.each(systems)
     ]
     title = f"Name margin over topic margin, ratio of means: {size}"
@@ -232,16 +608,16 @@ def _ablations(rows: Rows, systems: Sequence[str], dataset: str, lang: str, size
     body = []
     for system in systems:
         for name in _conditions(rows):
-            if rows.find(dataset, system, name, margins.HEADLINE) is None:
+            if rows.find(dataset, system, name, HEADLINE) is None:
                 continue
             body.append(
                 (
                     system, GROUPS[CONDITIONS[name or "base"].group], name or "base",
-                    *(rows.value(dataset, system, name, one) for one in (margins.HEADLINE, margins.SD)),
-                    *rows.with_interval(dataset, system, name, margins.ABSOLUTE),
-                    *rows.with_interval(dataset, system, name, margins.PERCENT),
-                    rows.value(dataset, system, name, margins.OF_MEANS),
-                    rows.value(dataset, system, name, margins.EXCLUDED),
+                    *(rows.value(dataset, system, name, one) for one in (HEADLINE, SD)),
+                    *rows.with_interval(dataset, system, name, ABSOLUTE),
+                    *rows.with_interval(dataset, system, name, PERCENT),
+                    rows.value(dataset, system, name, OF_MEANS),
+                    rows.value(dataset, system, name, EXCLUDED),
                 )
             )  # fmt: skip
     note = (
@@ -263,13 +639,13 @@ def _recall(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     body = []
     for dataset, lang, system in rows.each(systems):
         for name in _conditions(rows):
-            if rows.find(dataset, system, name, margins.HEADLINE) is None:
+            if rows.find(dataset, system, name, HEADLINE) is None:
                 continue
             cells: list[Value] = [
                 system,
                 lang,
                 name or "base",
-                rows.value(dataset, system, name, margins.HEADLINE),
+                rows.value(dataset, system, name, HEADLINE),
             ]
             for measure in MEASURES:
                 cells.append(rows.value(dataset, system, name, measure))
@@ -284,5 +660,5 @@ def _recall(rows: Rows, systems: Sequence[str]) -> ColumnTable:
 
 def _conditions(rows: Rows) -> tuple[str, ...]:
     """The base (no variant) and the ablations that were asked for."""
-    there = set(rows.variants(margins.HEADLINE))
+    there = set(rows.variants(HEADLINE))
     return tuple(one for one in ("", *CONDITIONS) if one in there)

@@ -11,8 +11,8 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
-from embassay.protocols.rag.golden.cost import ANSWER_TOKENS
-from embassay.protocols.rag.probes import drops, margins, names, noise
+from embassay.protocols.rag.golden.protocol import ANSWER_TOKENS
+from embassay.protocols.rag.probes import names, noise
 from embassay.protocols.rag.probes.names import plan_names
 from embassay.protocols.rag.probes.noise import plan_noise
 from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest, Plan
@@ -146,11 +146,11 @@ class Probe(Protocol):
     def headline(self, plan: Plan, record: CellRecord) -> str:
         """A margin, or a drop."""
         del record
-        return margins.HEADLINE if plan.task == margins.TASK else drops.HEADLINE
+        return names.HEADLINE if plan.task == names.TASK else noise.HEADLINE
 
     def call(self, request: NamesRequest | NoiseRequest, out: Path) -> str:
         """With `embassay.rag.probe_names` or `probe_noise`."""
-        task = margins.TASK if isinstance(request, NamesRequest) else drops.TASK
+        task = names.TASK if isinstance(request, NamesRequest) else noise.TASK
         return f"embassay.rag.probe_{task}({list(request.systems)!r}, out={str(out)!r})"
 
     def check_prices(self, plan: Plan, max_usd: float | None) -> None:
@@ -179,7 +179,7 @@ class Probe(Protocol):
         found, systems = Rows(rows), [one.name for one in plan.systems]
         made = (
             names.tables(found, systems, plan.request)
-            if plan.task == margins.TASK
+            if plan.task == names.TASK
             else noise.tables(found, systems)
         )
         return Conclusion(tables=tuple(table for table in made if table.rows))

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.data.retrieval import fitting_map, grade_map
 from embassay.errors import DataError, UsageError
-from embassay.measures.grades import ABSENT, UNJUDGED
+from embassay.measures.judgements import ABSENT, UNJUDGED
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import bundles, material
-from embassay.protocols.rag.probes.margins import all_bundles, corpus_of, written
+from embassay.protocols.rag.probes.names import all_bundles, corpus_of, written
 from embassay.protocols.rag.probes.plan import BUNDLED, LANGS, NoiseRequest
 from embassay.protocols.rag.probes.small_talk import LEVELS, Lang, noisy
 from embassay.protocols.rag.rewriters import Rewriter

@@ -10,7 +10,7 @@ from embassay.protocols.rag.judges import Question
 from embassay.registry import Registry
 
 if TYPE_CHECKING:
-    from embassay.runs.answers import AnswerCache
+    from embassay.runs.store import AnswerCache
     from embassay.systems.remote.ledger import Ledger
 
 __all__ = ["REWRITERS", "Rewriter", "about", "open_rewriter"]

@@ -16,8 +16,8 @@ from embassay.contracts import ChatModel, Message, Sampling
 from embassay.errors import Unanswered, UsageError, Why
 from embassay.protocols.rag.judges import Question
 from embassay.randomness import random_bytes
-from embassay.runs.answers import AnswerCache, CachedChat
 from embassay.runs.folder import digest
+from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
 from embassay.systems.remote.ledger import Ledger

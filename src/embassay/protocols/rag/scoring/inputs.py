@@ -16,7 +16,7 @@ from embassay.data.retrieval import fitting_map, grade_map
 from embassay.data.rows import key_of, missing_column, number_of, wrong
 from embassay.data.tables import table
 from embassay.errors import DataError, UsageError
-from embassay.measures.grades import GRADES, Sources
+from embassay.measures.judgements import GRADES, Sources
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import Entries
 from embassay.errors import DataError
 from embassay.measures import evaluate_graded, sensitivity_grid
-from embassay.measures.grades import ABSENT, GRADES, UNJUDGED, Graded, treat_unjudged
+from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, Graded, treat_unjudged
 from embassay.measures.sets import Cell
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
@@ -27,8 +27,7 @@ from embassay.protocols.rag.scoring.inputs import (
     graded_sources,
     source_codes,
 )
-from embassay.protocols.rag.scoring.score import SensitivityCell
-from embassay.protocols.rag.scoring.values import Columns, Measured
+from embassay.protocols.rag.scoring.score import Columns, Measured, SensitivityCell
 
 if TYPE_CHECKING:
     import polars as pl

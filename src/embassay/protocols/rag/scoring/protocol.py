@@ -17,7 +17,7 @@ from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import inert, write_tables
-from embassay.protocols.rag.scoring import notes
+from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import guidance, lede, readings, verdict
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
@@ -36,12 +36,20 @@ from embassay.protocols.rag.scoring.inputs import (
 )
 from embassay.protocols.rag.scoring.placement import Beside, Board, Placed, beside, place, sensitivity
 from embassay.protocols.rag.scoring.score import (
+    CONFIDENCE,
+    Asked,
     Comparison,
     Judgements,
+    Measured,
     Note,
+    Resampled,
     RunFacts,
     Score,
     Settings,
+    asked,
+    measured,
+    per_query,
+    values,
     write_score,
 )
 from embassay.protocols.rag.scoring.tables import (
@@ -55,16 +63,6 @@ from embassay.protocols.rag.scoring.tables import (
     randomized,
     result_rows,
     tables,
-)
-from embassay.protocols.rag.scoring.values import (
-    CONFIDENCE,
-    Asked,
-    Measured,
-    Resampled,
-    asked,
-    measured,
-    per_query,
-    values,
 )
 from embassay.runs.folder import RunFolder, hardware, to_json, versions, write_atomic
 
@@ -158,7 +156,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         readings=readings(board, facts, ks, resampled),
         guidance=guidance(board, ks, extra, resampled),
     )  # fmt: skip
-    said = (*notes.self_notes(gone), *_notes(record, judgements, board, taken, measures, right))
+    said = (*conclusions.self_notes(gone), *_notes(record, judgements, board, taken, measures, right))
     record = replace(record, notes=said)
     return Scored(replace(record, verdict=verdict(record), lede=lede(record)), measures, taken, board)
 
@@ -204,12 +202,12 @@ def _notes(
     right: NDArray[np.float64] | None,
 ) -> Iterable[Note]:
     total = len(board.queries)
-    yield from notes.input_notes(judgements, record.runs, total)
-    yield from notes.grade_notes(board, measures, record.values)
-    yield from notes.run_notes(board, taken, measures, record.settings.unjudged)
-    yield from notes.test_notes(len(taken), record.settings.resamples)
+    yield from conclusions.input_notes(judgements, record.runs, total)
+    yield from conclusions.grade_notes(board, measures, record.values)
+    yield from conclusions.run_notes(board, taken, measures, record.settings.unjudged)
+    yield from conclusions.test_notes(len(taken), record.settings.resamples)
     if right is not None:
-        yield from notes.answer_notes(record.values, int((~np.isnan(right)).sum()), total)
+        yield from conclusions.answer_notes(record.values, int((~np.isnan(right)).sum()), total)
 
 
 def write_scoring(

@@ -5,13 +5,29 @@ Every number stands here once. `score.json` in the folder of a run is `Score.as_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.measures import MEASURES, Measure, evaluate_graded
+from embassay.measures.judgements import Graded, Sources, treat_unjudged
+from embassay.measures.registry import GradedMeasure, RankingMeasure
 from embassay.protocols.rag.record_files import read_record
+from embassay.randomness import generator
 from embassay.runs.folder import to_json, write_atomic
+from embassay.spec import CALL, Spec
+from embassay.stats import percentile_interval
+from embassay.stats.resampling import resample_defined_means
+
+if TYPE_CHECKING:
+    import polars as pl
+
 
 SCHEMA = 1
 
@@ -246,3 +262,337 @@ def read_score(path: Path) -> Score:
     """The record in a `score.json`; DataError if it holds none, or one of another schema."""
     mend = "Run `embassay rag score` again with this --out."
     return read_record(path, Score, schema=SCHEMA, what="the scoring", mend=mend)
+
+
+Floats = NDArray[np.float64]
+
+SETS = ("RA-nWG", "N-Recall4+", "Harm", "N-Recall5", "Precision4+", "Hit")
+CEILINGS = ("PROC", "%PROC")
+CLASSIC = ("nDCG", "AP", "RR", "R", "P")
+PERCENT = "%"
+ANSWERS = "Acc|Hit"
+JUDGED = "Judged"
+_WIDTH = 50_000_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A measure as asked for. `parts` are the measures whose means give the value: the measure itself, or for %PROC
+    what was reached and its ceiling; none for Acc|Hit, which needs the answers. `by_query` is %PROC as the mean of the
+    queries' own ratios."""
+
+    facts: MeasureFacts
+    parts: tuple[Measure, ...]
+    undefined: str
+    by_query: bool = False
+
+    @property
+    def name(self) -> str:
+        """As the user spelled it."""
+        return self.facts.name
+
+    @property
+    def needs_sources(self) -> bool:
+        """Whether it asks which documents are of one source."""
+        return any("sources" in dict(MEASURES.get(part.spec.name).facts)["needs"] for part in self.parts)
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether its value is a ratio of two means, not a mean."""
+        return len(self.parts) > 1 and not self.by_query
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Values per query of one run: by measure one column (q,), two for a ratio; NaN where undefined.
+
+    `value` is what a query itself has, `parts` what the mean is made of, each over the queries where all are defined.
+    """
+
+    value: Floats
+    parts: tuple[Floats, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's values per query by measure."""
+
+    run: str
+    columns: Mapping[str, Columns]
+
+
+def asked(measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool) -> tuple[Asked, ...]:
+    """The measures to take; the usual ones where none is named, each at every cutoff.
+
+    A name without a cutoff stands for one at every cutoff where the measure needs one. UsageError for a name that is
+    not a measure of rankings, and for Acc|Hit without `answers`.
+    """
+    names = list(measures) or [
+        f"{name}@{k}" for k in cutoffs for name in (*SETS, *CEILINGS, JUDGED, *CLASSIC)
+    ]
+    if answers and not any(name.startswith(ANSWERS) for name in names):
+        names += [f"{ANSWERS}@{k}" for k in cutoffs]
+    spelled = [one for name in names for one in _with_cutoffs(name.strip(), cutoffs)]
+    if not answers and any(name.startswith(ANSWERS) for name in spelled):
+        raise UsageError(
+            f"{ANSWERS} needs the answers.", mend="Give --answers FILE with query_id and correct (0 to 1)."
+        )
+    return tuple(_asked(name) for name in dict.fromkeys(spelled))
+
+
+def measured(
+    run: str, graded: Graded, measures: Iterable[Asked], unjudged: Any, answers: Floats | None
+) -> Measured:
+    """All values of a run. Documents without a grade are treated as `unjudged` says before anything is measured, but
+    for Judged itself."""
+    measures = list(measures)
+    deepest = max((one.facts.cutoff or graded.top.shape[1] for one in measures), default=0)
+    seen = treat_unjudged(graded, unjudged, deepest)
+    raw = [part for one in measures for part in one.parts if part.spec.name == JUDGED]
+    rest = [part for one in measures for part in one.parts if part.spec.name != JUDGED]
+    values = {**_evaluated(rest, seen), **_evaluated(raw, graded)}
+    columns = {}
+    for one in measures:
+        if one.facts.base == ANSWERS:
+            columns[one.name] = _accuracy(one.facts.cutoff or 0, seen, answers)
+        else:
+            own = _columns([values[str(part)] for part in one.parts])
+            columns[one.name] = Columns(own.value, (own.value,)) if one.by_query else own
+    return Measured(run, columns)
+
+
+def _with_cutoffs(name: str, cutoffs: Sequence[int]) -> list[str]:
+    """`name`, or `name` at every cutoff if it needs one and has none."""
+    spec = CALL.parse(name.removeprefix(PERCENT))
+    if spec.cutoff is not None:
+        return [name]
+    if spec.name == ANSWERS or name.startswith(PERCENT):
+        return [f"{name}@{k}" for k in cutoffs]
+    options = inspect.signature(MEASURES.get(MEASURES.parse(name).name).load()).parameters
+    needed = "cutoff" in options and options["cutoff"].default is inspect.Parameter.empty
+    return [f"{name}@{k}" for k in cutoffs] if needed else [name]
+
+
+def _asked(name: str) -> Asked:
+    if name.startswith(ANSWERS):
+        spec = CALL.parse(name)
+        return Asked(
+            MeasureFacts(name, ANSWERS, spec.cutoff, "higher", "answer"), (), "no query has all its evidence"
+        )
+    spec, by_query = _without_mean(CALL.parse(name.removeprefix(PERCENT)))
+    built = MEASURES.build(CALL.format(spec))
+    if not isinstance(built, GradedMeasure | RankingMeasure):
+        raise UsageError(
+            f"{name} is not a measure of rankings.",
+            mend="`embassay list measures` shows what each one needs.",
+        )
+    facts = dict(MEASURES.get(built.spec.name).facts)
+    family = "ceiling" if built.spec.name == "PROC" else "set"
+    family = "classic" if isinstance(built, RankingMeasure) else family
+    base = name.rpartition("@")[0] or name
+    parts: tuple[Measure, ...] = (built,)
+    if name.startswith(PERCENT):
+        parts = (_reached(name, built.spec), built)
+    facts_of_it = MeasureFacts(name, base, built.spec.cutoff, facts.get("direction", "higher"), family)
+    return Asked(facts_of_it, parts, facts.get("undefined", "undefined"), by_query and len(parts) > 1)
+
+
+def _without_mean(spec: Spec) -> tuple[Spec, bool]:
+    """`per_query_mean` is a matter of the mean over queries, not of PROC itself (spec rag 1.6)."""
+    params = {key: value for key, value in spec.params.items() if key != "per_query_mean"}
+    return Spec(spec.name, spec.target, params, spec.cutoff), bool(spec.params.get("per_query_mean", False))
+
+
+def _reached(name: str, ceiling: Spec) -> Measure:
+    """What a ceiling is the ceiling of, with the same settings."""
+    if ceiling.name != "PROC":
+        raise UsageError(f"There is no measure called {name!r}.", mend="Write %PROC@10 or %PROC_NR4@10.")
+    params = {key: value for key, value in ceiling.params.items() if key != "of"}
+    of = str(ceiling.params.get("of", "RA-nWG"))
+    return MEASURES.build(CALL.format(Spec(of, "", params, ceiling.cutoff)))
+
+
+def _evaluated(measures: Sequence[Measure], graded: Graded) -> dict[str, Floats]:
+    """Values by measure, in blocks of queries where the lists are long."""
+    step = max(1, _WIDTH // max(1, graded.top.shape[1]))
+    blocks = [
+        evaluate_graded(measures, _rows(graded, start, start + step))
+        for start in range(0, len(graded.top), step)
+    ]
+    return {str(one): np.concatenate([block[str(one)] for block in blocks]) for one in measures}
+
+
+def _rows(graded: Graded, start: int, end: int) -> Graded:
+    if start == 0 and end >= len(graded.top):
+        return graded
+    return Graded(
+        graded.counts[start:end],
+        graded.top[start:end],
+        None if graded.pool is None else graded.pool[start:end],
+        pool_sizes=None if graded.pool_sizes is None else graded.pool_sizes[start:end],
+        names=graded.names[start:end],
+        sources=None if graded.sources is None else _source_rows(graded.sources, start, end),
+    )
+
+
+def _source_rows(sources: Sources, start: int, end: int) -> Sources:
+    kept = slice(*np.searchsorted(sources.query, [start, end]))
+    return Sources(
+        sources.top[start:end], sources.query[kept] - start, sources.grade[kept], sources.code[kept]
+    )
+
+
+def _columns(parts: Sequence[Floats]) -> Columns:
+    if len(parts) == 1:
+        return Columns(parts[0], (parts[0],))
+    reached, ceiling = parts
+    both = ~(np.isnan(reached) | np.isnan(ceiling))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(both & (ceiling > 0), reached / ceiling, np.nan)
+    return Columns(ratio, (np.where(both, reached, np.nan), np.where(both, ceiling, np.nan)))
+
+
+def _accuracy(k: int, graded: Graded, answers: Floats | None) -> Columns:
+    """Correctness of the answers to those queries whose evidence is all among the first `k`."""
+    hit = evaluate_graded([f"Hit@{k}"], graded)[f"Hit@{k}"]
+    value = np.where(hit == 1, np.full(len(hit), np.nan) if answers is None else answers, np.nan)
+    return Columns(value, (value,))
+
+
+def per_query(
+    queries: Sequence[str], measures: Iterable[Asked], measured: Iterable[Measured]
+) -> pl.DataFrame:
+    """`run`, `query_id`, `measure`, `value` and `reason`: queries in the order of the judgements, null for no value."""
+    import polars as pl
+
+    ids = pl.Series("query_id", list(queries), dtype=pl.String)
+    asked = list(measures)
+    parts = []
+    for run in measured:
+        for one in asked:
+            value = pl.Series("value", run.columns[one.name].value, nan_to_null=True)
+            parts.append(
+                pl.select(
+                    run=pl.lit(run.run),
+                    query_id=ids,
+                    measure=pl.lit(one.name),
+                    value=value,
+                ).with_columns(
+                    reason=pl.when(value.is_null()).then(pl.lit(_reason(one))).otherwise(pl.lit(""))
+                )
+            )
+    return pl.concat(parts)
+
+
+def _reason(asked: Asked) -> str:
+    if asked.facts.base == ANSWERS:
+        return "not all evidence is among the first, or there is no answer"
+    return "the ceiling is 0 or undefined" if len(asked.parts) > 1 else asked.undefined
+
+
+SAME = 1e-12
+"""Two orders of summation differ by no more."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A mean over queries, or a ratio of two: its value, replicates (B,) and the `n` queries it is of. NaN where it is
+    undefined."""
+
+    value: float
+    replicates: Floats
+    n: int
+
+
+class Resampled:
+    """Quantities of runs, and differences of two runs, over one set of resamples.
+
+    Each is over the queries where it is defined, a difference over those where it is on both sides. Columns are
+    gathered first (`want`), resampled together, and then read.
+    """
+
+    def __init__(self, measured: Sequence[Measured], *, n_resamples: int, seed: int) -> None:
+        self._measured = {one.run: one for one in measured}
+        self._n_resamples, self._seed = n_resamples, seed
+        self._places: dict[tuple[str, str, int, bytes], int] = {}
+        self._columns: list[Floats] = []
+        self._means = np.empty((0, 0))
+
+    def want(self, measure: str, run: str, other: str = "") -> None:
+        """Make ready a run's quantity, and with `other` the difference of the two."""
+        for one in (run, other) if other else (run,):
+            mask = self._mask(measure, run, other)
+            for part, column in enumerate(self._measured[one].columns[measure].parts):
+                key = (one, measure, part, mask.tobytes())
+                if key not in self._places:
+                    self._places[key] = len(self._columns)
+                    self._columns.append(np.where(mask, column, np.nan))
+
+    def resample(self) -> None:
+        """Draw the resamples for all that is wanted."""
+        rng = generator(self._seed, "resample")
+        table = np.column_stack(self._columns)
+        self._means = resample_defined_means(table, n_resamples=self._n_resamples, rng=rng)
+
+    def quantity(self, measure: str, run: str, other: str = "") -> Quantity:
+        """A run's quantity, over the queries where it is defined for `other` too."""
+        mask = self._mask(measure, run, other)
+        parts = range(len(self._measured[run].columns[measure].parts))
+        places = [self._places[run, measure, part, mask.tobytes()] for part in parts]
+        values = [float(self._columns[i][mask].mean()) if mask.any() else np.nan for i in places]
+        replicates = [self._means[:, i] for i in places]
+        if len(places) == 1:
+            return Quantity(values[0], replicates[0], int(mask.sum()))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = values[0] / values[1] if values[1] > 0 else np.nan
+            return Quantity(
+                ratio, np.where(replicates[1] > 0, replicates[0] / replicates[1], np.nan), int(mask.sum())
+            )
+
+    def difference(self, measure: str, a: str, b: str) -> Quantity:
+        """Run `a` less run `b`; what differs by rounding alone is 0."""
+        first, second = self.quantity(measure, a, b), self.quantity(measure, b, a)
+        value, replicates = first.value - second.value, first.replicates - second.replicates
+        replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
+        return Quantity(0.0 if abs(value) <= SAME else value, replicates, first.n)
+
+    def _mask(self, measure: str, run: str, other: str) -> NDArray[np.bool_]:
+        mask = ~np.isnan(self._measured[run].columns[measure].parts[0])
+        if other:
+            mask = mask & ~np.isnan(self._measured[other].columns[measure].parts[0])
+        return mask
+
+
+CONFIDENCE = 0.95
+
+
+def values(
+    resampled: Resampled, runs: Iterable[str], measures: Sequence[Asked], *, total: int, resamples: int
+) -> tuple[Value, ...]:
+    """The values of each run, measures in their order."""
+    return tuple(
+        _value(run, one, resampled.quantity(one.name, run), total, resamples)
+        for run in runs
+        for one in measures
+    )
+
+
+def value_interval(quantity: Quantity) -> tuple[float, float] | None:
+    """The 95% interval of a quantity, None from fewer than two queries or where it is undefined in many resamples."""
+    if quantity.n < 2 or not np.isfinite(quantity.value):
+        return None
+    low, high = percentile_interval(quantity.replicates, CONFIDENCE)
+    return None if np.isnan(low) else (low, high)
+
+
+def _value(run: str, asked: Asked, quantity: Quantity, total: int, resamples: int) -> Value:
+    if not np.isfinite(quantity.value):
+        reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
+        return Value(run, asked.name, None, None, None, quantity.n, total, reason=reason)
+    ends = value_interval(quantity)
+    what = "ratio of means" if asked.is_ratio else "mean"
+    method = f"{what} over {quantity.n} of {total} queries"
+    if ends is None:
+        return Value(run, asked.name, quantity.value, None, None, quantity.n, total, f"{method}, no interval")
+    method += f"; 95% percentile bootstrap over queries, {resamples} resamples"
+    return Value(run, asked.name, quantity.value, *ends, quantity.n, total, method)

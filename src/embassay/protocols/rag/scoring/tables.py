@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 from embassay.measures.correlation import tau_b
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
-from embassay.protocols.rag.scoring.score import Comparison, Likeness, Pair, Score
-from embassay.protocols.rag.scoring.values import Asked, Measured, Quantity, Resampled, value_interval
+from embassay.protocols.rag.scoring.score import (
+    Asked,
+    Comparison,
+    Likeness,
+    Measured,
+    Pair,
+    Quantity,
+    Resampled,
+    Score,
+    value_interval,
+)
 from embassay.randomness import generator
 from embassay.records import Result
 from embassay.stats import percentile_interval

@@ -16,7 +16,7 @@ from embassay.data.rows import nearest
 from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
-from embassay.protocols.rag.scoring.values import asked
+from embassay.protocols.rag.scoring.score import asked
 from embassay.protocols.rag.sweep.stacks import NONE, Rules
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.registry import Registry

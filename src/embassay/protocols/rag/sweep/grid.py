@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
+from math import ceil
+from time import perf_counter
 from typing import Any
 
-from embassay.errors import ModelError, UsageError
+import numpy as np
+
+from embassay.contracts import Similarity, Tokenizer
+from embassay.errors import EmbassayError, ModelError, UsageError
+from embassay.protocols.kernel.forecast import (
+    Forecaster,
+    dimensions,
+    footprint,
+    largest,
+    read_bytes,
+    sampled,
+    text_bytes,
+    vectors,
+)
+from embassay.protocols.kernel.forecast import Work as Effort
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
-from embassay.protocols.rag.sweep.parts import Collection, Parts, SweepEncoder, read_collection
+from embassay.protocols.rag.sweep.parts import (
+    Collection,
+    Parts,
+    SweepEncoder,
+    passages_of,
+    read_collection,
+    token_lengths,
+)
 from embassay.protocols.rag.sweep.stacks import NONE, TASK, Configuration
+from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost, words_bytes
+from embassay.registry import Registry
 from embassay.runs.folder import Cell, digest
-from embassay.runs.forecast import served
+from embassay.runs.forecast import Forecast, Forecasts, served
+from embassay.runs.memory import Footprint
+from embassay.search.indexes import INDEXES
 from embassay.systems import SYSTEMS, sized
+from embassay.systems.models import KnownModel, known_model
 from embassay.systems.remote import NoCalls
 from embassay.systems.rerankers import RERANKERS
 
@@ -210,3 +238,321 @@ def _reranker(name: str) -> PlannedSystem:
 def _dataset(one: Collection) -> PlannedDataset:
     task = PlannedTask(TASK, len(one.query_ids), len(one.ids), one.skipped, one.warnings)
     return PlannedDataset(one.source, one.name, one.lang, one.fingerprint, (task,))
+
+
+GENERATOR = "generator"
+_SEARCH = 100
+"""Documents that one search unit of a reranking service covers."""
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """US dollars per million tokens by name of part; of rerankers charged by the search, per 1,000 of these instead."""
+
+    tokens: Mapping[str, float]
+    searches: Mapping[str, float]
+    date: str
+
+    def usd(
+        self,
+        one: Configuration,
+        *,
+        reranked: float,
+        tokens: float,
+        query: float,
+        passage: float,
+        passages: int,
+    ) -> dict[str, float]:
+        """US dollars per 1,000 queries, by part: `reranked` candidates of `tokens` each (the query's own with them),
+        queries of `query` tokens embedded, `passages` of `passage` tokens read by the generator. Spec rag 3.1."""
+        usd = {"rerank": 0.0, "embed": query * 1000 * self.tokens.get(one.encoder, 0.0) / 1e6}
+        if one.reranker in self.searches:
+            usd["rerank"] = self.searches[one.reranker] * ceil(reranked / _SEARCH)
+        elif one.reranker != NONE:
+            # `reranking_cost` takes whole candidates, and near copies that were removed make the mean a fraction.
+            usd["rerank"] = reranked * reranking_cost(1, tokens, self.tokens.get(one.reranker, 0.0))
+        if GENERATOR in self.tokens:
+            usd["generate"] = generation_cost(min(passages, one.k), passage, self.tokens[GENERATOR])
+        return usd
+
+
+def price_list(request: SweepRequest) -> PriceList:
+    """The prices of a request's parts, and their date: the config's, else the latest of the table's that are used.
+
+    UsageError for a model on a server whose price nobody has given.
+    """
+    tokens: dict[str, float] = {}
+    searches: dict[str, float] = {}
+    dates = [request.prices.date] if request.prices.date else []
+    axes: tuple[tuple[Registry[Any], tuple[str, ...], Mapping[str, float], str], ...] = (
+        (SYSTEMS, request.encoder, request.prices.embed, "embed"),
+        (RERANKERS, request.reranker, request.prices.rerank, "rerank"),
+    )
+    for registry, names, given, part in axes:
+        for name in names:
+            if name == NONE:
+                continue
+            if name in given:
+                tokens[name] = given[name]
+                continue
+            spec = registry.parse(name)
+            own = spec.params.get("price")
+            known = known_model(spec.target) or known_model(spec.target.partition(":")[2])
+            if isinstance(own, int | float):
+                tokens[name] = float(own)
+            elif not asks_a_server(name, registry):
+                tokens[name] = 0.0
+            elif known is not None and known.usd_per_million_input is not None:
+                tokens[name] = known.usd_per_million_input
+                dates += _date(known)
+            elif known is not None and part == "rerank" and known.usd_per_thousand_searches is not None:
+                searches[name] = known.usd_per_thousand_searches
+                dates += _date(known)
+            else:
+                raise UsageError(
+                    f"The price of {name!r} is not known.",
+                    mend=f"Give US dollars per million tokens: prices: {{{part}: {{{name!r}: 0.05}}}}.",
+                )
+    if request.prices.generator is not None:
+        tokens[GENERATOR] = request.prices.generator
+    return PriceList(tokens, searches, request.prices.date or max(dates, default=""))
+
+
+def asks_a_server(name: str, registry: Registry[Any]) -> bool:
+    """Whether what is called so asks a server that may charge for it; Ollama charges nothing."""
+    spec = registry.parse(name)
+    needs = dict(registry.get(spec.name).facts).get("needs", "")
+    return "embassay[llm]" in needs and "ollama" not in (spec.name, spec.target.partition(":")[0])
+
+
+def _date(known: KnownModel) -> list[str]:
+    return [known.priced_on] if known.priced_on else []
+
+
+_TABLES = 300
+"""Bytes of a passage in the tables that find its vector by its text."""
+_LINKS = 256
+"""Bytes of a passage in an index beside its vector: links of a graph, its number."""
+_CHUNK = 200
+"""Bytes of a chunk beside its text: its id, its number and that of its document."""
+_SHARE = 200
+"""Documents that are cut to learn how many chunks there are."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Passages of a dataset cut in one way: how many, and bytes of their texts and of the index of words."""
+
+    passages: int
+    texts: int
+    words: int
+
+
+@dataclass
+class Room:
+    """Estimates for the cells of a sweep; each way of cutting a dataset is tried once, on some documents."""
+
+    tokenizer: Tokenizer
+    _sizes: dict[tuple[str, str], Sizes] = field(default_factory=dict)
+
+    def needed(
+        self,
+        collection: Collection,
+        configurations: Sequence[Configuration],
+        system: Any,
+        *,
+        made: Sequence[str] = (),
+    ) -> Footprint:
+        """The estimate for configurations on one index; what is `made` (`passages`, `words`) is held already."""
+        head, sizes = configurations[0], self._of(collection, configurations[0].chunk)
+        dim, queries = dimensions(system), len(collection.queries)
+        n = sizes.passages
+        hybrid = any(one.mode == "hybrid" or one.boost for one in configurations)
+        parts = {
+            f"the vectors of {n:,} passages": vectors(n + 2 * queries, dim) + n * _TABLES,
+            "passages": read_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
+            "the index": self._index(head, n, dim),
+            "words": hybrid * ("words" not in made) * sizes.words,
+        }
+        return footprint(parts, _mend(head))
+
+    def _index(self, head: Configuration, n: int, dim: int) -> int:
+        kind = dict(INDEXES.get(INDEXES.parse(head.index).name).facts).get("kind", "")
+        return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
+
+    def _of(self, one: Collection, chunk: str) -> Sizes:
+        if (one.name, chunk) not in self._sizes:
+            self._sizes[one.name, chunk] = _sizes(one, chunk, self.tokenizer)
+        return self._sizes[one.name, chunk]
+
+
+def _sizes(one: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
+    if chunk == NONE:
+        return Sizes(len(one.texts), 0, words_bytes(one.texts, len(one.texts), one.queries))
+    some = sampled(one.texts)[:: max(1, min(len(one.texts), 1000) // _SHARE)]
+    cut = passages_of(replace(one, ids=[str(i) for i in range(len(some))], texts=some), chunk, tokenizer)
+    n = round(1.1 * len(cut) / max(1, len(some)) * len(one.texts))
+    return Sizes(n, text_bytes(cut.texts, n) + _CHUNK * n, words_bytes(cut.texts, n, one.queries))
+
+
+def _mend(head: Configuration) -> str:
+    """What makes this cell smaller."""
+    ways = ["Sweep a smaller corpus", "an encoder of fewer dimensions"]
+    ways += ["longer chunks"] if head.chunk != NONE else []
+    ways += ["the index flat, which needs no second copy"] if head.index != "flat" else []
+    return f"{', '.join(ways[:-1])} or {ways[-1]}"
+
+
+_SAMPLE = 16
+_NAMED = 6
+"""So many combinations are named for each reason that leaves some out."""
+_LISTED_BYTES = 20
+"""Of a document in a ranking on disk, and of a value per query, compressed."""
+
+
+@dataclass(frozen=True)
+class SweepForecast:
+    """The forecast of embedding and reranking, a cell per dataset and model, with the combinations behind it."""
+
+    combinations: int
+    senseless: int
+    indexes: int
+    work: Forecasts
+    disk_bytes: int
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """The reason why a combination makes no sense, by its id."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {**self.work.as_dict(), **{key: value for key, value in asdict(self).items() if key != "work"}}
+
+    def in_words(self) -> Iterator[str]:
+        """What is measured, and what the times do not hold."""
+        yield (
+            f"{self.combinations:,} combinations on {self.indexes:,} indexes ({self.senseless:,} make no sense and are "
+            f"left out), at most {self.disk_bytes / 1e6:,.0f} MB of results."
+        )
+        by_reason: dict[str, list[str]] = {}
+        for id, reason in self.left_out.items():
+            by_reason.setdefault(reason, []).append(id)
+        for reason, ids in by_reason.items():
+            more = f" and {len(ids) - _NAMED:,} more (all with --json)" if len(ids) > _NAMED else ""
+            yield f"Left out, for {reason}: {', '.join(ids[:_NAMED])}{more}."
+        yield (
+            "The time is that of encoding and scoring, timing included; building indexes and searching come on top. "
+            "Pairs are an estimate: how many of them stacks share is known when they are found."
+        )
+
+
+def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
+    """What a request takes on an empty folder, less the vectors that the cache has; nothing is sent."""
+    prices = price_list(request)
+    parts = Parts(request, ledger)
+    plan = plan_of(parts)
+    cells = [*_encoding(plan, parts), *_reranking(plan, parts, prices)]
+    combinations = sum(len(cell.job.configurations) for cell in plan.cells)
+    listed = sum(one.k for cell in plan.cells for one in cell.job.configurations)
+    values = combinations * (2 * len(request.measures) + 3)
+    queries = max(len(one.query_ids) for one in plan.collections)
+    senseless = len(plan.grid.senseless) * len(plan.collections)
+    disk = (listed + values) * queries * _LISTED_BYTES
+    return SweepForecast(combinations, senseless, len(plan.cells), Forecasts(tuple(cells)), disk,
+        {one.id: why for one, why in plan.grid.senseless.items()},
+    )  # fmt: skip
+
+
+def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
+    """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
+    heads = [cell.job.head for cell in plan.cells]
+    asked = {sized(head.encoder, head.dims) for head in heads}
+    encoders = [one for one in plan.systems if one.name in asked]
+    made = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
+    room = Room(parts.tokenizer)
+    for one in plan.collections:
+        texts, queries = one.texts, list(one.queries)
+
+        def rehearse(hear: Any, texts: Sequence[str] = texts, queries: list[str] = queries) -> bool:
+            hear(texts, "document")
+            hear(queries, "query")
+            return True
+
+        def held(system: Similarity, one: Collection = one) -> Footprint:
+            jobs = [cell.job for cell in plan.cells if cell.job.collection is one]
+            own = [job for job in jobs if sized(job.head.encoder, job.head.dims) == system.name] or jobs
+            return largest(room.needed(one, job.configurations, system) for job in own)
+
+        yield from made.cells(
+            Effort(
+                "embed", one.name, len(texts) + len(queries), len(texts), 0, rehearse, texts, footprint=held
+            )
+        )
+
+
+def _reranking(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[Forecast]:
+    request = plan.request
+    for one in plan.collections:
+        tokens = _candidate_tokens(one, parts)
+        configurations = [
+            own for cell in plan.cells if cell.dataset == one.name for own in cell.job.configurations
+        ]
+        for name in request.reranker:
+            own = [each for each in configurations if each.reranker == name]
+            if name == NONE or not own:
+                continue
+            pairs = _pairs(own, one)
+            timed = _timed(own, request, len(one.timed))
+            total = pairs + timed
+            usd = prices.usd(
+                own[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
+            )["rerank"] / 1000 * total  # fmt: skip
+            seconds = _seconds(one, name, parts)
+            # A price that the config gives to a local reranker is what a query would cost, not what the sweep pays.
+            is_free = not asks_a_server(name, RERANKERS)
+            yield Forecast(
+                "rerank", one.name, name, len(one.query_ids), total, round(total * tokens),
+                requests=None if is_free else total // max(request.k),
+                usd=0.0 if is_free else usd, seconds=None if seconds is None else seconds * total,
+                assumed=True,
+            )  # fmt: skip
+
+
+def _pairs(configurations: list[Configuration], one: Collection) -> int:
+    """About how many pairs differ: for each encoder its deepest list, and one of words where there is a hybrid; other
+    dimensions and indexes find nearly the same passages, and a pair is scored once."""
+    lists: dict[tuple[str, str, str], int] = {}
+    for each in configurations:
+        sources = [each.encoder, *(["words"] if each.mode == "hybrid" else [])]
+        for source in sources:
+            key = source, each.chunk, each.rewrite
+            lists[key] = max(lists.get(key, 0), each.k)
+    return min(sum(lists.values()), len(one.ids)) * len(one.query_ids)
+
+
+def _timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
+    """Pairs that are scored afresh for the clock."""
+    keys = {
+        (each.mode, each.k, each.deduplicate, each.boost, each.chunk, each.rewrite) for each in configurations
+    }
+    latency = request.latency
+    calls = latency.repeats * (latency.warmup + queries)
+    loaded = {each for each in configurations if each.dims is None and each.index == request.index[0]}
+    return sum(key[1] for key in keys) * calls + sum(each.k for each in loaded) * (queries + latency.warmup)
+
+
+def _candidate_tokens(one: Collection, parts: Parts) -> float:
+    step = max(1, len(one.texts) // 200)
+    passages = token_lengths(parts.tokenizer, one.texts[::step])
+    return float(np.mean(passages) + np.mean(token_lengths(parts.tokenizer, one.queries)))
+
+
+def _seconds(one: Collection, name: str, parts: Parts) -> float | None:
+    """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
+    try:
+        reranker = parts.reranker(name).reranker
+        texts = list(one.texts[:_SAMPLE])
+        reranker.score(one.queries[0], texts)
+        began = perf_counter()
+        reranker.score(one.queries[0], texts)
+        return (perf_counter() - began) / len(texts)
+    except EmbassayError:
+        return None

@@ -23,21 +23,24 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Index, Ranked
 from embassay.measures import evaluate_graded
-from embassay.measures.grades import ABSENT, UNJUDGED, Graded
+from embassay.measures.judgements import ABSENT, UNJUDGED, Graded
 from embassay.measures.sets import Companion
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.sweep.bench import (
+from embassay.protocols.rag.sweep.config import Latency
+from embassay.protocols.rag.sweep.parts import (
     Bench,
+    Collection,
     Encoded,
     Final,
     Listed,
+    Parts,
     RerankerFailed,
+    Vectors,
+    collapsed,
     ending_of,
     first,
     found,
 )
-from embassay.protocols.rag.sweep.config import Latency
-from embassay.protocols.rag.sweep.parts import Collection, Parts, Vectors, collapsed
 from embassay.protocols.rag.sweep.stacks import NONE, Configuration, Found, Skipped, Stack
 from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.search.indexes import open_index

@@ -17,13 +17,11 @@ from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
-from embassay.protocols.rag.sweep.bench import Bench, Encoded
 from embassay.protocols.rag.sweep.config import Latency, SweepRequest, read_config, request_of, with_rules
 from embassay.protocols.rag.sweep.findings import conclude, result_rows
-from embassay.protocols.rag.sweep.forecast import PriceList, Room, price_list
-from embassay.protocols.rag.sweep.grid import CellJob, SweepPlan, plan_of
+from embassay.protocols.rag.sweep.grid import CellJob, PriceList, Room, SweepPlan, plan_of, price_list
 from embassay.protocols.rag.sweep.measurement import IndexedBench, Stopwatch, skipped_all
-from embassay.protocols.rag.sweep.parts import Counting, Parts, SweepEncoder
+from embassay.protocols.rag.sweep.parts import Bench, Counting, Encoded, Parts, SweepEncoder
 from embassay.protocols.rag.sweep.stacks import (
     NONE,
     TASK,

@@ -3,7 +3,7 @@
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.rag.golden.order import _waves
+from embassay.protocols.rag.golden.grades import _waves
 
 
 def test_those_that_come_later_are_a_wave_of_their_own(tmp_path):

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from embassay.protocols.rag.probes.bundles import material
-from embassay.protocols.rag.probes.margins import all_bundles, corpus_of, written
+from embassay.protocols.rag.probes.names import all_bundles, corpus_of, written
 
 BY_RUN = all_bundles(material("en"), 12, 4, 3)
 CORPUS = corpus_of(BY_RUN, 3)

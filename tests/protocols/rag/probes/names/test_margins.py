@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.margins import change, margins, over_runs
+from embassay.protocols.rag.probes.names import change, margins, over_runs
 
 cosines = arrays(np.float64, (6, 5), elements=st.floats(-1, 1))
 

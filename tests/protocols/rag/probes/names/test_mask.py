@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.probes.bundles import Lang
-from embassay.protocols.rag.probes.margins import margins_of, retrieval_of
-from embassay.protocols.rag.probes.names import made
+from embassay.protocols.rag.probes.names import made, margins_of, retrieval_of
 from embassay.protocols.rag.probes.plan import NamesRequest
 from embassay.systems import open_system
 from embassay.text import open_tokenizer

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.probes import margins as names
-from embassay.protocols.rag.probes.margins import Margins
+from embassay.protocols.rag.probes import names as names
+from embassay.protocols.rag.probes.names import Margins
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.records import Score
 from embassay.text import open_tokenizer

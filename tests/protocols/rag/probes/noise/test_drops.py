@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.drops import drop, recovered
+from embassay.protocols.rag.probes.noise import drop, recovered
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.probes import drops as noise
-from embassay.protocols.rag.probes.drops import COSINE
+from embassay.protocols.rag.probes import noise as noise
+from embassay.protocols.rag.probes.noise import COSINE
 from embassay.protocols.rag.probes.questions import Variant, level_name
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.records import Score

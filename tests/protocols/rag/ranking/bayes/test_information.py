@@ -15,7 +15,7 @@ from embassay.protocols.rag.ranking.bayes.choice import (
     sampled,
     squashed_log_det,
 )
-from embassay.protocols.rag.ranking.bayes.likelihood import add_answers, log_likelihood
+from embassay.protocols.rag.ranking.bayes.posterior import add_answers, log_likelihood
 
 
 def enumerated(scores, window):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from embassay.protocols.rag.ranking.bayes.likelihood import (
+from embassay.protocols.rag.ranking.bayes.posterior import (
+    Component,
     add_answers,
     cholesky,
     factor_at,
@@ -12,7 +13,6 @@ from embassay.protocols.rag.ranking.bayes.likelihood import (
     solve,
     solve_upper,
 )
-from embassay.protocols.rag.ranking.bayes.posterior import Component
 
 
 def problem(sharpness):

@@ -15,8 +15,8 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings import Findings, conclude, findings_of, read_findings, result_rows
+from embassay.protocols.rag.sweep.findings.recommendation import ms, percent, usd
 from embassay.protocols.rag.sweep.findings.record import Part
-from embassay.protocols.rag.sweep.findings.verdict import ms, percent, usd
 from embassay.protocols.rag.sweep.stacks import Rules, Sweep, Times
 
 from ..sweeps import constant, drawn, scenarios

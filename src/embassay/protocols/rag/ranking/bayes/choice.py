@@ -19,9 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.compiled import compiled
-from embassay.protocols.rag.ranking.bayes.likelihood import Floats, Positions
-from embassay.protocols.rag.ranking.bayes.posterior import Component
+from embassay.machine import compiled
+from embassay.protocols.rag.ranking.bayes.posterior import Component, Floats, Positions
 
 LISTED = 5
 """The longest window whose orders are listed; six would have 720 of them."""

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.rag.ranking.bayes.choice import Claims, claims, propose
-from embassay.protocols.rag.ranking.bayes.likelihood import Floats
 from embassay.protocols.rag.ranking.bayes.options import Options
 from embassay.protocols.rag.ranking.bayes.posterior import (
     RELIABILITY,
     SHARPNESS,
     Component,
+    Floats,
     Posterior,
     draw,
     log_weights,

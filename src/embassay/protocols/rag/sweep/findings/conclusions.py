@@ -12,8 +12,7 @@ import numpy as np
 from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.sweep.findings.advice import effects, guidance
-from embassay.protocols.rag.sweep.findings.depth import routes, steps
+from embassay.protocols.rag.sweep.findings.advice import effects, guidance, routes, steps
 from embassay.protocols.rag.sweep.findings.ground import (
     Ground,
     Pairs,
@@ -26,7 +25,15 @@ from embassay.protocols.rag.sweep.findings.ground import (
     usual_measures,
     values_of,
 )
-from embassay.protocols.rag.sweep.findings.recommendation import frontiers, recommend, scenarios
+from embassay.protocols.rag.sweep.findings.recommendation import (
+    frontiers,
+    lede,
+    notes,
+    recommend,
+    scenarios,
+    told_alternatives,
+    verdict,
+)
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Asked,
@@ -42,7 +49,6 @@ from embassay.protocols.rag.sweep.findings.record import (
     write_findings,
 )
 from embassay.protocols.rag.sweep.findings.tables import tables
-from embassay.protocols.rag.sweep.findings.verdict import lede, notes, told_alternatives, verdict
 from embassay.protocols.rag.sweep.stacks import NONE, STAGES, TOTAL, Measured, Rules, Sweep
 from embassay.protocols.rag.tradeoffs import (
     JITTER_MS,
