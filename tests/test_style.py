@@ -15,7 +15,7 @@ from source import on_one_worker, parsed
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "src").rglob("*.py"))
-MODULE_LINES, FUNCTION_LINES, USUAL_LINES = 500, 50, 30
+MODULE_LINES, FUNCTION_LINES, USUAL_LINES = 700, 50, 30
 VAGUE = {"utils", "util", "helper", "helpers", "manager", "managers", "misc", "common"}
 
 # Written in pieces, so that this file does not hold what it looks for.
@@ -56,7 +56,10 @@ def _tracked() -> list[Path]:
 
 
 def test_modules_are_short() -> None:
-    """No module of the package is longer than 500 lines."""
+    """No module of the package is longer than 700 lines, docstrings, comments and blank lines counted.
+
+    The limit of the house, 500 lines of code, stands in test_house.py.
+    """
     long = {str(path.relative_to(ROOT)): n for path in MODULES if (n := _line_count(path)) > MODULE_LINES}
     assert not long
 

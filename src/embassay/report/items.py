@@ -574,7 +574,7 @@ def _group(
 
 def _part(name: str) -> Callable[[Source], Part]:
     """What makes the part of a kind of item; of SAGE's by the kind's name."""
-    module = {"reworded": "pteb.drops", "values": "items.groups"}.get(name, "sage.edits")
+    module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
     return attribute(f"embassay.report.{module}:{name}")  # type: ignore[no-any-return]
 
 
