@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -43,12 +41,6 @@ def test_figures_of_the_needle(page: str) -> None:
     """The size of the word list and of the opening."""
     assert f"drawn from a list of {len(_VOCABULARY)} words" in page
     assert f"*Lorem ipsum* ({len(_OPENING.split())} words)" in page
-
-
-@pytest.mark.parametrize("name", ["edits", "negation", "perturbations", "tokenizers"])
-def test_docstring_examples(name: str) -> None:
-    """The examples in the docstrings hold."""
-    assert doctest.testmod(import_module(f"embassay.text.{name}")).failed == 0
 
 
 @pytest.mark.slow

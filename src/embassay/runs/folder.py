@@ -88,7 +88,7 @@ def slug(name: str) -> str:
     """`name` as a file name; a short hash is appended when something had to change.
 
     >>> slug("bm25"), slug("st:ORG/MODEL")
-    ('bm25', 'st_ORG_MODEL-3def02cc')
+    ('bm25', 'st_ORG_MODEL-ba67ad2a')
     """
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:60]
     return safe if safe and safe == name else f"{safe}-{digest(name)[:8]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 
 import pytest
@@ -10,18 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.kernel import tables as numbers
-from embassay.report import board as names
-from embassay.report import items
-from embassay.report import items as texts
-from embassay.report.sage import edits as changes
 
 finite = st.floats(-10, 10)
-
-
-@pytest.mark.parametrize("module", [numbers, names, changes, items, texts])
-def test_examples_of_the_docstrings_hold(module: object) -> None:
-    """What the docstrings show is what happens."""
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
 @given(finite)

@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "AnnotateRequest": "llms.options",
+    "AnnotateRequest": "llms.annotator",
     "annotate": "llms.protocol",
     "export": "exchange.export",
     "import_files": "exchange.intake",

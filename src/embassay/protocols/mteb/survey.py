@@ -209,7 +209,7 @@ def folder_of(model: str) -> str:
     """The folder of a model, as mteb names it; a short hash is appended where more had to change.
 
     >>> folder_of("intfloat/e5 base"), folder_of("st:./models/mine")
-    ('intfloat__e5_base', 'st_.__models__mine-93ed73c6')
+    ('intfloat__e5_base', 'st_.__models__mine-82025bcc')
     """
     plain = model.replace("/", "__").replace(" ", "_")
     safe = slug(plain)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,14 +16,6 @@ from embassay.protocols.hume.scoring import (
     sts_scores,
 )
 from embassay.protocols.hume.study import TaskSpec
-
-
-@pytest.mark.parametrize("name", ["measures", "people"])
-def test_examples_run(name: str) -> None:
-    """Every example of the module gives what it shows."""
-    result = doctest.testmod(importlib.import_module(f"embassay.protocols.hume.scoring.{name}"))
-    assert result.attempted
-    assert not result.failed
 
 
 def by_item(values: list) -> dict[str, object]:
