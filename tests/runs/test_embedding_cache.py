@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from embassay.machine import cache_folder
 from embassay.runs.embeddings import EmbeddingCache
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
