@@ -23,17 +23,17 @@ from rich.console import Console
 from rich.table import Table
 
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase, quality
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText, quality
 
 ROOT = Path(__file__).parents[1]
 LATENCY = 0.2
 TEXTS = 2_000 if "--quick" in sys.argv else 20_000
 
 
-def texts(count: int) -> list[Asked]:
+def texts(count: int) -> list[SourceText]:
     places = ("in the old house", "near a small river", "behind the new station", "on the market square")
     return [
-        Asked(f"Two people are walking {places[i % 4]} with dog number {i}, and a man says hello.", "en")
+        SourceText(f"Two people are walking {places[i % 4]} with dog number {i}, and a man says hello.", "en")
         for i in range(count)
     ]
 

@@ -15,7 +15,7 @@ from embassay.protocols.compare import Entrant, fields, read_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.report.overview import run_verdict
-from embassay.report.runs import Run, read_runs
+from embassay.report.runs import ReportRun, read_runs
 
 HERE = Path(__file__).parent
 RUNS = ("sage", "pteb", "cranfield", "scifact", "sweep", "names", "noise", "scripted", "people")
@@ -64,7 +64,7 @@ def taken(out: Path) -> Iterator[str]:
     yield ""
 
 
-def section(path: Path, run: Run) -> Iterator[str]:
+def section(path: Path, run: ReportRun) -> Iterator[str]:
     """What the run says, as its page of the report has it, and its headlines."""
     verdict = run_verdict(run)
     said = " ".join(plain(sentence) for sentence in verdict.lede)

@@ -16,8 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit
-
 from embassay.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,6 +23,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(function: F) -> F:
     """A function of numbers and arrays, compiled when it is first called; it lets other threads run meanwhile."""
+    from numba import njit
+
     try:
         return cast(F, njit(cache=True, nogil=True)(function))
     except RuntimeError:

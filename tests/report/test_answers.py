@@ -25,7 +25,7 @@ from embassay.report.answers import (
     recommendation,
 )
 from embassay.report.overview import overview
-from embassay.report.runs import Run, read_runs
+from embassay.report.runs import ReportRun, read_runs
 from embassay.report.terminal import render_answers
 
 MakeRun = Callable[..., Path]
@@ -43,7 +43,12 @@ def evidence(
         for name, value, rank in zip("abcdefg", values, ranks, strict=False)
     )
     return Evidence(
-        cast(Run, SimpleNamespace(slug="score")), contenders, values[:, None] + 0.01 * error, n, SCORE, note
+        cast(ReportRun, SimpleNamespace(slug="score")),
+        contenders,
+        values[:, None] + 0.01 * error,
+        n,
+        SCORE,
+        note,
     )
 
 
@@ -132,12 +137,12 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
 
 
 @pytest.fixture
-def runs(plain_run: Path, pteb_run: Path, score_run: Path) -> list[Run]:
+def runs(plain_run: Path, pteb_run: Path, score_run: Path) -> list[ReportRun]:
     """A run of three protocols."""
     return read_runs([plain_run, pteb_run, score_run])
 
 
-def test_every_number_is_one_of_the_runs(runs: list[Run]) -> None:
+def test_every_number_is_one_of_the_runs(runs: list[ReportRun]) -> None:
     """The values of the top three are rows or standings of the run that is linked; sure is who has rank 1 alone."""
     answers = answers_of(runs)
     assert [one.question.name for one in answers] == [one.name for one in QUESTIONS]
@@ -156,7 +161,7 @@ def test_every_number_is_one_of_the_runs(runs: list[Run]) -> None:
             assert one.top[0].ranks == (1, 1)
 
 
-def test_the_same_resamples_whenever_it_is_asked(runs: list[Run]) -> None:
+def test_the_same_resamples_whenever_it_is_asked(runs: list[ReportRun]) -> None:
     """Two readings of the same runs say the same."""
     first, again = answers_of(runs), answers_of(runs)
     assert [(one.ahead, one.more, one.names) for one in first] == [
@@ -164,7 +169,7 @@ def test_the_same_resamples_whenever_it_is_asked(runs: list[Run]) -> None:
     ]
 
 
-def test_the_page_and_the_terminal_say_the_same(runs: list[Run], tmp_path: Path) -> None:
+def test_the_page_and_the_terminal_say_the_same(runs: list[ReportRun], tmp_path: Path) -> None:
     """Names and questions of the record, on a page of several runs; a page of one keeps its verdict."""
     folders = [run.record.path for run in runs]
     page = write_report(folders, out=tmp_path / "r.html").read_text("utf-8")

@@ -11,7 +11,7 @@ import pytest
 from embassay.report.board import Board, make_board
 from embassay.report.overview import tasks_page
 from embassay.report.record import read_record
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 from report.pages import tables
 
 MakeRun = Callable[..., Path]
@@ -108,7 +108,7 @@ def test_a_protocol_of_another_package_has_a_board_of_the_tasks_in_its_rows(make
         (name, next(key[5] for key in record.rows if key[0] == name and not any(key[1:4])))
         for name in ("clustering", "retrieval")
     ]
-    page = tuple(tasks_page(Run(other, board), True))
+    page = tuple(tasks_page(ReportRun(other, board), True))
     assert set(tables(page)) >= {"other-clustering", "other-retrieval"}
     (first, *_), (second, *_) = (tables(page)[f"other-{task.name}"].lines for task in board.tasks)
     assert all(line.entries[0].exact for line in (first, second))

@@ -20,7 +20,7 @@ from embassay.report import write_report
 from embassay.report.cards.card import SystemCard, cards_of
 from embassay.report.cards.findings import Finding
 from embassay.report.record import Record
-from embassay.report.runs import Run, read_runs
+from embassay.report.runs import ReportRun, read_runs
 
 from .hume_run import study, write_hume_run
 
@@ -93,7 +93,7 @@ def of_summary(path: Path) -> Iterator[str]:
             yield numbers.score(100 * place.mean.value, 1)
 
 
-def strangers(card: SystemCard, runs: tuple[Run, ...]) -> set[str]:
+def strangers(card: SystemCard, runs: tuple[ReportRun, ...]) -> set[str]:
     """Numbers in its sentences that no record of the runs has."""
     known = {one for run in runs for one in of_record(run.record)}
     known |= {

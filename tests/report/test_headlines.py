@@ -17,7 +17,7 @@ from embassay.report.board import Value
 from embassay.report.cards.card import cards_of
 from embassay.report.headlines import Leader, Leading, cells, leading, leading_of, render_headlines, together
 from embassay.report.html import render
-from embassay.report.runs import Run, read_runs
+from embassay.report.runs import ReportRun, read_runs
 
 from .hume_run import write_hume_run
 
@@ -96,14 +96,14 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def runs(
     plain_run: Path, pteb_run: Path, score_run: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Run, ...]:
+) -> tuple[ReportRun, ...]:
     """One run of each protocol."""
     return read_runs(
         [plain_run, pteb_run, score_run, write_hume_run(tmp_path_factory.mktemp("runs") / "hume")]
     )
 
 
-def test_terminal_overview_and_cards_agree(runs: tuple[Run, ...]) -> None:
+def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
     """Every figure, interval and rank of the terminal's table stands in the overview's, and on the system's card."""
     found, table, cards = list(leading_of(runs)), together(runs), cards_of(runs)
     assert table is not None
@@ -130,7 +130,7 @@ def test_terminal_overview_and_cards_agree(runs: tuple[Run, ...]) -> None:
     assert ranked >= 8
 
 
-def test_ranks_are_those_of_the_run_itself(runs: tuple[Run, ...]) -> None:
+def test_ranks_are_those_of_the_run_itself(runs: tuple[ReportRun, ...]) -> None:
     """Of a scoring by the measure it leads with; people of a study have a place by the mean, and no rank."""
     score, hume = (next(run for run in runs if run.record.kind == kind) for kind in ("score", "hume"))
     of_score = leading(score)

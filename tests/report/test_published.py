@@ -15,7 +15,7 @@ from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
 from embassay.report.mteb import MOST_COLUMNS, mteb_page, mteb_verdict
 from embassay.report.notes import notes_of
-from embassay.report.runs import Run, read_runs
+from embassay.report.runs import ReportRun, read_runs
 from embassay.report.terminal import render_run
 from report.pages import every
 
@@ -30,7 +30,7 @@ def document(task: str, score: float | None, *, data: str = "aaaa") -> dict[str,
     }  # fmt: skip
 
 
-def published(folder: Path, scores: dict[str, dict[str, float | None]]) -> Run:
+def published(folder: Path, scores: dict[str, dict[str, float | None]]) -> ReportRun:
     """A run imported from a folder as the public results have it: model to task to score."""
     source = folder / "results"
     for model, tasks in scores.items():
@@ -45,7 +45,7 @@ def published(folder: Path, scores: dict[str, dict[str, float | None]]) -> Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> ReportRun:
     return published(
         tmp_path,
         {
@@ -56,7 +56,7 @@ def run(tmp_path: Path) -> Run:
     )
 
 
-def test_scores_are_as_published(run: Run) -> None:
+def test_scores_are_as_published(run: ReportRun) -> None:
     """A row per system, best mean first, those without one last; missing scores say so."""
     means, emotion, sts = every(mteb_page(run, True), Table)
     assert [line.label for line in means.lines] == ["org/second", "org/first", "org/third"]
@@ -68,7 +68,7 @@ def test_scores_are_as_published(run: Run) -> None:
     ]
 
 
-def test_the_verdict_claims_no_test(run: Run) -> None:
+def test_the_verdict_claims_no_test(run: ReportRun) -> None:
     """The highest mean is named as a fact; no system beats or may be first."""
     verdict = mteb_verdict(run.record, run.board)
     said = " ".join([plain(verdict.heading), *map(plain, verdict.lede)])
@@ -81,13 +81,13 @@ def test_the_verdict_claims_no_test(run: Run) -> None:
     assert not re.search(r"beats|first|told apart", said)
 
 
-def test_what_is_missing_is_told(run: Run) -> None:
+def test_what_is_missing_is_told(run: ReportRun) -> None:
     """Systems that lack a task have no mean."""
     notes = [note.plain for note in notes_of(run.record)]
     assert "1 of 3 systems lack a task. They have no mean over all tasks and stand last." in notes
 
 
-def test_it_stands_beside_runs_of_ours(run: Run, plain_run: Path, tmp_path: Path) -> None:
+def test_it_stands_beside_runs_of_ours(run: ReportRun, plain_run: Path, tmp_path: Path) -> None:
     """In a report with a SAGE run it has its page; published systems have no cards and no ranks."""
     page = write_report([plain_run, run.record.path], out=tmp_path / "both.html").read_text("utf-8")
     assert "id=mteb " in page
@@ -97,7 +97,7 @@ def test_it_stands_beside_runs_of_ours(run: Run, plain_run: Path, tmp_path: Path
     assert "org/first</h2>" not in page
 
 
-def test_alone_it_has_a_report_and_a_terminal(run: Run, tmp_path: Path) -> None:
+def test_alone_it_has_a_report_and_a_terminal(run: ReportRun, tmp_path: Path) -> None:
     """Overview, page, reading and method; the verdict in the terminal too."""
     page = write_report(run.record.path, out=tmp_path / "alone.html").read_text("utf-8")
     views = re.findall(r"<section class=view id=(\w+)", page)
@@ -105,7 +105,7 @@ def test_alone_it_has_a_report_and_a_terminal(run: Run, tmp_path: Path) -> None:
     assert "3 systems on 2 tasks, as published" in str(render_run(run.record.path))
 
 
-def test_hostile_names_stay_text(run: Run) -> None:
+def test_hostile_names_stay_text(run: ReportRun) -> None:
     """A script in a model's or task's name is text."""
     for name in ("manifest.json", "results.jsonl", "comparisons.json"):
         path = run.record.path / name

@@ -17,7 +17,7 @@ from embassay.protocols.sage.sensitivity import expected as protocol_expected
 from embassay.protocols.sage.tables import tables as written_tables
 from embassay.report.board import make_board, present
 from embassay.report.record import Record, read_record
-from embassay.report.runs import Run, read_runs
+from embassay.report.runs import ReportRun, read_runs
 from embassay.report.sage import tables as curves
 from embassay.report.sage.similarity import BY_POSITION, RETAINED, SIDES, sage_page
 from report.pages import every, tables
@@ -186,7 +186,7 @@ def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -
     """In the methods and above the table of retrieval; a run of all says 18."""
 
     def said(record: Record) -> tuple[str, str]:
-        page = tuple(sage_page(Run(record, make_board(record)), True))
+        page = tuple(sage_page(ReportRun(record, make_board(record)), True))
         (how,) = (plain(one.said) for one in every(page, Text) if "With all copies" in plain(one.said))
         copies = how.partition("the corpus also holds ")[2].partition(" of every document")[0]
         return copies, next(task.how for task in present(record) if task.name == "retrieval")

@@ -13,7 +13,7 @@ from embassay.cli.main import app
 from embassay.document.blocks import Bullets, Figure, Heading, Table, plain
 from embassay.report import write_report
 from embassay.report.answers import QUESTIONS, Answer, answers_of
-from embassay.report.runs import Run, read_runs
+from embassay.report.runs import ReportRun, read_runs
 from embassay.report.summary import Summary, summary_of_runs
 
 from .sweep_run import write_sweep_run
@@ -22,7 +22,7 @@ from .sweep_run import write_sweep_run
 @pytest.fixture(scope="module")
 def runs(
     plain_run: Path, pteb_run: Path, score_run: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[Run]:
+) -> list[ReportRun]:
     """Runs of three protocols, and a sweep."""
     sweep = tmp_path_factory.mktemp("runs") / "sweep"
     write_sweep_run(sweep)
@@ -34,7 +34,7 @@ def parts(summary: Summary, kind: type) -> list[Any]:
     return [one for one in (*summary.first, *summary.second) if isinstance(one, kind)]
 
 
-def test_the_answers_are_those_of_the_first_screen(runs: list[Run]) -> None:
+def test_the_answers_are_those_of_the_first_screen(runs: list[ReportRun]) -> None:
     """One record feeds both."""
     assert summary_of_runs(runs).answers == answers_of(runs)
 
@@ -47,7 +47,7 @@ def test_a_time_says_which_part_of_the_queries_takes_less() -> None:
     assert "%" not in replace(price, percentile=None).means
 
 
-def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[Run]) -> None:
+def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[ReportRun]) -> None:
     """Every question stands in exactly one of the two, with its n."""
     found = summary_of_runs(runs)
     tested = next(one for one in parts(found, Table) if one.title == "What it was tested on")
@@ -60,7 +60,7 @@ def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[Run]) -> None
             assert str(one.n) in str(rows[one.question.asks]).replace(",", "")
 
 
-def test_without_a_sweep_the_scores_stand_in_the_place_of_the_figure(runs: list[Run]) -> None:
+def test_without_a_sweep_the_scores_stand_in_the_place_of_the_figure(runs: list[ReportRun]) -> None:
     """Names, values and intervals of the top three of each answer."""
     figures, without = parts(summary_of_runs(runs), Figure), summary_of_runs(runs[:3])
     assert len(figures) <= 1
@@ -70,7 +70,7 @@ def test_without_a_sweep_the_scores_stand_in_the_place_of_the_figure(runs: list[
     assert shown == [(one.question.asks, top.name) for one in without.answers for top in one.top]
 
 
-def test_a_run_that_answers_nothing_says_its_verdict(runs: list[Run]) -> None:
+def test_a_run_that_answers_nothing_says_its_verdict(runs: list[ReportRun]) -> None:
     """A sweep alone compares no systems on the questions of the page: it is told by its own heading."""
     alone = read_runs([runs[3].record.path])
     found = summary_of_runs(alone)
@@ -78,7 +78,7 @@ def test_a_run_that_answers_nothing_says_its_verdict(runs: list[Run]) -> None:
     assert any("Sweep" in plain(one.said) for one in found.first if isinstance(one, Heading))
 
 
-def test_from_the_command_line(runs: list[Run], tmp_path: Path) -> None:
+def test_from_the_command_line(runs: list[ReportRun], tmp_path: Path) -> None:
     """`--summary` writes `summary.html`, one file without a script, which says every name of an answer."""
     folder = runs[0].record.path
     target = tmp_path / "s.html"

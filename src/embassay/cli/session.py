@@ -37,7 +37,7 @@ class Display:
     brief: bool = False
 
 
-class Run(Protocol):
+class RunOnDisk(Protocol):
     """A run on disk."""
 
     @property
@@ -47,16 +47,16 @@ class Run(Protocol):
 
 
 def carry_out(
-    do: Callable[..., Run],
+    do: Callable[..., RunOnDisk],
     out: Path,
     *,
     display: Display,
     report: bool = True,
     once: Sequence[str] = (),
-    check: Callable[[Run, Path], None] | None = None,
+    check: Callable[[RunOnDisk, Path], None] | None = None,
     show: Callable[[Path, Display, bool], None] | None = None,
     **arguments: Any,
-) -> Run:
+) -> RunOnDisk:
     """Do a run and show it, with a `report` of its own or without. `do` is called with `arguments`, a listener and the
     command that resumes it: the present one, without the flags that must be given only `once`. `check` raises for what
     went wrong in a run that came to its end; by default, for failed cells. `show` prints it in its own way.
@@ -123,7 +123,7 @@ def of_files(error: OSError) -> EmbassayError:
     return EmbassayError(f"{place}{said}.", mend=mend)
 
 
-def _check_cells(run: Run, out: Path) -> None:
+def _check_cells(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed."""
     failed = [cell for cell in run.manifest["cells"] if cell["status"] != "done"]
     if failed:

@@ -12,7 +12,7 @@ from embassay import __version__
 from embassay.errors import UsageError
 from embassay.interchange.mteb import LeftOut, dataset_language, documents_of_run, model_name, revision_of
 from embassay.interchange.papers import latex_table
-from embassay.interchange.tables import Run, find_runs, long_csv, long_parquet, wide_csv, wide_of
+from embassay.interchange.tables import RunTables, find_runs, long_csv, long_parquet, wide_csv, wide_of
 from embassay.protocols.kernel.outcome import bibtex
 from embassay.protocols.mteb import Document, bundle_of, read_originals, write_documents
 from embassay.protocols.mteb.protocol import originals_of
@@ -63,19 +63,19 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -
         return _figures(runs, out, single, table)
     if table:
         return _one_table(runs, table, out, single)
-    writers: Mapping[Form, Callable[[Sequence[Run], Path, bool], Exported]] = {
+    writers: Mapping[Form, Callable[[Sequence[RunTables], Path, bool], Exported]] = {
         "mteb": _mteb, "csv": _csv, "latex": _latex, "parquet": _parquet,
     }  # fmt: skip
     return writers[form](runs, out, single)
 
 
-def documents_of_runs(runs: Sequence[Run], left_out: list[LeftOut]) -> Iterator[Document]:
+def documents_of_runs(runs: Sequence[RunTables], left_out: list[LeftOut]) -> Iterator[Document]:
     """The runs as documents of MTEB; imported ones as they were published."""
     for run in runs:
         yield from read_originals(run.path) if run.protocol == "mteb" else documents_of_run(run, left_out)
 
 
-def _mteb(runs: Sequence[Run], out: Path, single: bool) -> Exported:
+def _mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     left_out: list[LeftOut] = []
     documents = documents_of_runs(runs, left_out)
     if single:
@@ -97,11 +97,11 @@ def _mteb(runs: Sequence[Run], out: Path, single: bool) -> Exported:
     return Exported(out, files, rows, tuple(left_out))
 
 
-def _head(run: Run) -> Mapping[str, Any]:
+def _head(run: RunTables) -> Mapping[str, Any]:
     return originals_of(run.path).head
 
 
-def _metas(runs: Sequence[Run]) -> Mapping[Owner, Mapping[str, Any]]:
+def _metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[str, Any]]:
     metas: dict[Owner, Mapping[str, Any]] = {}
     for run in runs:
         if run.protocol == "mteb":
@@ -113,7 +113,7 @@ def _metas(runs: Sequence[Run]) -> Mapping[Owner, Mapping[str, Any]]:
     return metas
 
 
-def _meta(run: Run, system: Mapping[str, Any], name: str, revision: str) -> Mapping[str, Any]:
+def _meta(run: RunTables, system: Mapping[str, Any], name: str, revision: str) -> Mapping[str, Any]:
     facts = system.get("facts") or {}
     spoken = {row.lang for row in run.rows if row.system == system["name"]} - {"", "mul"}
     numbers = {"embed_dim": "dims", "max_tokens": "max_tokens", "n_parameters": "parameters"}
@@ -121,7 +121,7 @@ def _meta(run: Run, system: Mapping[str, Any], name: str, revision: str) -> Mapp
     return model_meta(name, revision, map(dataset_language, spoken), **known)
 
 
-def _csv(runs: Sequence[Run], out: Path, single: bool) -> Exported:
+def _csv(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     write_atomic(out if single else out / "results.csv", long_csv(runs))
     if not single:
         for name, run in _named(runs).items():
@@ -129,7 +129,7 @@ def _csv(runs: Sequence[Run], out: Path, single: bool) -> Exported:
     return Exported(out, 1 if single else len(runs) + 1, sum(len(run.rows) for run in runs))
 
 
-def _latex(runs: Sequence[Run], out: Path, single: bool) -> Exported:
+def _latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     tables = {name: wide_of(run) for name, run in _named(runs).items()}
     shown = sum(row is not None for table in tables.values() for cells in table.cells for row in cells)
     if single:
@@ -145,7 +145,7 @@ def _latex(runs: Sequence[Run], out: Path, single: bool) -> Exported:
     return Exported(out, 1 if single else len(tables), shown, tuple(one for one in left if one.rows))
 
 
-def _one_table(runs: Sequence[Run], table: str, out: Path, single: bool) -> Exported:
+def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -> Exported:
     """The table of that name, as each run wrote it."""
     found = {name: run.path / "tables" / f"{table}.tex" for name, run in _named(runs).items()}
     texts = {name: path.read_text("utf-8") for name, path in found.items() if path.exists()}
@@ -172,7 +172,7 @@ def _one_table(runs: Sequence[Run], table: str, out: Path, single: bool) -> Expo
     return Exported(out, 1 if single else len(texts), rows - len(texts), tuple(left))
 
 
-def _figures(runs: Sequence[Run], out: Path, single: bool, table: str) -> Exported:
+def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
     from embassay.interchange.papers import figures_of
 
     found = [(name, one) for name, run in _named(runs).items() for one in figures_of(run, table)]
@@ -208,7 +208,7 @@ def _figures(runs: Sequence[Run], out: Path, single: bool, table: str) -> Export
     return Exported(out, len(files), sum(one.rows for _, one in found), left)
 
 
-def references(runs: Sequence[Run]) -> str:
+def references(runs: Sequence[RunTables]) -> str:
     """BibTeX of the papers whose methods the runs use, and where the numbers come from."""
     own = [
         "@software{embassay,", "title = {Embassay: what embeddings, metrics and retrieval stacks understand},",
@@ -222,14 +222,14 @@ def commented(text: str) -> str:
     return "".join(f"% {line}\n" if line else "%\n" for line in text.splitlines())
 
 
-def _parquet(runs: Sequence[Run], out: Path, single: bool) -> Exported:
+def _parquet(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     write_atomic(out if single else out / "results.parquet", long_parquet(runs))
     return Exported(out, 1, sum(len(run.rows) for run in runs))
 
 
-def _named(runs: Sequence[Run]) -> dict[str, Run]:
+def _named(runs: Sequence[RunTables]) -> dict[str, RunTables]:
     """A file name for each run: its own, with a number where several share one; `results` is taken."""
-    found: dict[str, Run] = {}
+    found: dict[str, RunTables] = {}
     for run in runs:
         name, number = slug(run.name) or "run", 2
         stem = name

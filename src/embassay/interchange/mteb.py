@@ -10,7 +10,7 @@ from typing import Any
 
 from embassay import __version__
 from embassay.errors import DataError
-from embassay.interchange.tables import Run
+from embassay.interchange.tables import RunTables
 from embassay.protocols.hume.exchange.export import MODEL
 from embassay.protocols.hume.published.paper import iso_639_3
 from embassay.protocols.mteb.protocol import with_script
@@ -33,7 +33,7 @@ class LeftOut:
     reason: str
 
 
-def documents_of_run(run: Run, left_out: list[LeftOut]) -> Iterator[Document]:
+def documents_of_run(run: RunTables, left_out: list[LeftOut]) -> Iterator[Document]:
     """A document for each system, task and dataset: an entry for each subset and language that has a headline.
 
     `main_score` is the headline, NaN where it has no value; the other measures stand beside it, those of variants as
@@ -88,13 +88,13 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
     return [row for _, _, row in sorted(found, key=lambda one: (runs[one[0]], one[1]))]
 
 
-def revision_of(run: Run, system: str) -> str:
+def revision_of(run: RunTables, system: str) -> str:
     """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
     known = {one["name"]: one.get("identity") for one in run.manifest.get("systems", ())}
     return digest(known.get(system) or system)[:12]
 
 
-def _document(run: Run, rows: Sequence[Numbered]) -> Document | None:
+def _document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
     first = rows[0][1]
     headline = run.headline_of(first.task) or next((row.measure for _, row in rows if not row.variant), None)
     heads = [i for i, (_, row) in enumerate(rows) if not row.variant and row.measure == headline]
@@ -123,7 +123,7 @@ def _document(run: Run, rows: Sequence[Numbered]) -> Document | None:
     return Document(model_name(run.protocol, first.system), revision_of(run, first.system), body)
 
 
-def _is_published(run: Run) -> bool:
+def _is_published(run: RunTables) -> bool:
     """Whether a HUME run was made of result files (`hume score --from-mteb`), and not of a study of one's own."""
     return run.protocol == "hume" and "results" in (run.manifest.get("arguments") or {})
 
@@ -138,7 +138,7 @@ def _entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
     }
 
 
-def _seconds(run: Run, first: Result) -> float | None:
+def _seconds(run: RunTables, first: Result) -> float | None:
     cells: Iterable[Mapping[str, Any]] = run.manifest.get("cells") or ()
     where = (first.task, first.dataset, first.system)
     known = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.interchange.tables import Column, Run, Wide, find_runs, wide_of
+from embassay.interchange.tables import Column, RunTables, Wide, find_runs, wide_of
 from embassay.limits import read_bounded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit, escape, unit_of
@@ -241,7 +241,7 @@ class Drawn:
         return self.files["svg"].decode("utf-8")
 
 
-def figures_of(run: Run, only: str = "") -> list[Drawn]:
+def figures_of(run: RunTables, only: str = "") -> list[Drawn]:
     """The figures that a run has numbers for: `scores`, then those of its tables; with `only` that one.
 
     UsageError without matplotlib.
@@ -266,7 +266,7 @@ def plot(folder: Path, name: str = "scores") -> Drawn:
     return found[0]
 
 
-def _of_tables(run: Run, only: str) -> Iterator[Drawn]:
+def _of_tables(run: RunTables, only: str) -> Iterator[Drawn]:
     for drawing in DRAWINGS:
         path = run.path / "tables" / f"{drawing.table}.csv"
         if only in ("", drawing.table) and path.is_file():
@@ -274,11 +274,11 @@ def _of_tables(run: Run, only: str) -> Iterator[Drawn]:
             yield from _drawn(drawing, rows, _kinds(run))
 
 
-def _kinds(run: Run) -> dict[str, Kind]:
+def _kinds(run: RunTables) -> dict[str, Kind]:
     return {one["name"]: one.get("kind", "embedding") for one in run.manifest.get("systems", ())}
 
 
-def _scores(run: Run) -> Iterator[Drawn]:
+def _scores(run: RunTables) -> Iterator[Drawn]:
     """A panel per task: every system's score with its interval, in the order of the run's table."""
     table = wide_of(run)
     places = [i for i in table.over_datasets if any(_has(table, j, i) for j in range(len(table.systems)))]

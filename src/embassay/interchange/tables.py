@@ -28,7 +28,7 @@ _TITLES = {"sage": "SAGE", "pteb": "PTEB", "score": "RAG", "hume": "HUME", "mteb
 
 
 @dataclass(frozen=True)
-class Run:
+class RunTables:
     """A run folder read once; `scopes` are those of its comparisons.json, `headlines` task -> its headline measure."""
 
     path: Path
@@ -90,7 +90,7 @@ class Run:
         return OVERALL if task == OVERALL else self.headlines.get(task)
 
 
-def find_runs(folders: Sequence[Path]) -> list[Run]:
+def find_runs(folders: Sequence[Path]) -> list[RunTables]:
     """The runs in folders, each itself a run or above some. DataError for a folder without one."""
     found: dict[Path, Path] = {}
     for folder in folders:
@@ -103,14 +103,14 @@ def find_runs(folders: Sequence[Path]) -> list[Run]:
     return [read_run(path) for path in found.values()]
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path) -> RunTables:
     """Read one run folder. DataError where it holds none, or a damaged one."""
     folder = RunFolder(path)
     manifest = folder.read_manifest()
     if manifest is None:
         raise DataError("There is no run here", path=path, mend="Give the folder of a run (its --out).")
     headlines = {one.task: one.measure for one in read_standings(path)}
-    return Run(
+    return RunTables(
         path, manifest, tuple(folder.read_results()), _read_scopes(path / "comparisons.json"), headlines
     )
 
@@ -154,14 +154,14 @@ COLUMNS = ("run", *(field.name for field in fields(Result)), "manifest")
 _ENDS = ("low", "high", "n", "reason")
 
 
-def long_rows(runs: Sequence[Run]) -> Iterator[tuple[Any, ...]]:
+def long_rows(runs: Sequence[RunTables]) -> Iterator[tuple[Any, ...]]:
     """One row per result of every run."""
     for run in runs:
         for row in run.rows:
             yield (run.name, *vars(row).values(), run.manifest_digest)
 
 
-def long_csv(runs: Sequence[Run]) -> str:
+def long_csv(runs: Sequence[RunTables]) -> str:
     """All results in long form; a field is empty where there is nothing, and `reason` says why a value is missing."""
     return _csv([COLUMNS, *long_rows(runs)])
 
@@ -177,7 +177,7 @@ def wide_csv(table: Wide) -> str:
     return _csv(lines)
 
 
-def long_frame(runs: Sequence[Run]) -> pl.DataFrame:
+def long_frame(runs: Sequence[RunTables]) -> pl.DataFrame:
     """The long form as a polars frame with fixed types."""
     import polars as pl
 
@@ -192,7 +192,7 @@ def long_frame(runs: Sequence[Run]) -> pl.DataFrame:
     return pl.DataFrame(list(long_rows(runs)), schema=schema, orient="row", strict=False)
 
 
-def long_parquet(runs: Sequence[Run]) -> bytes:
+def long_parquet(runs: Sequence[RunTables]) -> bytes:
     """The same as Parquet."""
     buffer = io.BytesIO()
     long_frame(runs).write_parquet(buffer, compression="zstd")
@@ -241,7 +241,7 @@ class Wide:
     each column.
     """
 
-    run: Run
+    run: RunTables
     columns: tuple[Column, ...]
     systems: tuple[str, ...]
     cells: tuple[tuple[Result | None, ...], ...]
@@ -256,7 +256,7 @@ class Wide:
         return found or tuple(range(len(self.columns)))
 
 
-def wide_of(run: Run) -> Wide:
+def wide_of(run: RunTables) -> Wide:
     """The table of a run. Headlines alone where its tasks have one, else every measure; variants are not in it."""
     rows = [row for row in run.rows if not row.variant and not row.subset]
     rows = [row for row in rows if run.headline_of(row.task) in (None, row.measure)]
@@ -281,7 +281,7 @@ def wide_of(run: Run) -> Wide:
     )  # fmt: skip
 
 
-def _groups(run: Run, column: Column) -> dict[str, tuple[int, int]]:
+def _groups(run: RunTables, column: Column) -> dict[str, tuple[int, int]]:
     """System -> its group and its place there, as the comparisons have them."""
     found: dict[str, tuple[int, int]] = {}
     for number, scope in enumerate(_scopes(run, column)):
@@ -298,14 +298,14 @@ def _order(
     return groups.get(name, _UNGROUPED), value is None, -(value or 0.0)
 
 
-def _scopes(run: Run, column: Column) -> list[dict[str, list[object]]]:
+def _scopes(run: RunTables, column: Column) -> list[dict[str, list[object]]]:
     """The comparisons behind a column, if there are any: of its task, or of its measure (`rag score`)."""
     names = [column.task] if not column.dataset else []
     names += [column.measure] if run.headline_of(column.task) is None else []
     return [dict(run.scopes[key]) for name in names for key in (name, name + APART) if key in run.scopes]
 
 
-def _rank(run: Run, column: Column, system: str) -> tuple[int, int] | None:
+def _rank(run: RunTables, column: Column, system: str) -> tuple[int, int] | None:
     for scope in _scopes(run, column):
         for name, low, high in zip(scope["systems"], scope["rank_low"], scope["rank_high"], strict=False):
             if name == system:
@@ -313,5 +313,5 @@ def _rank(run: Run, column: Column, system: str) -> tuple[int, int] | None:
     return None
 
 
-def _first(run: Run, column: Column) -> frozenset[str]:
+def _first(run: RunTables, column: Column) -> frozenset[str]:
     return frozenset(str(name) for scope in _scopes(run, column) for name in scope["best"])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.interchange.tables import Column, Run, find_runs, long_parquet, wide_csv, wide_of
+from embassay.interchange.tables import Column, RunTables, find_runs, long_parquet, wide_csv, wide_of
 from embassay.records import Result
 from embassay.runs.folder import to_json, write_atomic
 
@@ -43,7 +43,7 @@ class Value:
     row: Result
 
 
-def values_of(run: Run) -> list[Value]:
+def values_of(run: RunTables) -> list[Value]:
     """The headlines of a run, missing ones too, system by system."""
     table = wide_of(run)
     return [
@@ -63,7 +63,7 @@ def numbers_of(value: Value) -> dict[str, float]:
     return {kind: float(number) for kind, number in named.items() if number is not None}
 
 
-def parameters_of(run: Run) -> dict[str, str]:
+def parameters_of(run: RunTables) -> dict[str, str]:
     """What the run was asked for, on which data: flat names, texts without secrets, in the order of the manifest."""
     data = {str(one.get("name")): one.get("fingerprint") for one in run.manifest.get("datasets", ())}
     found = {
@@ -75,7 +75,7 @@ def parameters_of(run: Run) -> dict[str, str]:
     return {name: _text(value) for name, value in redacted(found).items() if value not in (None, "", [], {})}
 
 
-def about(run: Run) -> dict[str, str]:
+def about(run: RunTables) -> dict[str, str]:
     """What may change while the run goes on, and the fingerprint of its manifest."""
     plain = {name: run.manifest[name] for name in _CHANGES if run.manifest.get(name)}
     return {
@@ -83,7 +83,7 @@ def about(run: Run) -> dict[str, str]:
     }
 
 
-def files_of(run: Run) -> Iterator[tuple[str, Path | bytes]]:
+def files_of(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
     """The files to keep: name and where it is, or what it holds. The report, if the run has one; its tables; manifest
     and all results."""
     if (run.path / REPORT).is_file():
@@ -242,7 +242,7 @@ def _experiment(client: Any, name: str, address: str) -> str:
     return str(client.create_experiment(name, artifact_location=beside))
 
 
-def _log_to_mlflow(client: Any, place: str, run: Run) -> Logged:
+def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
     known = _find(client, place, run.identity, "")
     if known is not None and known.data.tags.get(CONTENT) == run.content:
         return Logged(run.name, known.info.run_id, unchanged=True)
@@ -283,7 +283,7 @@ def _find(client: Any, place: str, identity: str, system: str) -> Any:
     return next((one for one in found if one.data.tags.get(SYSTEM, "") == system), None)
 
 
-def _create(client: Any, place: str, run: Run, name: str, tags: Mapping[str, str]) -> str:
+def _create(client: Any, place: str, run: RunTables, name: str, tags: Mapping[str, str]) -> str:
     started = _milliseconds(run.manifest.get("created"))
     return str(client.create_run(place, start_time=started, tags=dict(tags), run_name=name).info.run_id)
 
@@ -312,7 +312,7 @@ def _name(text: str) -> str:
     return re.sub(r"[^\w.:/ -]", "_", text, flags=re.ASCII)[:_LONGEST_NAME]
 
 
-def _files(client: Any, run_id: str, run: Run) -> None:
+def _files(client: Any, run_id: str, run: RunTables) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files_of(run):
             path = content if isinstance(content, Path) else Path(folder) / Path(name).name
@@ -373,7 +373,7 @@ def _wandb() -> Any:
     return wandb
 
 
-def _log_to_wandb(library: Any, run: Run, out: Path, project: str, *, online: bool) -> Logged:
+def _log_to_wandb(library: Any, run: RunTables, out: Path, project: str, *, online: bool) -> Logged:
     key, marks = f"{'online' if online else 'offline'}/{project}/{run.identity}", _marks(out)
     if marks.get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
@@ -389,7 +389,7 @@ def _log_to_wandb(library: Any, run: Run, out: Path, project: str, *, online: bo
     return Logged(run.name, run.identity)
 
 
-def _write_wandb(library: Any, run: Run, out: Path, project: str, *, online: bool) -> None:
+def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, online: bool) -> None:
     settings = library.Settings(
         disable_git=True, save_code=False, disable_code=True, disable_job_creation=True, console="off", silent=True,
         x_disable_meta=True, x_disable_stats=True, x_disable_machine_info=True, x_save_requirements=False,

@@ -29,7 +29,7 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.randomness import generator
-from embassay.report.runs import Run, score_of, summary_of, sweep_of
+from embassay.report.runs import ReportRun, score_of, summary_of, sweep_of
 from embassay.stats.resampling import resample_means
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Evidence:
     """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples). `note`
     says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader."""
 
-    run: Run
+    run: ReportRun
     contenders: tuple[Contender, ...]
     replicates: NDArray[np.float64]
     n: int
@@ -198,7 +198,7 @@ class Evidence:
     equal: str = ""
 
 
-def answers_of(runs: Sequence[Run]) -> tuple[Answer, ...]:
+def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
     found = {one.name: next(_evidence(one.name, runs), None) for one in QUESTIONS[:-1]}
     answers = [_answer(one, found[one.name]) for one in QUESTIONS[:-1]]
@@ -207,7 +207,7 @@ def answers_of(runs: Sequence[Run]) -> tuple[Answer, ...]:
     return (*answers, _price(QUESTIONS[-1], runs, answers[0]))
 
 
-def _evidence(question: str, runs: Sequence[Run]) -> Iterator[Evidence]:
+def _evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
     for find in FINDERS[question]:
         for run in runs:
             found = find(run)
@@ -274,7 +274,7 @@ def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
     return math.ceil(wanted / step) * step
 
 
-def _at(run: Run, kind: str, task: str, unit: Unit, *, collections: bool = False) -> Evidence | None:
+def _at(run: ReportRun, kind: str, task: str, unit: Unit, *, collections: bool = False) -> Evidence | None:
     """The evidence in a run's standings on a task, of the systems that one method scored."""
     if run.record.kind != kind:
         return None
@@ -290,7 +290,7 @@ def _at(run: Run, kind: str, task: str, unit: Unit, *, collections: bool = False
 
 
 def _of_standings(
-    run: Run, standings: Sequence[Standing], scope: str, unit: Unit, collections: bool
+    run: ReportRun, standings: Sequence[Standing], scope: str, unit: Unit, collections: bool
 ) -> Evidence:
     ordered = sorted(standings, key=lambda one: (-(one.headline.value or 0.0), one.system))
     lengths = {len(one.headline.replicates) for one in ordered}
@@ -318,7 +318,7 @@ def _of_standings(
     return Evidence(run, tuple(contenders), replicates, n, unit)
 
 
-def _scored(run: Run) -> Evidence | None:
+def _scored(run: ReportRun) -> Evidence | None:
     """Of a scoring: its leading measure, resampled over the queries that every run of it has a value for."""
     score = score_of(run)
     if score is None:
@@ -350,7 +350,7 @@ def _scored(run: Run) -> Evidence | None:
     return Evidence(run, tuple(one for one, _ in found), replicates, complete.shape[1], unit_of(headline))
 
 
-def _people(run: Run) -> Evidence | None:
+def _people(run: ReportRun) -> Evidence | None:
     """Of a study: systems on the items that people had; scripts that stand in for people are no people."""
     evidence, summary = _at(run, "hume", OVERALL, POINTS), summary_of(run)
     if evidence is None or summary is None:
@@ -362,7 +362,7 @@ def _people(run: Run) -> Evidence | None:
     return replace(evidence, note="scripts answered; ask people: hume serve")
 
 
-FINDERS: Mapping[str, Sequence[Callable[[Run], Evidence | None]]] = {
+FINDERS: Mapping[str, Sequence[Callable[[ReportRun], Evidence | None]]] = {
     "search": (_scored, lambda run: _at(run, "pteb", "retrieval", POINTS)),
     "reworded": (lambda run: _at(run, "pteb", OVERALL, POINTS),),
     "damaged": (
@@ -378,7 +378,7 @@ FINDERS: Mapping[str, Sequence[Callable[[Run], Evidence | None]]] = {
 """Where evidence on a question is looked for, the best first."""
 
 
-def _price(question: Question, runs: Sequence[Run], search: Answer) -> Answer:
+def _price(question: Question, runs: Sequence[ReportRun], search: Answer) -> Answer:
     """Of a sweep: each encoder's fastest stack. A system that search rules out is not chosen, however fast it is."""
     swept = next(((run, found) for run in runs if (found := sweep_of(run)) is not None), None)
     if swept is None:

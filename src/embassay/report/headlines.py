@@ -16,7 +16,7 @@ from embassay.protocols.kernel.tables import Unit
 from embassay.records import Result
 from embassay.report.board import Value, ends, has_board
 from embassay.report.record import APART, OVERALL, Record, System
-from embassay.report.runs import Run, score_of, summary_of, systems_of
+from embassay.report.runs import ReportRun, score_of, summary_of, systems_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -67,7 +67,7 @@ class Leading:
         return self.unit.factor != 1
 
 
-def leading(run: Run) -> Leading | None:
+def leading(run: ReportRun) -> Leading | None:
     """The record of a run; None where it ranks or places nothing."""
     made = _board(run) if has_board(run.record.kind) else _score(run) or _hume(run)
     return made if made is not None and made.leaders else None
@@ -91,7 +91,7 @@ def shared(every: Sequence[Leading]) -> Mapping[str, Kind]:
     return dict(sorted(found.items(), key=lambda one: one[1] == "reference"))
 
 
-def _board(run: Run) -> Leading:
+def _board(run: ReportRun) -> Leading:
     """SAGE and PTEB: overall, or the only task; ranks are those of the board."""
     board = run.board
     what = "overall" if board.lead == OVERALL else board.lead_title
@@ -103,7 +103,7 @@ def _board(run: Run) -> Leading:
     return Leading(run.title, what, board.unit, leaders)
 
 
-def _score(run: Run) -> Leading | None:
+def _score(run: ReportRun) -> Leading | None:
     """RAG: the measure that the scoring leads with; ranks are those of its paired bootstrap (specification 1.9)."""
     score = score_of(run)
     if score is None:
@@ -119,7 +119,7 @@ def _score(run: Run) -> Leading | None:
     return Leading(run.title, score.headline, unit, leaders)
 
 
-def _hume(run: Run) -> Leading | None:
+def _hume(run: ReportRun) -> Leading | None:
     """HUME: the mean over all pairs. Models are ranked by paired tests over the items, like everywhere; people stand
     among them by the mean, as the study's table has it (specification 8)."""
     summary = summary_of(run)
@@ -166,7 +166,7 @@ def _ranked(record: Record, scope: str, system: System, value: Value, note: str 
     return Leader(system.kind, value, rank, apart, note)
 
 
-def leading_of(runs: Sequence[Run]) -> Iterator[Leading]:
+def leading_of(runs: Sequence[ReportRun]) -> Iterator[Leading]:
     """Those of the runs that have one."""
     yield from (made for run in runs if (made := leading(run)) is not None)
 
@@ -283,7 +283,7 @@ class Together:
         return any(one is not None and one.apart for line in self.lines for one in line.leaders)
 
 
-def together(runs: Sequence[Run]) -> Together | None:
+def together(runs: Sequence[ReportRun]) -> Together | None:
     """The table; None where fewer than two runs have a figure of a system."""
     found = list(leading_of(runs))
     if len(found) < 2:

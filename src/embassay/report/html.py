@@ -26,7 +26,7 @@ from embassay.document.tables import beside, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Value
 from embassay.report.record import APART, KINDS
-from embassay.report.runs import Run, systems_of
+from embassay.report.runs import ReportRun, systems_of
 from embassay.runs.folder import write_atomic
 
 
@@ -47,7 +47,7 @@ class Section:
     template: str = ""
     data: bool = False
 
-    def pages(self, runs: Sequence[Run]) -> list[Page]:
+    def pages(self, runs: Sequence[ReportRun]) -> list[Page]:
         """The pages, one per run of its kind or one of all; none where there is nothing to show."""
         if not self.kind:
             made = [(runs[0], self._content(runs))]
@@ -68,7 +68,7 @@ class Page:
     """A section with its content and the run it is of: the first one where it is of all."""
 
     section: Section
-    run: Run
+    run: ReportRun
     content: Any
 
     @property
@@ -120,13 +120,13 @@ IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= 
 SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js", "sweep.js")
 
 
-def write(runs: Sequence[Run], target: Path) -> Path:
+def write(runs: Sequence[ReportRun], target: Path) -> Path:
     """Write the report of the runs to `target`, in one step."""
     write_atomic(target, render(runs))
     return target
 
 
-def sections(runs: Sequence[Run]) -> tuple[Section, ...]:
+def sections(runs: Sequence[ReportRun]) -> tuple[Section, ...]:
     """Those of a report: with one for each protocol of another package, after the pages of our kinds."""
     kinds = dict.fromkeys(run.record.kind for run in runs if run.record.kind not in KINDS)
     others = (Section(kind, kind, "embassay.report.overview:tasks_page", kind) for kind in kinds)
@@ -134,7 +134,7 @@ def sections(runs: Sequence[Run]) -> tuple[Section, ...]:
     return (SECTIONS[0], *own, *others, *(section for section in SECTIONS[1:] if not section.kind))
 
 
-def render(runs: Sequence[Run]) -> str:
+def render(runs: Sequence[ReportRun]) -> str:
     """The whole page."""
     pages = [page for section in sections(runs) for page in section.pages(runs)]
     html = tight(
@@ -177,7 +177,7 @@ def packed(value: Any) -> str:
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
 
 
-def page_data(runs: Sequence[Run]) -> dict[str, Any]:
+def page_data(runs: Sequence[ReportRun]) -> dict[str, Any]:
     """What the script needs on every page: the systems and the paired comparisons, systems by their index."""
     return {
         "run": runs[0].record.manifest.get("name", ""),
@@ -190,7 +190,7 @@ def page_data(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _scopes(run: Run, *, several: bool) -> list[dict[str, Any]]:
+def _scopes(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
     record, board = run.record, run.board
     index = {system.name: system.index for system in record.systems}
     titles = {"overall": "Overall"} | {task.name: task.title for task in board.tasks}

@@ -18,7 +18,7 @@ from embassay.randomness import generator
 from embassay.registry import attribute
 from embassay.report.board import Board
 from embassay.report.record import Record, System
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
 Values = NDArray[np.float64]
@@ -509,10 +509,10 @@ class ItemPage:
 
 def item_page(record: Record, board: Board) -> ItemPage | None:
     """The page of a record; None when the run kept no items."""
-    return items_of((Run(record, board),))
+    return items_of((ReportRun(record, board),))
 
 
-def items_of(runs: Sequence[Run]) -> ItemPage | None:
+def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
     """The page of all runs; None when none kept items."""
     found = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
     if not found:
@@ -549,7 +549,7 @@ def items_of(runs: Sequence[Run]) -> ItemPage | None:
 
 
 def _group(
-    run: Run, group: Group, rows: NDArray[np.int64], excerpts: Excerpts, *, several: bool
+    run: ReportRun, group: Group, rows: NDArray[np.int64], excerpts: Excerpts, *, several: bool
 ) -> dict[str, Any]:
     """A group as the script reads it."""
     record = run.record

@@ -10,7 +10,7 @@ from typing import Any
 from embassay.document.blocks import Block, Bullets, Facts, Heading, Link, Term, Terms, Text, Verdict, Words
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import FEW, KINDS
-from embassay.report.runs import TITLES, Run
+from embassay.report.runs import TITLES, ReportRun
 
 FILES = (
     "comparisons.json, items/ (a value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
@@ -312,7 +312,7 @@ SCALES = {
 """By the kinds of run."""
 
 
-def reading_of(runs: Sequence[Run]) -> Iterator[Block]:
+def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
     """The page of a report: marks and verbs, and the scales of the kinds of run that it has."""
     record = runs[0].record
     kinds = {run.record.kind for run in runs}

@@ -16,7 +16,7 @@ from embassay.report.board import Board, Task, has_board
 from embassay.report.kinds import OTHER, WORDINGS, Wording, defaults_of
 from embassay.report.notes import Note, notes_of
 from embassay.report.record import Record, labels
-from embassay.report.runs import MANIFEST, Left, Run
+from embassay.report.runs import MANIFEST, Left, ReportRun
 from embassay.runs.memory import in_words
 from embassay.runs.spending import dollars, in_one_line
 
@@ -385,7 +385,7 @@ class Methods:
     files: tuple[Said, ...]
 
 
-def methods_of(runs: Sequence[Run]) -> Methods:
+def methods_of(runs: Sequence[ReportRun]) -> Methods:
     """The page of all runs."""
     parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
     later = [_after(parts[0], one) for one in parts[1:]]

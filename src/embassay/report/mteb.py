@@ -11,14 +11,14 @@ from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.notes import care, notes_of
 from embassay.report.record import OVERALL, Record, labels
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 
 MAIN = "main_score"
 MOST_ROWS, MOST_COLUMNS = 300, 24
 """Systems and tasks in a table; all are in results.jsonl."""
 
 
-def mteb_page(run: Run, alone: bool) -> Iterator[Block]:
+def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: means by type of task, then every task, a table per type."""
     del alone
     record = run.record

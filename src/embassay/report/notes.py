@@ -10,7 +10,7 @@ from embassay.document.blocks import Care, Link
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import all_tasks, leading_scope
 from embassay.report.record import FEW, OVERALL, Record, labels
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 
 SMALL = 30
 MOST_WARNINGS = 3
@@ -43,7 +43,7 @@ def care(notes: Sequence[Note], mark: str = "", most: int = 3) -> Iterator[Care]
         yield Care(tuple(note.plain for note in notes[:most]), more=(more,) if more else ())
 
 
-def gathered_notes(runs: Sequence[Run]) -> tuple[Note, ...]:
+def gathered_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
     """The notes of all runs, each with its run where there are several; the gravest first."""
     found = [(run, note) for run in runs for note in notes_of(run.record)]
     left = [Note("left out", f"{one.path} is left out: {one.reason}.") for one in runs[0].left]

@@ -29,7 +29,7 @@ from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, nam
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes
 from embassay.report.record import OVERALL, Pair, Record, Scope
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ QUESTIONS = {
 """What each kind of run asks, and where its verdict is made."""
 
 
-def tasks_page(run: Run, alone: bool) -> Iterator[Block]:
+def tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a protocol of another package: its finding, its tasks by dataset, and the tables it wrote."""
     record, board = run.record, run.board
     tasks, systems = len(board.tasks), len(record.ranked_systems)
@@ -191,7 +191,7 @@ class Overview:
     use: tuple[str, str] = ("", "")
 
 
-def overview(runs: Sequence[Run]) -> Overview:
+def overview(runs: Sequence[ReportRun]) -> Overview:
     """The page of a report."""
     first = runs[0]
     notes = gathered_notes(runs)
@@ -217,7 +217,7 @@ def overview(runs: Sequence[Run]) -> Overview:
     )
 
 
-def _verdict(runs: Sequence[Run]) -> Verdict:
+def _verdict(runs: Sequence[ReportRun]) -> Verdict:
     """That of the first run, which it names where there are several; then what the other protocols found."""
     first = runs[0]
     found = board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first)
@@ -226,7 +226,7 @@ def _verdict(runs: Sequence[Run]) -> Verdict:
     return Verdict((f"{first.title}: ", *found.heading), (*found.lede[:LEDE], *_others(runs[1:])))
 
 
-def _others(runs: Sequence[Run]) -> Iterator[Sentence]:
+def _others(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
     """What the first run of each other protocol found; a recommendation with the limits it was made for."""
     for kinds in THEN:
         run = next(
@@ -246,20 +246,20 @@ def _lower(sentence: Sentence) -> Sentence:
     return (first[:1].lower() + first[1:], *sentence[1:])
 
 
-def run_verdict(run: Run) -> Verdict:
+def run_verdict(run: ReportRun) -> Verdict:
     """What a run says: of SAGE its ranking, of the others the verdict of their page."""
     if run.record.kind == "sage" or run.record.kind not in QUESTIONS or not run.record.rows:
         return board_verdict(run.record, run.board)
     return _own_verdict(run)
 
 
-def _own_verdict(run: Run) -> Verdict:
+def _own_verdict(run: ReportRun) -> Verdict:
     module, _, name = QUESTIONS[run.record.kind][1].partition(":")
     verdict: Verdict = getattr(import_module(module), name)(run.record, run.board)
     return verdict
 
 
-def _facts(runs: Sequence[Run]) -> tuple[str, ...]:
+def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     records = [run.record for run in runs]
     systems = {one.name for record in records if has_board(record.kind) for one in record.ranked_systems}
     datasets = list(
@@ -280,7 +280,7 @@ def _facts(runs: Sequence[Run]) -> tuple[str, ...]:
     return tuple(fact for fact in facts if fact)
 
 
-def _cards(run: Run, *, several: bool) -> list[Card]:
+def _cards(run: ReportRun, *, several: bool) -> list[Card]:
     """The card of a run; its verdict is that of its page. One without results says so beside others."""
     if run.record.kind not in QUESTIONS or not (run.record.rows or several):
         return []
@@ -302,7 +302,7 @@ def _rounds_apart(board: Board) -> bool:
     return numbers.score((a - b) * factor, places) != numbers.score(apart, places)
 
 
-def _footer(runs: Sequence[Run]) -> tuple[str, ...]:
+def _footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     manifest = runs[0].record.manifest
     sessions = [session for run in runs for session in run.record.manifest.get("sessions", ())]
     texts = sum(session.get("texts_encoded", 0) for session in sessions)

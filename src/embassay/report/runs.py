@@ -103,7 +103,7 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class Run:
+class ReportRun:
     """One run of a report.
 
     `mark` ends the ids of its parts where every run has such a part; the first has none. `called` tells it from the
@@ -135,7 +135,7 @@ class Run:
         return "" if self.place == 1 else f"-{self.place}"
 
 
-def read_runs(paths: Sequence[Path]) -> tuple[Run, ...]:
+def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
     """The runs that the paths are or hold, in the order of a report, each once: of two folders with the same results
     the later one is left out, and told of. DataError for a path without a run.
     """
@@ -152,16 +152,16 @@ def read_runs(paths: Sequence[Path]) -> tuple[Run, ...]:
     return (replace(runs[0], left=tuple(left)), *runs[1:])
 
 
-def gathered(records: Sequence[Record]) -> tuple[Run, ...]:
+def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
     numbered = {name: i for i, name in enumerate(dict.fromkeys(_names(records)))}
     called = _called(records)
-    made: list[Run] = []
+    made: list[ReportRun] = []
     for i, record in enumerate(records):
         systems = tuple(replace(one, index=numbered[one.name]) for one in record.systems)
         shared = record if len(records) == 1 else replace(record, systems=systems)
         before = sum(run.record.kind == record.kind for run in made)
-        run = Run(shared, make_board(shared), called=called[i], place=before + 1)
+        run = ReportRun(shared, make_board(shared), called=called[i], place=before + 1)
         made.append(replace(run, mark=f"-{run.slug}" if made else ""))
     return tuple(made)
 
@@ -183,14 +183,14 @@ def _same(first: Record, second: Record) -> bool:
     return first.kind == second.kind and bool(first.rows) and first.rows == second.rows
 
 
-def systems_of(runs: Sequence[Run]) -> tuple[tuple[System, str], ...]:
+def systems_of(runs: Sequence[ReportRun]) -> tuple[tuple[System, str], ...]:
     """Every system of the report by its number, with its label."""
     found = {system.index: system for run in reversed(runs) for system in run.record.systems}
     label = labels([found[index].name for index in sorted(found)])
     return tuple((found[index], label[found[index].name]) for index in sorted(found))
 
 
-def rows_of(runs: Sequence[Run]) -> tuple[Row, ...]:
+def rows_of(runs: Sequence[ReportRun]) -> tuple[Row, ...]:
     """The board rows of every system, in the order of the boards, each system once."""
     found: dict[str, Row] = {}
     for run in runs:
@@ -220,19 +220,19 @@ def _has_results(record: Record) -> bool:
 SCORE, SUMMARY, FINDINGS = "score.json", "summary.json", "sweep.json"
 
 
-def summary_of(run: Run) -> Summary | None:
+def summary_of(run: ReportRun) -> Summary | None:
     """The record of a HUME run; None for another run, or where it is not written yet."""
     path = run.record.path / SUMMARY
     return _summary(run.record.path, *_state(path)) if run.record.kind == "hume" and path.is_file() else None
 
 
-def score_of(run: Run) -> Score | None:
+def score_of(run: ReportRun) -> Score | None:
     """The record of a scoring; None for another run, or where it is not written yet."""
     path = run.record.path / SCORE
     return _score(path, *_state(path)) if run.record.kind == "score" and path.is_file() else None
 
 
-def sweep_of(run: Run) -> Findings | None:
+def sweep_of(run: ReportRun) -> Findings | None:
     """The record of a sweep; None for another run, or where it is not written yet."""
     path = run.record.path / FINDINGS
     if run.record.kind != "sweep" or not path.is_file():

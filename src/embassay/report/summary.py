@@ -36,7 +36,7 @@ from embassay.report.html import POLICY_PLACE, STYLE_PLACE, environment, policy
 from embassay.report.method import OWN, SAMPLE, licence_of
 from embassay.report.notes import gathered_notes
 from embassay.report.overview import run_verdict
-from embassay.report.runs import Run, sweep_of
+from embassay.report.runs import ReportRun, sweep_of
 from embassay.runs.folder import write_atomic
 from embassay.runs.spending import dollars
 
@@ -74,13 +74,13 @@ class Traded:
     high: float | None
 
 
-def write(runs: Sequence[Run], target: Path) -> Path:
+def write(runs: Sequence[ReportRun], target: Path) -> Path:
     """Write the summary of the runs to `target`, in one step."""
     write_atomic(target, render(runs))
     return target
 
 
-def render(runs: Sequence[Run]) -> str:
+def render(runs: Sequence[ReportRun]) -> str:
     """The whole file: style inlined, no script, nothing fetched."""
     page = tight(environment().get_template("summary.html").render(page=summary_of_runs(runs)))
     style = asset("embassay.report", STYLES) + marks.places(page)
@@ -88,7 +88,7 @@ def render(runs: Sequence[Run]) -> str:
     return page.replace(POLICY_PLACE, policy(style, ""), 1).replace(STYLE_PLACE, style, 1)
 
 
-def summary_of_runs(runs: Sequence[Run]) -> Summary:
+def summary_of_runs(runs: Sequence[ReportRun]) -> Summary:
     """What both pages show."""
     answers = answers_of(runs)
     manifest = runs[0].record.manifest
@@ -108,7 +108,7 @@ def summary_of_runs(runs: Sequence[Run]) -> Summary:
     )
 
 
-def _first(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[Block]:
+def _first(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
     """Below the answers: what time buys where a sweep timed it, else the scores that the answers rest on."""
     if not answers:
         yield Text("Nothing here compares two systems on the six questions of this page. What the runs say:")
@@ -121,7 +121,7 @@ def _first(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[Block]:
     yield _trade(runs, traded) if len(traded) > 1 else _scores(answers)
 
 
-def _traded(runs: Sequence[Run], answers: Sequence[Answer]) -> tuple[Traded, ...]:
+def _traded(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Traded, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
     findings = next((found for run in runs if (found := sweep_of(run)) is not None), None)
     if findings is None:
@@ -137,7 +137,7 @@ def _traded(runs: Sequence[Run], answers: Sequence[Answer]) -> tuple[Traded, ...
     return tuple(made)
 
 
-def _trade(runs: Sequence[Run], traded: Sequence[Traded]) -> Figure:
+def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
     findings = next(found for run in runs if (found := sweep_of(run)) is not None)
     asked = findings.asked
     fast, best = traded[0], max(traded, key=lambda one: one.quality)
@@ -219,7 +219,7 @@ def _table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Lin
     return Table("", title, heading, heads, tuple(lines), style="plain", is_sortable=False, export="")
 
 
-def _second(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[Block]:
+def _second(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
     yield Heading("The recommendation holds if")
     yield Bullets(tuple(_conditions(runs, answers)))
     yield Heading("How to read “sure”")
@@ -235,7 +235,7 @@ def _second(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[Block]:
     yield from _again(runs)
 
 
-def _conditions(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[str]:
+def _conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[str]:
     """Those that the records give: whose texts, how many questions, how long, on what machine."""
     yield f"your texts are like those of {_named(_datasets(runs))}"
     if _all_sample(runs):
@@ -252,7 +252,7 @@ def _conditions(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[str]
         yield f"you run on a machine like this one ({machine}); elsewhere, time it again"
 
 
-def _datasets(runs: Sequence[Run]) -> list[str]:
+def _datasets(runs: Sequence[ReportRun]) -> list[str]:
     return list(dict.fromkeys(one["name"] for run in runs for one in run.record.manifest.get("datasets", ())))
 
 
@@ -268,12 +268,12 @@ def _named(names: Sequence[str]) -> str:
     )
 
 
-def _all_sample(runs: Sequence[Run]) -> bool:
+def _all_sample(runs: Sequence[ReportRun]) -> bool:
     sources = {one.get("source") for run in runs for one in run.record.manifest.get("datasets", ())}
     return sources == {"sample"}
 
 
-def _limits(runs: Sequence[Run]) -> list[tuple[str, int]]:
+def _limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     """Of the systems that are in an answer: the most tokens that each reads of a text."""
     leading = {name for one in answers_of(runs) for name in one.names}
     found: dict[str, int] = {}
@@ -284,7 +284,7 @@ def _limits(runs: Sequence[Run]) -> list[tuple[str, int]]:
     return list(found.items())
 
 
-def _tested(runs: Sequence[Run], answers: Sequence[Answer]) -> Table:
+def _tested(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
     by_slug = {run.slug: run for run in runs}
     lines = []
     for one in answers:
@@ -299,7 +299,7 @@ def _tested(runs: Sequence[Run], answers: Sequence[Answer]) -> Table:
     )
 
 
-def _items(run: Run) -> str:
+def _items(run: ReportRun) -> str:
     """Items by task, of all datasets."""
     found: dict[str, int] = {}
     for one in run.record.manifest.get("datasets", ()):
@@ -311,7 +311,7 @@ def _items(run: Run) -> str:
 WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}
 
 
-def _source(run: Run) -> str:
+def _source(run: ReportRun) -> str:
     """Its dataset with whose it is, or its licence; several are counted."""
     datasets: Sequence[Mapping[str, Any]] = run.record.manifest.get("datasets", ())
     if len(datasets) != 1:
@@ -320,7 +320,9 @@ def _source(run: Run) -> str:
     return f"{datasets[0]['name']}, {WHOSE.get(licence, licence)}"
 
 
-def _untested(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[str | tuple[str | Words, ...]]:
+def _untested(
+    runs: Sequence[ReportRun], answers: Sequence[Answer]
+) -> Iterator[str | tuple[str | Words, ...]]:
     for one in answers:
         if one.level == "not run":
             asks = one.question.asks[:1].lower() + one.question.asks[1:]
@@ -336,7 +338,7 @@ def _untested(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[str | 
         yield "more documents than these: search gets slower and harder as they grow"
 
 
-def _costs(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[Line]:
+def _costs(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Line]:
     manifests = [run.record.manifest for run in runs]
     seconds = sum(session.get("seconds") or 0 for one in manifests for session in one.get("sessions", ()))
     spent = [(one.get("spent") or {}).get("usd", 0.0) for one in manifests]
@@ -352,7 +354,7 @@ def _costs(runs: Sequence[Run], answers: Sequence[Answer]) -> Iterator[Line]:
         yield Line("In use", (Entry(answers[-1].said),))
 
 
-def _again(runs: Sequence[Run]) -> Iterator[Text]:
+def _again(runs: Sequence[ReportRun]) -> Iterator[Text]:
     commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
     for one in [one for one in commands if one][:MOST_COMMANDS]:
         yield Text((Words(one, "command"),))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from embassay.report.board import Board, Row, Value
     from embassay.report.record import Record
-    from embassay.report.runs import Run
+    from embassay.report.runs import ReportRun
 
 
 STRIP_FROM = 100
@@ -98,7 +98,7 @@ MOST_NAMES = 20
 """Columns for the names of an answer; longer ones have a line of their own."""
 
 
-def render_answers(runs: Sequence[Run], *, width: int = 80, unicode: bool = True) -> Text:
+def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool = True) -> Text:
     """The answers that runs give, a line each, and what to use; empty where they give none."""
     from rich.text import Text
 

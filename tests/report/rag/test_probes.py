@@ -14,7 +14,7 @@ from embassay.report import write_report
 from embassay.report.rag.names import PERCENTS, names_page
 from embassay.report.rag.noise import noise_page
 from embassay.report.rag.probes import render_probe
-from embassay.report.runs import Run, read_runs
+from embassay.report.runs import ReportRun, read_runs
 from report.pages import every, tables
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
@@ -30,7 +30,7 @@ def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return eb.rag.probe_noise(["jaccard"], out=tmp_path_factory.mktemp("noise") / "run", **SMALL).path
 
 
-def only(path: Path) -> Run:
+def only(path: Path) -> ReportRun:
     return read_runs([path])[0]
 
 

@@ -57,7 +57,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DataOptions:
     """Which data to draw from, by the options that other commands have too."""
 
     datasets: Sequence[str]
@@ -191,7 +191,7 @@ def sample(
     if out is None and not dry_run:
         raise UsageError("The study needs a folder.", mend="Name one with --out FOLDER, or add --dry-run.")
     families = [family.value for family in task or ()]
-    asked = Asked(dataset or (), families, n, lang or (), mapping or (), split, grades)
+    asked = DataOptions(dataset or (), families, n, lang or (), mapping or (), split, grades)
     request = _request(config, asked, own, name or (out.resolve().name if out else "study"), seed)
     with Waiting() as waiting:
         study = drawn(request, limit=limit, hear=waiting)
@@ -207,7 +207,9 @@ def sample(
     typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next(out, study))
 
 
-def _request(config: Path | None, asked: Asked, own: Drawing, name: str, seed: int | None) -> SampleRequest:
+def _request(
+    config: Path | None, asked: DataOptions, own: Drawing, name: str, seed: int | None
+) -> SampleRequest:
     from embassay.protocols.hume.sampling.options import read_config
 
     if config is None:

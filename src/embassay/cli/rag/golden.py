@@ -16,7 +16,7 @@ from embassay.cli.options import App, Json, Seed, Wide, column_map, knobs, stopp
 from embassay.protocols.rag.golden.options import GoldenOptions
 
 if TYPE_CHECKING:
-    from embassay.cli.session import Display, Run
+    from embassay.cli.session import Display, RunOnDisk
     from embassay.protocols.rag.golden.options import GoldenRequest
     from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck
 
@@ -146,7 +146,7 @@ _MORE = (
 )
 
 
-def _check(run: Run, out: Path) -> None:
+def _check(run: RunOnDisk, out: Path) -> None:
     """ModelError if questions failed, loudly if many did."""
     from embassay.errors import ModelError
     from embassay.protocols.rag.golden.conclusions import FAILED_LOUDLY

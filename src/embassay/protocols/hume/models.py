@@ -368,7 +368,7 @@ def with_method(found: TaskOutcome, said: Callable[[str], str]) -> TaskOutcome:
 
 
 @dataclass(frozen=True)
-class Job(inputs.Job):
+class StudyJob(inputs.Job):
     """All that a worker needs to do a cell. `content` is the study's, so that a changed study is read anew."""
 
     study: Path
@@ -380,7 +380,7 @@ class Job(inputs.Job):
 
 
 def evaluate(
-    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: StudyJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     tokenizer = open_tokenizer(job.tokenizer)
@@ -394,7 +394,7 @@ def evaluate(
     return opened.told(outcome, calls)
 
 
-def rehearse(job: Job, hear: Hear) -> bool:
+def rehearse(job: StudyJob, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder."""
     data, family = held(job.study, job.content, job.task, job.settings)
     context = _context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
@@ -415,7 +415,7 @@ def _study(path: Path, content: str) -> StudyFolder:  # noqa: ARG001 - part of w
     return read_study(path)
 
 
-def _context(job: Job, tokenizer: Tokenizer) -> Context:
+def _context(job: StudyJob, tokenizer: Tokenizer) -> Context:
     options = PtebOptions(resamples=job.resamples, neighbours=job.neighbours)
     return Context(job.task, tokenizer, job.seed, options)
 

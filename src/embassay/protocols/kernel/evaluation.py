@@ -115,7 +115,7 @@ class Context(inputs.Context):
 
 
 @dataclass(frozen=True)
-class Job(inputs.Job):
+class TaskJob(inputs.Job):
     """All that a worker needs to do a cell. `protocol` is "module:Class" of the declaration, `limit` the most items."""
 
     protocol: str
@@ -126,7 +126,7 @@ class Job(inputs.Job):
 
 
 def evaluate(
-    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: TaskJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
     were charged to `ledger`."""
@@ -377,7 +377,7 @@ class TaskProtocol(Protocol):
                 **self.own_key(system, task),
             }
         )
-        job = Job(
+        job = TaskJob(
             system.spec, request.seed, request.tokenizer, plan.cache, self.home, task.task,
             request.dataset(dataset.source), self.drawn(task.task, request), request.options,
         )  # fmt: skip

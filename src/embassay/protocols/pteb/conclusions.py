@@ -15,7 +15,7 @@ from embassay.protocols.pteb.analysis import LengthBin, by_length, item_words, w
 from embassay.protocols.pteb.analysis.drops import SCORES
 from embassay.protocols.pteb.paraphrasing.records import quality_rows
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.plan import Growth, Plan, PlannedDataset, Seeds, Source
+from embassay.protocols.pteb.plan import Growth, PlannedDataset, PtebPlan, Seeds, Source
 from embassay.protocols.pteb.summary import (
     Layout,
     RunDataset,
@@ -38,7 +38,7 @@ PARAPHRASES = "paraphrases"
 
 
 def conclusion(
-    plan: Plan,
+    plan: PtebPlan,
     folder: RunFolder,
     sources: Sequence[Source],
     seeds: Seeds,
@@ -63,7 +63,7 @@ def conclusion(
     return Conclusion([*quality, *summary], comparisons, tuple(tables(given)), headlines)
 
 
-def conclusion_of_originals(plan: Plan, records: Sequence[CellRecord]) -> Conclusion:
+def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclusion:
     """That of a run without paraphrases: scores, intervals and ranks, and one table of them."""
     rows, comparisons, standing = summarise_originals(layout_of(plan, (), {}), records)
     kind = kinds(plan)
@@ -122,7 +122,7 @@ def _kept(paraphrases: ParaphraseSet, source: Source) -> dict[str, Any]:
     )
 
 
-def _quality(plan: Plan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> list[Result]:
+def _quality(plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> list[Result]:
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
     found: list[Result] = []
     for source in sources:
@@ -135,7 +135,7 @@ def _quality(plan: Plan, folder: RunFolder, sources: Sequence[Source], seeds: Se
     return found
 
 
-def _texts(plan: Plan) -> dict[str, list[str]]:
+def _texts(plan: PtebPlan) -> dict[str, list[str]]:
     """Every dataset's texts that are paraphrased, as often as they stand in its first task."""
     return {
         dataset.name: [
@@ -169,7 +169,7 @@ def _peaks(records: Sequence[CellRecord]) -> dict[str, int]:
 
 
 def layout_of(
-    plan: Plan, sources: Sequence[Source], seeds: Mapping[tuple[str, str], tuple[int, ...]]
+    plan: PtebPlan, sources: Sequence[Source], seeds: Mapping[tuple[str, str], tuple[int, ...]]
 ) -> Layout:
     """The systems, datasets, tasks and sources of a plan, with the seeds of the runs so far."""
     request = plan.request
@@ -209,7 +209,7 @@ VALUES = {
 
 
 def drops_by_length(
-    plan: Plan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds, records: Sequence[CellRecord]
+    plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds, records: Sequence[CellRecord]
 ) -> dict[tuple[str, str, str], Sequence[LengthBin]]:
     """(task, dataset, system) -> the bins, for systems whose cells are all done; references are left out."""
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
@@ -226,14 +226,14 @@ def drops_by_length(
     return found
 
 
-def _cells(plan: Plan) -> Iterator[tuple[str, PlannedDataset]]:
+def _cells(plan: PtebPlan) -> Iterator[tuple[str, PlannedDataset]]:
     for dataset in plan.datasets:
         for one in dataset.tasks:
             if one.task in SCORES:
                 yield one.task, dataset
 
 
-def _words(plan: Plan, name: str, dataset: PlannedDataset) -> dict[tuple[str, str], float]:
+def _words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str, str], float]:
     """(language or "", item) -> the mean number of words of the texts it is scored by."""
     parts = plan.parts(dataset, name)
     texts: dict[tuple[str, str], list[str]] = {}

@@ -25,7 +25,7 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.pteb import work
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
-from embassay.protocols.pteb.paraphrasing.records import Asked, Generation, Paraphraser
+from embassay.protocols.pteb.paraphrasing.records import Generation, Paraphraser, SourceText
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.summary.levels import CONTROLS, ORIGINAL, more_runs_needed
 from embassay.protocols.pteb.work import asked_of, slices, task
@@ -105,13 +105,13 @@ class PlannedDataset(planning.PlannedDataset):
 
 
 @dataclass(frozen=True)
-class Plan(planning.Plan):
+class PtebPlan(planning.Plan):
     """A PTEB run as far as it is known: more runs may follow."""
 
     request: Request
     datasets: tuple[PlannedDataset, ...]
 
-    def asked(self, dataset: PlannedDataset) -> list[Asked]:
+    def asked(self, dataset: PlannedDataset) -> list[SourceText]:
         """The distinct texts of all the dataset's tasks that are to be paraphrased, in the order of the data."""
         by_place = self.request.seed_per == "text"
         texts = (
@@ -142,7 +142,7 @@ class Plan(planning.Plan):
         return slices(name, how, request.limit, request.seed, request.options.languages)
 
 
-def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
     """Open every system and dataset; the cells are those of the texts as they are.
 
     Raises UsageError for a dataset that joins none of the requested tasks or a baseline that is not evaluated, and
@@ -157,22 +157,22 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
     check_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
-    plan = Plan(
+    plan = PtebPlan(
         request, tuple(systems), tuple(datasets), (), tokenizer.identity, cache=cache, paper=TASK_NAMES
     )
     return replace(plan, cells=tuple(_originals(plan)))
 
 
 def with_runs(
-    plan: Plan, folder: RunFolder, paraphrases: ParaphraseSet, sources: tuple[Source, ...], seeds: Seeds
-) -> Plan:
+    plan: PtebPlan, folder: RunFolder, paraphrases: ParaphraseSet, sources: tuple[Source, ...], seeds: Seeds
+) -> PtebPlan:
     """The plan with the cells of all runs whose wordings are kept: `seeds` of each source and dataset."""
     originals = {(cell.task, cell.dataset, cell.system): cell for cell in _originals(plan)}
     cells = list(originals.values())
     for original in originals.values():
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
-                run = work.Run(
+                run = work.SourceRun(
                     paraphrases.path, source.name, original.dataset, seed,
                     paraphrases.digest(source.name, original.dataset, seed),
                     plan.request.on_failure, plan.request.exclude_copied,
@@ -182,7 +182,7 @@ def with_runs(
     return replace(plan, cells=tuple(sorted(cells, key=lambda cell: order[cell.task])))
 
 
-def _originals(plan: Plan) -> list[Cell]:
+def _originals(plan: PtebPlan) -> list[Cell]:
     return [
         _original(plan, system, dataset, one.task, one.texts)
         for name in plan.tasks
@@ -193,9 +193,9 @@ def _originals(plan: Plan) -> list[Cell]:
     ]
 
 
-def _original(plan: Plan, system: PlannedSystem, dataset: PlannedDataset, name: str, texts: int) -> Cell:
+def _original(plan: PtebPlan, system: PlannedSystem, dataset: PlannedDataset, name: str, texts: int) -> Cell:
     request = plan.request
-    job = work.Job(
+    job = work.PtebJob(
         system.spec, request.seed, request.tokenizer, plan.cache, name, request.dataset(dataset.source),
         request.limit, request.options, ORIGINAL,
     )  # fmt: skip
@@ -217,7 +217,7 @@ def _original(plan: Plan, system: PlannedSystem, dataset: PlannedDataset, name: 
     )  # fmt: skip
 
 
-def _reworded(original: Cell, variant: str, run: work.Run, folder: RunFolder) -> Cell:
+def _reworded(original: Cell, variant: str, run: work.SourceRun, folder: RunFolder) -> Cell:
     """The cell of the same system on the same data in the wordings of a run."""
     depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
     job = replace(original.job, variant=variant, run=run, original=folder.cell_path(original))

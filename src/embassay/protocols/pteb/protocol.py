@@ -20,12 +20,12 @@ from embassay.protocols.pteb import work
 from embassay.protocols.pteb.conclusions import PARAPHRASES, conclusion, conclusion_of_originals, told
 from embassay.protocols.pteb.paraphrasing import sets
 from embassay.protocols.pteb.paraphrasing.paraphrasers import LLMParaphraser
-from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.plan import (
     Growth,
-    Plan,
     PlannedDataset,
+    PtebPlan,
     Request,
     Seeds,
     Source,
@@ -53,7 +53,7 @@ class _Gap:
     dataset: PlannedDataset
     seed: int
     run: int
-    asked: tuple[Asked, ...]
+    asked: tuple[SourceText, ...]
     known: tuple[Paraphrase, ...]
 
 
@@ -65,7 +65,7 @@ class Writer:
         self._seen: set[tuple[str, str, int]] = set()
 
     def write(
-        self, plan: Plan, sources: Sequence[Source], seeds: Mapping[tuple[str, str], tuple[int, ...]]
+        self, plan: PtebPlan, sources: Sequence[Source], seeds: Mapping[tuple[str, str], tuple[int, ...]]
     ) -> None:
         """Have every text of every run worded. BudgetExceeded when the money ends, ModelError for a paraphraser that
         cannot be had; what was answered is in the answer cache."""
@@ -101,7 +101,7 @@ class Writer:
         )
 
     def _gap(
-        self, source: Source, dataset: PlannedDataset, seed: int, run: int, asked: tuple[Asked, ...]
+        self, source: Source, dataset: PlannedDataset, seed: int, run: int, asked: tuple[SourceText, ...]
     ) -> _Gap | None:
         key = (source.name, dataset.name, seed)
         if key in self._seen:
@@ -125,7 +125,7 @@ class Writer:
         self.paraphrases.keep(source.name, dataset.name, gap.seed, rows, fingerprint=dataset.fingerprint)
 
 
-def keep_texts(plan: Plan, folder: RunFolder) -> None:
+def keep_texts(plan: PtebPlan, folder: RunFolder) -> None:
     """Write `texts/TASK/DATASET.parquet` of every task: the texts that are paraphrased, as `item_id`, `field` (both
     from the place, `first:ID`), `text` and `lang`."""
     for dataset in plan.datasets:
@@ -133,7 +133,7 @@ def keep_texts(plan: Plan, folder: RunFolder) -> None:
             folder.keep_texts(one.task, dataset.name, partial(_columns, plan, dataset, one.task))
 
 
-def _columns(plan: Plan, dataset: PlannedDataset, name: str) -> dict[str, list[str]]:
+def _columns(plan: PtebPlan, dataset: PlannedDataset, name: str) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
     for part in plan.parts(dataset, name):
         for place, text in task(name).texts(part.data):
@@ -186,7 +186,7 @@ class Pteb(Protocol):
     growth: Growth | None = None
     """The runs of every source on every dataset; None for the texts as they are."""
 
-    def plan(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    def plan(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
         """The cells of the texts as they are, and the sources of their wordings, opened."""
         plan = make_plan(request, cache, ledger)
         if not request.original_only:
@@ -200,12 +200,12 @@ class Pteb(Protocol):
         """Those of the runs so far."""
         return self.growth.seeds if self.growth else {}
 
-    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+    def forecast(self, plan: PtebPlan, *, measure: bool = True) -> Forecasts:
         """The cost of every source's wordings, then of every task on every dataset with every system, all runs
         together."""
         return forecast(plan, self.sources, self.seeds, measure=measure)
 
-    def headline(self, plan: Plan, record: CellRecord) -> str:
+    def headline(self, plan: PtebPlan, record: CellRecord) -> str:
         """The task's."""
         del plan
         return task(record.task).headline
@@ -218,20 +218,20 @@ class Pteb(Protocol):
             f"out={str(out)!r})"
         )
 
-    def check_prices(self, plan: Plan, max_usd: float | None) -> None:
+    def check_prices(self, plan: PtebPlan, max_usd: float | None) -> None:
         """Of systems, and of paraphrasers."""
         super().check_prices(plan, max_usd)
         for source in self.sources if max_usd is not None else ():
             if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
                 raise unknown_price(source.name)
 
-    def told(self, plan: Plan) -> dict[str, Any]:
+    def told(self, plan: PtebPlan) -> dict[str, Any]:
         """Which step it is, and what there is to say of the wordings."""
         if self.growth is None:
             return {"step": ORIGINAL}
         return {"step": "run", "paraphrases": told(self.folder, self.sources, self.growth, plan.datasets)}
 
-    def keep(self, plan: Plan) -> None:
+    def keep(self, plan: PtebPlan) -> None:
         """The texts as they are."""
         keep_texts(plan, self.folder)
 
@@ -254,9 +254,9 @@ class Pteb(Protocol):
 
     def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
         """What became of the wordings."""
-        return self.told(cast(Plan, session.plan))
+        return self.told(cast(PtebPlan, session.plan))
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def conclude(self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """Scores, drops, ranks and tables; of the texts as they are, their scores."""
         if self.growth is None:
             return conclusion_of_originals(plan, records)
@@ -268,7 +268,7 @@ MOST_REHEARSED = 400_000
 KINDS: dict[str, Literal["distances", "search"]] = {"clustering": "distances", "retrieval": "search"}
 
 
-def forecast(plan: Plan, sources: Sequence[Source], seeds: Seeds, *, measure: bool = True) -> Forecasts:
+def forecast(plan: PtebPlan, sources: Sequence[Source], seeds: Seeds, *, measure: bool = True) -> Forecasts:
     """The cost of every source's wordings, then of every task on every dataset with every system, all runs together.
 
     Wordings are taken to be as long as their texts, and none to be drawn again. With `measure`, systems on this machine
@@ -277,7 +277,7 @@ def forecast(plan: Plan, sources: Sequence[Source], seeds: Seeds, *, measure: bo
     return Forecasts((*_wordings(plan, sources, seeds), *_evaluations(plan, sources, seeds, measure=measure)))
 
 
-def _wordings(plan: Plan, sources: Sequence[Source], seeds: Seeds) -> Iterator[Forecast]:
+def _wordings(plan: PtebPlan, sources: Sequence[Source], seeds: Seeds) -> Iterator[Forecast]:
     for source in sources:
         for dataset in plan.datasets:
             runs = seeds[source.name, dataset.name]
@@ -293,7 +293,7 @@ def _wordings(plan: Plan, sources: Sequence[Source], seeds: Seeds) -> Iterator[F
 
 
 def _by_model(
-    head: Forecast, writer: LLMParaphraser, asked: Sequence[Asked], runs: Sequence[int]
+    head: Forecast, writer: LLMParaphraser, asked: Sequence[SourceText], runs: Sequence[int]
 ) -> Forecast:
     """`head` with what the answers come to that the cache does not have."""
     missing = [(one, seed) for seed in runs for one in asked if not writer.kept(one, seed)]
@@ -312,7 +312,9 @@ def _by_model(
     )
 
 
-def _evaluations(plan: Plan, sources: Sequence[Source], seeds: Seeds, *, measure: bool) -> Iterator[Forecast]:
+def _evaluations(
+    plan: PtebPlan, sources: Sequence[Source], seeds: Seeds, *, measure: bool
+) -> Iterator[Forecast]:
     request, tokenizer = plan.request, open_tokenizer(plan.request.tokenizer)
     forecaster = Forecaster(plan.systems, tokenizer, request.seed, plan.cache, measure=measure)
     for name in plan.tasks:
@@ -324,7 +326,7 @@ def _evaluations(plan: Plan, sources: Sequence[Source], seeds: Seeds, *, measure
 
 
 def _work(
-    plan: Plan, dataset: PlannedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
+    plan: PtebPlan, dataset: PlannedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
 ) -> Work:
     what, parts = task(planned.task), plan.parts(dataset, planned.task)
     texts = [text for part in parts for _, text in what.texts(part.data)]

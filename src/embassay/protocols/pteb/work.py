@@ -19,7 +19,7 @@ from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, interval, named_groups
 from embassay.protocols.kernel.inputs import CachedSystem, charged, dataset
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.tasks import TASKS, Reworded, Task
 from embassay.protocols.tasks.task import Context, PtebOptions, encoded, needed
@@ -64,7 +64,7 @@ def shape_of(what: Task, opened: Dataset) -> str:
 
 def asked_of(
     name: str, parts: tuple[Loaded[Any], ...], *, by_place: bool, unworded: tuple[str, ...] = ()
-) -> Iterator[Asked]:
+) -> Iterator[SourceText]:
     """Every text of a task to be paraphrased, as often as it occurs, but for those at places that begin with one of
     `unworded`; with `by_place`, occurrences of one text are told apart."""
     what = task(name)
@@ -74,7 +74,7 @@ def asked_of(
             if place.startswith(unworded):
                 continue
             own = f"{name}:{place}" if by_place else ""
-            yield Asked(text, language_at(place, part.lang), own, multilingual)
+            yield SourceText(text, language_at(place, part.lang), own, multilingual)
 
 
 def language_at(place: str, lang: str) -> str:
@@ -200,7 +200,7 @@ Components = Mapping[str, Component]
 
 
 @dataclass(frozen=True)
-class Run:
+class SourceRun:
     """One run of a source on a dataset: where its wordings are kept, and what to do with the others."""
 
     paraphrases: Path
@@ -213,7 +213,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Job(inputs.Job):
+class PtebJob(inputs.Job):
     """All that a worker needs to do a cell. `run` is None for the texts as they are; `original` is then the record of
     the cell that did those, for runs that lost nothing."""
 
@@ -222,12 +222,12 @@ class Job(inputs.Job):
     limit: int | None
     options: PtebOptions
     variant: str
-    run: Run | None = None
+    run: SourceRun | None = None
     original: Path | None = None
 
 
 def evaluate(
-    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: PtebJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with its components by language, and the counts of what was encoded and charged."""
     opened = job.opened(advance, ledger=ledger, spread=spread)
@@ -249,7 +249,7 @@ def rehearse(what: Task, data: Any, context: Context, hear: Hear) -> None:
     what.evaluate(Rehearsal(hear), data, briefly)
 
 
-def _context(job: Job, part: Loaded[Any], *, several: bool) -> Context:
+def _context(job: PtebJob, part: Loaded[Any], *, several: bool) -> Context:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
     groups = named_groups(part.data)
@@ -259,7 +259,7 @@ def _context(job: Job, part: Loaded[Any], *, several: bool) -> Context:
 class _Part:
     """One language of a cell."""
 
-    def __init__(self, job: Job, opened: CachedSystem, part: Loaded[Any], context: Context) -> None:
+    def __init__(self, job: PtebJob, opened: CachedSystem, part: Loaded[Any], context: Context) -> None:
         self.job, self.opened, self.part, self.context = job, opened, part, context
         self.task = task(job.task)
 
@@ -329,7 +329,7 @@ class _Part:
         return self.task.evaluate(system, data, self.context)
 
 
-def _together(job: Job, parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> TaskOutcome:
+def _together(job: PtebJob, parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> TaskOutcome:
     """The outcomes of all languages as one: their rows, and the mean over them."""
     headline, several = task(job.task).headline, len(parts) > 1
     scores: list[Score] = []
@@ -359,7 +359,7 @@ def _together(job: Job, parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOut
 
 
 def _rows(
-    job: Job, headline: str, components: Components, suffix: str, subset: str, methods: Sequence[str]
+    job: PtebJob, headline: str, components: Components, suffix: str, subset: str, methods: Sequence[str]
 ) -> Iterator[Score]:
     """The headline and, for a run, the drop and the original on what was kept."""
     method = (
@@ -373,7 +373,7 @@ def _rows(
     yield _score(job, "original", original, subset, method)
 
 
-def _score(job: Job, measure: str, part: Component, subset: str, method: str) -> Score:
+def _score(job: PtebJob, measure: str, part: Component, subset: str, method: str) -> Score:
     low, high = interval(part.replicates, part.value, freedom_of_units(resampled_units(part)))
     return Score(measure, part.value, part.n, low, high, job.variant, subset, method, part.reason)
 
@@ -431,7 +431,7 @@ def _summed(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
 
 
 @lru_cache(maxsize=2)
-def _wordings(run: Run) -> Known:
+def _wordings(run: SourceRun) -> Known:
     rows = ParaphraseSet.open(run.paraphrases).rows(run.source, run.dataset, run.seed)
     return {(row.lang, row.text, row.place): row for row in rows}
 

@@ -18,7 +18,7 @@ from embassay.report.cards.price import AgainstPrice, against_price
 from embassay.report.headlines import leading
 from embassay.report.record import KINDS as OURS
 from embassay.report.record import OVERALL, Record, System
-from embassay.report.runs import Run, rows_of
+from embassay.report.runs import ReportRun, rows_of
 
 if TYPE_CHECKING:
     from embassay.report.hume.gap import AgainstPeople
@@ -52,7 +52,7 @@ def run_again(record: Record, system: System) -> str:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PlacedScore:
     """A score of the system beside those of the others."""
 
     title: str
@@ -68,10 +68,10 @@ class Standings:
 
     title: str
     place: Sentence
-    scores: tuple[Standing, ...]
+    scores: tuple[PlacedScore, ...]
 
 
-def standings_of(run: Run, row: Row, *, several: bool) -> Standings:
+def standings_of(run: ReportRun, row: Row, *, several: bool) -> Standings:
     """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
     if not several and has_board(run.record.kind):
         return Standings("", _place(run, row), _scores(run, row))
@@ -79,7 +79,7 @@ def standings_of(run: Run, row: Row, *, several: bool) -> Standings:
     return Standings(run.title, place, tuple(_leading(run, row.system.name)))
 
 
-def _leading(run: Run, system: str) -> Iterator[Standing]:
+def _leading(run: ReportRun, system: str) -> Iterator[PlacedScore]:
     """The figure that the run's table of leading scores has."""
     found = leading(run)
     own = None if found is None else found.leaders.get(system)
@@ -91,10 +91,10 @@ def _leading(run: Run, system: str) -> Iterator[Standing]:
         if name != system and one.kind != "reference" and one.value.value is not None
     ]
     title = found.run if found.measure == OVERALL or found.people else f"{found.run}, {found.measure}"
-    yield Standing(title, own.value, tuple(others), found.scale, own.placed)
+    yield PlacedScore(title, own.value, tuple(others), found.scale, own.placed)
 
 
-def group_of(run: Run, row: Row) -> tuple[int, str]:
+def group_of(run: ReportRun, row: Row) -> tuple[int, str]:
     """How many systems it is ranked with, and what they are called."""
     apart = run.board.apart
     own = apart if row in apart else run.board.ranked
@@ -103,7 +103,7 @@ def group_of(run: Run, row: Row) -> tuple[int, str]:
     return len(own), metrics if not apart else "classical metric" if row in apart else "encoder"
 
 
-def _place(run: Run, row: Row) -> Sentence:
+def _place(run: ReportRun, row: Row) -> Sentence:
     if not row.system.ranked:
         return ("It shows what a score is worth without understanding.",)
     record, board = run.record, run.board
@@ -121,7 +121,7 @@ def _place(run: Run, row: Row) -> Sentence:
     return (f"{place}" + (f"; best or not told apart from the best on {tasks}." if best else "."),)
 
 
-def _scores(run: Run, row: Row) -> tuple[Standing, ...]:
+def _scores(run: ReportRun, row: Row) -> tuple[PlacedScore, ...]:
     record, board = run.record, run.board
     made = []
     if board.lead == OVERALL:
@@ -133,13 +133,13 @@ def _scores(run: Run, row: Row) -> tuple[Standing, ...]:
     return tuple(made)
 
 
-def _standing(title: str, value: Value, others: Sequence[float | None], rank: str, unit: Unit) -> Standing:
+def _standing(title: str, value: Value, others: Sequence[float | None], rank: str, unit: Unit) -> PlacedScore:
     known = tuple(other for other in others if other is not None)
     scale = scale_of(
         [*known, *([] if value.value is None else [value.value])],
         within=None if unit.factor != 1 else (0.0, 1.0), factor=unit.factor,
     )  # fmt: skip
-    return Standing(title, value, known, scale, rank)
+    return PlacedScore(title, value, known, scale, rank)
 
 
 def _rank(record: Record, task: Task, row: Row) -> str:
@@ -153,7 +153,7 @@ MOST_PLACES = 2
 
 def two_sentences(
     row: Row,
-    own: Sequence[Run],
+    own: Sequence[ReportRun],
     standings: Sequence[Standings],
     good: Sequence[Finding],
     bad: Sequence[Finding],
@@ -164,7 +164,7 @@ def two_sentences(
     return (standings[0].place,) if standings else ()
 
 
-def _stands(row: Row, own: Sequence[Run], good: Sequence[Finding]) -> Sentence:
+def _stands(row: Row, own: Sequence[ReportRun], good: Sequence[Finding]) -> Sentence:
     places = [
         place for run in own if run.board.tasks and (place := _rank_said(run, row, several=len(own) > 1))
     ]
@@ -175,7 +175,7 @@ def _stands(row: Row, own: Sequence[Run], good: Sequence[Finding]) -> Sentence:
     return (name(row), " has no rank here: no test sets it beside others.")
 
 
-def _rank_said(run: Run, row: Row, *, several: bool) -> str:
+def _rank_said(run: ReportRun, row: Row, *, several: bool) -> str:
     own = next((one for one in run.board.rows if one.system.name == row.system.name), None)
     rank = overall(run, own) if own is not None else ""
     if own is None or not rank or own.lead.value is None:
@@ -207,7 +207,7 @@ HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 """Facts that the card says elsewhere, or that say how a run used the system."""
 MOST_FINDINGS = 6
 """Findings of a kind on a card."""
-Say = Callable[[Run, Row], Iterator[Finding]]
+Say = Callable[[ReportRun, Row], Iterator[Finding]]
 BY_ROW = ("cards.findings", "sage.similarity", "pteb.drops")
 OTHER = ""
 """Runs of protocols of other packages."""
@@ -259,7 +259,7 @@ class SystemCard:
     has_items: bool
 
 
-def cards_of(runs: Sequence[Run]) -> tuple[SystemCard, ...] | None:
+def cards_of(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
     rows = rows_of(sorted(runs, key=lambda run: not has_board(run.record.kind)))
     found = (_card(runs, row) for row in rows if row.system.kind in KINDS)
@@ -268,10 +268,10 @@ def cards_of(runs: Sequence[Run]) -> tuple[SystemCard, ...] | None:
 
 def system_cards(record: Record, board: Board) -> tuple[SystemCard, ...] | None:
     """The cards of one run."""
-    return cards_of((Run(record, board),))
+    return cards_of((ReportRun(record, board),))
 
 
-def _card(runs: Sequence[Run], row: Row) -> SystemCard | None:
+def _card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
     name = row.system.name
     own = [run for run in runs if _has(run, name)]
     boards = [(run, run.board.row(name)) for run in own if has_board(run.record.kind)]
@@ -299,12 +299,12 @@ def _card(runs: Sequence[Run], row: Row) -> SystemCard | None:
     )  # fmt: skip
 
 
-def _has(run: Run, name: str) -> bool:
+def _has(run: ReportRun, name: str) -> bool:
     system = run.record.by_name.get(name)
     return system is not None and (system.kind in KINDS or run.record.kind == "score")
 
 
-def _beside_people(own: Sequence[Run], name: str) -> Iterator[AgainstPeople]:
+def _beside_people(own: Sequence[ReportRun], name: str) -> Iterator[AgainstPeople]:
     """What every study says of a system."""
     for run in own:
         if run.record.kind == "hume":
@@ -323,7 +323,7 @@ def _say(place: str) -> Say:
 
 
 def _findings(
-    sources: dict[str, tuple[str, ...]], own: Sequence[Run], name: str, *always: Say
+    sources: dict[str, tuple[str, ...]], own: Sequence[ReportRun], name: str, *always: Say
 ) -> tuple[Finding, ...]:
     found = [
         one
@@ -338,7 +338,7 @@ def _findings(
     return tuple(sorted(found, key=lambda one: -one.weight))
 
 
-def _troubles(run: Run, row: Row) -> Iterator[Finding]:
+def _troubles(run: ReportRun, row: Row) -> Iterator[Finding]:
     """Cells that failed, and texts that were cut."""
     record, name = run.record, row.system.name
     cells = [cell for cell in record.cells if cell.system == name]
@@ -367,7 +367,7 @@ def _about(system: System) -> str:
     return f"{about} {summary[:1].upper()}{summary[1:]}." if summary and system.kind != "llm" else about
 
 
-def _facts(run: Run, system: System) -> Iterator[tuple[str, str]]:
+def _facts(run: ReportRun, system: System) -> Iterator[tuple[str, str]]:
     own = run.record.by_name[system.name]
     if own.kind not in KINDS:
         return

@@ -16,7 +16,7 @@ from embassay.report.board import Board, Row, Task, Value, all_tasks, present
 from embassay.report.cards.price import price_of
 from embassay.report.notes import SMALL
 from embassay.report.record import APART, OVERALL, Record, Scope
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Finding:
         return (head, *rest, ".")
 
 
-def finding(run: Run, *clause: Part, weight: float = 0.0, place: str = "") -> Finding:
+def finding(run: ReportRun, *clause: Part, weight: float = 0.0, place: str = "") -> Finding:
     """A finding of a run; `place` is a part of its page."""
     return Finding(clause, run.title, f"{place or run.record.kind}{run.ending}", weight)
 
@@ -83,7 +83,7 @@ NO_MORE = {"robustness": "noise kept above the summary alone would give"}
 """What a task's constant is, where its label is too short for a sentence."""
 
 
-def rank_strengths(run: Run, row: Row) -> Iterator[Finding]:
+def rank_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """Tasks on which its rank range is 1, then those where it includes 1."""
     alone = [task for task in _tasks(run, row) if _range(run, task, row) == (1, 1)]
     maybe = [
@@ -95,7 +95,7 @@ def rank_strengths(run: Run, row: Row) -> Iterator[Finding]:
         yield finding(run, f"may be first on {_values(run, row, maybe)}", weight=2)
 
 
-def rank_weaknesses(run: Run, row: Row) -> Iterator[Finding]:
+def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """Tasks on which every other system of its field beats it, and those on which a reference does as well."""
     last = [task for task in _tasks(run, row) if _is_last(_scope(run, task.name, row), row)]
     for noun, tasks in _by_field(run, row, last):
@@ -118,7 +118,7 @@ def rank_weaknesses(run: Run, row: Row) -> Iterator[Finding]:
         yield finding(run, said, weight=6 if task.trivial_system else 2)
 
 
-def overall(run: Run, row: Row) -> str:
+def overall(run: ReportRun, row: Row) -> str:
     """`rank 1–2 of 6 systems overall`; empty without a rank."""
     scope = _scope(run, run.board.lead, row)
     ranges = scope.ranges.get(row.system.name)
@@ -129,7 +129,7 @@ def overall(run: Run, row: Row) -> str:
     return f"rank {numbers.rank(*ranges)} of {of} {where}"
 
 
-def untold(run: Run, row: Row) -> list[Task]:
+def untold(run: ReportRun, row: Row) -> list[Task]:
     """The tasks on which the tests allow it every place: they say nothing of it."""
     return [
         task
@@ -143,12 +143,12 @@ def _is_constant(task: Task, value: float, trivial: float) -> bool:
     return not task.trivial_system and value > trivial - 1e-9
 
 
-def _tasks(run: Run, row: Row) -> list[Task]:
+def _tasks(run: ReportRun, row: Row) -> list[Task]:
     """The tasks of the board on which it has a rank among two or more."""
     return [task for task in run.board.tasks if _range(run, task, row) is not None]
 
 
-def _scope(run: Run, name: str, row: Row) -> Scope:
+def _scope(run: ReportRun, name: str, row: Row) -> Scope:
     """The field that it was compared in."""
     for scope in (run.record.scope(name), run.record.scope(name + APART)):
         if row.system.name in scope.ranges:
@@ -156,12 +156,12 @@ def _scope(run: Run, name: str, row: Row) -> Scope:
     return run.record.scope(name)
 
 
-def _range(run: Run, task: Task, row: Row) -> tuple[int, int] | None:
+def _range(run: ReportRun, task: Task, row: Row) -> tuple[int, int] | None:
     scope = _scope(run, task.name, row)
     return scope.ranges.get(row.system.name) if len(scope.systems) > 1 else None
 
 
-def _first(run: Run, task: Task, row: Row) -> bool:
+def _first(run: ReportRun, task: Task, row: Row) -> bool:
     ranges = _range(run, task, row)
     return ranges is not None and ranges[0] == 1
 
@@ -171,7 +171,7 @@ def _is_last(scope: Scope, row: Row) -> bool:
     return scope.ranges.get(row.system.name) == (last, last)
 
 
-def _by_field(run: Run, row: Row, tasks: Sequence[Task]) -> Iterator[tuple[str, list[Task]]]:
+def _by_field(run: ReportRun, row: Row, tasks: Sequence[Task]) -> Iterator[tuple[str, list[Task]]]:
     """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
     found: dict[str, list[Task]] = {}
     for task in tasks:
@@ -187,7 +187,7 @@ def _noun(board: Board, scope: Scope, row: Row) -> str:
     return "classical metric" if row.system.kind == "classical" else "encoder"
 
 
-def _values(run: Run, row: Row, tasks: Sequence[Task]) -> str:
+def _values(run: ReportRun, row: Row, tasks: Sequence[Task]) -> str:
     """`STS 81.4 (78.0–84.2) and retrieval 60.1 (55.0–64.9)`."""
     place = {task.name: i for i, task in enumerate(run.board.tasks)}
     said = [f"{task_word(task)} {valued(row.tasks[place[task.name]])}" for task in tasks[:MOST_TASKS]]
@@ -201,7 +201,7 @@ MOST_BYTES = 20_000_000
 MOST_DATASETS = 3
 
 
-def dataset_strengths(run: Run, row: Row) -> Iterator[Finding]:
+def dataset_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The datasets on which its rank is 1, by the same tests as on tasks."""
     own = [(field, one) for field, one in _places(run, row) if one == (1, 1)]
     if own:
@@ -210,7 +210,7 @@ def dataset_strengths(run: Run, row: Row) -> Iterator[Finding]:
         )
 
 
-def dataset_weaknesses(run: Run, row: Row) -> Iterator[Finding]:
+def dataset_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The datasets on which every other one beats it."""
     own = [(field, one) for field, one in _places(run, row) if one == (len(field.entrants),) * 2]
     if own:
@@ -222,7 +222,7 @@ def dataset_weaknesses(run: Run, row: Row) -> Iterator[Finding]:
 Placed = tuple[Field, tuple[int, int]]
 
 
-def _places(run: Run, row: Row) -> Iterator[Placed]:
+def _places(run: ReportRun, row: Row) -> Iterator[Placed]:
     """The fields of single datasets, of tasks that have several, in which it has a rank."""
     several = {
         task.name: task.headline for task in present(run.record) if len(run.record.datasets(task.name)) > 1
@@ -239,7 +239,7 @@ def _places(run: Run, row: Row) -> Iterator[Placed]:
                 yield field, (one.rank_low, one.rank_high)
 
 
-def _values_on(run: Run, row: Row, own: Sequence[Placed]) -> str:
+def _values_on(run: ReportRun, row: Row, own: Sequence[Placed]) -> str:
     word = {task.name: task_word(task) for task in present(run.record)}
     said = []
     for field, _ in own[:MOST_DATASETS]:
@@ -265,7 +265,7 @@ ASKED = (
 """The questions that a report can answer, by the kinds of run that do."""
 
 
-def unknown(runs: Sequence[Run], own: Sequence[Run], row: Row) -> Iterator[str]:
+def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> Iterator[str]:
     """Each as one sentence. `own` are the runs that have results of the system."""
     if not row.system.ranked:
         return
@@ -291,7 +291,7 @@ def unknown(runs: Sequence[Run], own: Sequence[Run], row: Row) -> Iterator[str]:
         yield "Whether it was trained on this data is not known."
 
 
-def _untold(own: Sequence[Run], row: Row) -> Iterator[str]:
+def _untold(own: Sequence[ReportRun], row: Row) -> Iterator[str]:
     for run in own:
         nothing = [task_word(task) for task in untold(run, run.board.row(row.system.name))]
         if nothing:
@@ -330,7 +330,7 @@ def _missing(record: Record, row: Row) -> Iterator[str]:
         yield f"Has no interval: {', '.join(bare[:4])}{more}."
 
 
-def _identities(own: Sequence[Run], row: Row) -> Iterator[str]:
+def _identities(own: Sequence[ReportRun], row: Row) -> Iterator[str]:
     """That what bears its name is not the same in all runs."""
     found = {
         run.record.by_name[row.system.name].identity: run.title
@@ -351,7 +351,7 @@ def _bare(identity: str) -> str:
     return identity.removeprefix("cosine(").removesuffix(")") if identity.startswith("cosine(") else identity
 
 
-def _languages(own: Sequence[Run]) -> Iterator[str]:
+def _languages(own: Sequence[ReportRun]) -> Iterator[str]:
     langs = {
         one.get("lang", "")
         for run in own

@@ -11,7 +11,7 @@ from embassay.document.blocks import Sentence, listed
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Row, name
 from embassay.report.record import APART, OVERALL, Record
-from embassay.report.runs import Run, sweep_of
+from embassay.report.runs import ReportRun, sweep_of
 from embassay.runs.spending import dollars
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class AgainstPrice:
     runs: tuple[RunCost, ...]
 
 
-def against_price(runs: Sequence[Run], row: Row) -> AgainstPrice:
+def against_price(runs: Sequence[ReportRun], row: Row) -> AgainstPrice:
     """The figures of all runs that have the system."""
     sentences = [*_faster(runs, row), *(one for run in runs for one in _stacks(run, row.system.name))]
     costs = (_of_run(run, row.system.name) for run in runs)
@@ -60,7 +60,7 @@ def speed(record: Record, system: str) -> float | None:
     return encoded / seconds if encoded and seconds else None
 
 
-def price_of(runs: Sequence[Run], system: str) -> tuple[str, float | None, str]:
+def price_of(runs: Sequence[ReportRun], system: str) -> tuple[str, float | None, str]:
     """Who sets its price (`server`, `sweep` or nobody), US dollars per million tokens, and the day of the price."""
     for run in runs:
         facts = run.record.by_name[system].facts
@@ -73,7 +73,7 @@ def price_of(runs: Sequence[Run], system: str) -> tuple[str, float | None, str]:
     return "", None, ""
 
 
-def _price(runs: Sequence[Run], system: str) -> str:
+def _price(runs: Sequence[ReportRun], system: str) -> str:
     source, price, day = price_of(runs, system)
     if source == "server":
         known = (
@@ -85,7 +85,7 @@ def _price(runs: Sequence[Run], system: str) -> str:
     return "Price: none is asked; it runs on one’s own machine."
 
 
-def _of_run(run: Run, system: str) -> RunCost | None:
+def _of_run(run: ReportRun, system: str) -> RunCost | None:
     record = run.record
     cells = [cell for cell in record.cells if cell.system == system]
     done = [cell for cell in cells if cell.status == "done"]
@@ -109,7 +109,7 @@ def _of_run(run: Run, system: str) -> RunCost | None:
     )
 
 
-def _faster(runs: Sequence[Run], row: Row) -> Iterator[Sentence]:
+def _faster(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
     """Of the first run with ranks: faster encoders that it does not beat, or that it beats all of them."""
     run = next((one for one in runs if one.board.has_ranks and row.system.name in one.record.by_name), None)
     if run is None:
@@ -136,7 +136,7 @@ def _faster(runs: Sequence[Run], row: Row) -> Iterator[Sentence]:
         yield (f"It beats every faster encoder {on} in {run.title}: ", *names, ".")
 
 
-def _beats(run: Run, a: Row, b: Row) -> bool:
+def _beats(run: ReportRun, a: Row, b: Row) -> bool:
     for scope in (run.record.scope(run.board.lead), run.record.scope(run.board.lead + APART)):
         pair = scope.pair(a.system.name, b.system.name)
         if pair is not None:
@@ -144,7 +144,7 @@ def _beats(run: Run, a: Row, b: Row) -> bool:
     return False
 
 
-def _stacks(run: Run, system: str) -> Iterator[Sentence]:
+def _stacks(run: ReportRun, system: str) -> Iterator[Sentence]:
     """The best stack of a sweep that it is part of, with its price and time."""
     found = sweep_of(run)
     if found is None or not found.parts:

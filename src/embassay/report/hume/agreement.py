@@ -22,7 +22,7 @@ from embassay.report.hume.families import (
     COUNTS,
     POINTS,
     TITLES,
-    Standing,
+    PairModels,
     agreed,
     answerers,
     between,
@@ -150,7 +150,7 @@ def _extra(name: str, value: float) -> str:
     )
 
 
-def noisy(every: Sequence[Standing]) -> tuple[Noisy, ...]:
+def noisy(every: Sequence[PairModels]) -> tuple[Noisy, ...]:
     """The pairs with low agreement, those with a model above people first."""
     low = [one for one in every if one.pair.trust == "low"]
     low.sort(key=lambda one: not one.pair.superhuman_on_noise)
@@ -207,7 +207,7 @@ class Lead:
     n: int
 
 
-def lead(summary: Summary, every: Sequence[Standing]) -> Lead | None:
+def lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
     """A point per pair with agreement and a model; None under four of them."""
     known = [
         (one.pair.agreement.value.value, -gap, one)
@@ -235,7 +235,7 @@ def lead(summary: Summary, every: Sequence[Standing]) -> Lead | None:
     )
 
 
-def _point(agreement: float, ahead: float, one: Standing, *, named: bool) -> Point:
+def _point(agreement: float, ahead: float, one: PairModels, *, named: bool) -> Point:
     return Point(agreement, ahead, "embedding", one.pair.name if named else "")
 
 

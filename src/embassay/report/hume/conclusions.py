@@ -13,7 +13,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Board
 from embassay.report.hume.families import (
     POINTS,
-    Standing,
+    PairModels,
     agreed,
     answerers,
     averages,
@@ -57,7 +57,7 @@ def verdict_of(summary: Summary) -> Verdict:
     return Verdict((heading(every, who),), sentences[:4])
 
 
-def heading(every: Sequence[Standing], who: str) -> str:
+def heading(every: Sequence[PairModels], who: str) -> str:
     """On how many pairs a model is above the interval of people, with what is known of their agreement there.
 
     `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
@@ -84,7 +84,7 @@ def heading(every: Sequence[Standing], who: str) -> str:
     return long if len(long) <= MOST else f"Models pass {said}"
 
 
-def _trusted(above: Sequence[Standing]) -> str:
+def _trusted(above: Sequence[PairModels]) -> str:
     if len(above) == 1:
         known = above[0].pair.agreement
         return f"agreement {agreed(above[0].pair)}" if known is not None else "agreement unknown"
@@ -131,7 +131,7 @@ def _extent(known: int, pairs: int) -> str:
     return f"{known} of {pairs} pairs" if 0 < known < pairs else f"all {pairs} pairs"
 
 
-def _disagreed(every: Sequence[Standing]) -> Iterator[Sentence]:
+def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
     low = [one.pair for one in every if one.pair.trust == "low"]
     if low:
         yield (f"Annotators agree little on {pair_names(low, 3)}: read no order of models there.",)
@@ -141,7 +141,7 @@ def _disagreed(every: Sequence[Standing]) -> Iterator[Sentence]:
         )
 
 
-def _extremes(every: Sequence[Standing], who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
+def _extremes(every: Sequence[PairModels], who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
     """The largest lead of a model, and that of people, with interval and agreement."""
     known = [(gap, one) for one in every if (gap := one.gap()) is not None and one.side]
     if not known:
@@ -162,7 +162,7 @@ def _extremes(every: Sequence[Standing], who: str, label: Mapping[str, str]) -> 
         )  # fmt: skip
 
 
-def _wins(summary: Summary, every: Sequence[Standing], who: str) -> Iterator[Sentence]:
+def _wins(summary: Summary, every: Sequence[PairModels], who: str) -> Iterator[Sentence]:
     """The same by scores alone, which count otherwise than the interval in the heading."""
     ahead = sum(gap < 0 for one in every if (gap := one.gap()) is not None)
     won = {one.reference: one for one in summary.wins if one.by == "all"}
@@ -341,7 +341,7 @@ def _columns(summary: Summary) -> list[Column]:
     ]  # fmt: skip
 
 
-def _row(one: Standing, label: Mapping[str, str]) -> Cells:
+def _row(one: PairModels, label: Mapping[str, str]) -> Cells:
     pair, best = one.pair, one.best
     agreement = agreed(pair) + (" !" if pair.trust == "low" else "")
     people = f"{points(pair.human)} {interval(pair.human)}{' r' if is_range(pair.human) else '  '}"
@@ -401,7 +401,7 @@ def _leaders(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
 
 
 def _signs(summary: Summary) -> Iterator[str]:
-    every: Sequence[Standing] = standings(summary)
+    every: Sequence[PairModels] = standings(summary)
     if any(one.best is not None and one.best.outside for one in every):
         yield (
             f"* outside the interval of {answerers(summary)}. It is not a test: the model’s uncertainty plays no part."

@@ -16,7 +16,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
     POINTS,
     TITLES,
-    Standing,
+    PairModels,
     agreed,
     answerers,
     bar_from_zero,
@@ -197,7 +197,7 @@ class GapChart:
     is_best: bool
 
 
-def gap_charts(summary: Summary, every: Sequence[Standing]) -> tuple[GapChart, ...]:
+def gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[GapChart, ...]:
     """Against the best model, then against the median one."""
     label = labels(system_names(summary))
     found = (_chart(reference, title, every, label) for reference, title in (
@@ -206,10 +206,10 @@ def gap_charts(summary: Summary, every: Sequence[Standing]) -> tuple[GapChart, .
     return tuple(one for one in found if one.groups)
 
 
-def _chart(reference: str, title: str, every: Sequence[Standing], label: dict[str, str]) -> GapChart:
+def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]) -> GapChart:
     known = [(gap, one) for one in every if (gap := one.gap(reference)) is not None]
     scale = scale_of([0.0, *(gap for gap, _ in known)], within=None, factor=100.0)
-    by_lang: dict[str, list[tuple[float, Standing]]] = {}
+    by_lang: dict[str, list[tuple[float, PairModels]]] = {}
     for gap, one in sorted(known, key=lambda item: -item[0]):
         by_lang.setdefault(one.pair.lang, []).append((gap, one))
     order = sorted(by_lang, key=lambda lang: -fmean(gap for gap, _ in by_lang[lang]))
@@ -220,7 +220,7 @@ def _chart(reference: str, title: str, every: Sequence[Standing], label: dict[st
     )  # fmt: skip
 
 
-def _bar(gap: float, one: Standing, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
+def _bar(gap: float, one: PairModels, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
     best = one.best if reference == "best" else None
     other = points(best.score) if best is not None else POINTS.text(one.median or 0.0)
     return GapRow(
@@ -388,7 +388,7 @@ class Ceilings:
     notes: tuple[str, ...]
 
 
-def ceilings(summary: Summary, every: Sequence[Standing]) -> Ceilings | None:
+def ceilings(summary: Summary, every: Sequence[PairModels]) -> Ceilings | None:
     """The table; None where no pair has either."""
     label = labels(system_names(summary))
     known = [one for one in every if one.pair.ceiling is not None or one.pair.need is not None]
@@ -414,7 +414,7 @@ def _notes(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
     return tuple(f"{pair_names(own)}: {why}." for why, own in where.items())
 
 
-def _ceiling_row(one: Standing, label: Mapping[str, str]) -> CeilingRow:
+def _ceiling_row(one: PairModels, label: Mapping[str, str]) -> CeilingRow:
     pair, need, best = one.pair, one.pair.need, one.best
     system = need.system if need is not None else best.system if best is not None else ""
     return CeilingRow(

@@ -107,7 +107,7 @@ def pair_names(pairs: Sequence[PairRecord], most: int = 4) -> str:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PairModels:
     """A pair with the models that have a score on it, best first."""
 
     pair: PairRecord
@@ -143,18 +143,18 @@ class Standing:
         return "inside" if not self.best.outside else "above" if gap is not None and gap < 0 else "below"
 
 
-def standings(summary: Summary) -> tuple[Standing, ...]:
+def standings(summary: Summary) -> tuple[PairModels, ...]:
     """Every pair, in the order of the record, with the models that are ranked beside people: those that were scored on
     every pair, or all where none was."""
     ranked = {one.system for one in summary.places if one.rank is not None and one.kind != "human"}
     return tuple(_standing(pair, ranked) for pair in summary.pairs)
 
 
-def _standing(pair: PairRecord, ranked: Collection[str]) -> Standing:
+def _standing(pair: PairRecord, ranked: Collection[str]) -> PairModels:
     known = [
         one for one in pair.models if one.score.value is not None and (not ranked or one.system in ranked)
     ]
-    return Standing(pair, tuple(sorted(known, key=lambda one: -(one.score.value or 0.0))))
+    return PairModels(pair, tuple(sorted(known, key=lambda one: -(one.score.value or 0.0))))
 
 
 def system_names(summary: Summary) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ def system_names(summary: Summary) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.system for pair in summary.pairs for one in (*pair.models, *pair.llms)))
 
 
-def of_side(standings: Sequence[Standing], side: str) -> list[Standing]:
+def of_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
     """The pairs on which the best model lies there."""
     return [one for one in standings if one.side == side]
 
@@ -388,7 +388,7 @@ class PeopleChart:
     has_unranked: bool
 
 
-def people_chart(every: Sequence[Standing], *, has_ranges: bool) -> PeopleChart:
+def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChart:
     """The chart of all pairs."""
     scale = scale_of(_ends(every), most=5, factor=100.0)
     groups = [
@@ -411,7 +411,7 @@ def exact(bar: Bar) -> str:
     return "" if bar.value is None else ",".join(f"{100 * (one or 0.0):.6g}" for one in found)
 
 
-def _ends(every: Sequence[Standing]) -> list[float]:
+def _ends(every: Sequence[PairModels]) -> list[float]:
     found: list[float] = []
     for one in every:
         human = one.pair.human
@@ -420,13 +420,13 @@ def _ends(every: Sequence[Standing]) -> list[float]:
     return found
 
 
-def _measures(own: Sequence[Standing]) -> str:
+def _measures(own: Sequence[PairModels]) -> str:
     return ", ".join(
         dict.fromkeys(MEASURES.get(one.pair.measure, one.pair.measure.replace("_", " ")) for one in own)
     )
 
 
-def _people_row(one: Standing, scale: Scale) -> PeopleRow:
+def _people_row(one: PairModels, scale: Scale) -> PeopleRow:
     pair, best = one.pair, one.best
     return PeopleRow(
         dataset=pair.dataset,

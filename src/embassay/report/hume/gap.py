@@ -61,7 +61,7 @@ from embassay.report.hume.families import (
 )
 from embassay.report.notes import Note, notes_of
 from embassay.report.record import Record
-from embassay.report.runs import Run, summary_of
+from embassay.report.runs import ReportRun, summary_of
 
 PAPER = "hume_table*"
 """Tables in the paper's layout; what the others say stands on the page."""
@@ -186,7 +186,7 @@ class AgainstPeople:
 Found = Sequence[tuple[PairRecord, SystemScore]]
 
 
-def against_people(run: Run, system: str) -> AgainstPeople | None:
+def against_people(run: ReportRun, system: str) -> AgainstPeople | None:
     """Where a system stands beside people; None where the run does not have it."""
     summary = summary_of(run)
     found = [] if summary is None else _scored(summary, system)
@@ -198,17 +198,17 @@ def against_people(run: Run, system: str) -> AgainstPeople | None:
     return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(found) - MOST_PAIRS))
 
 
-def strengths(run: Run, system: str) -> Iterator[Finding]:
+def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """The pairs on which it lies above the interval of people, with what is known of their agreement."""
     yield from _found(run, system, above=True)
 
 
-def weaknesses(run: Run, system: str) -> Iterator[Finding]:
+def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """The pairs on which it lies below the interval of people."""
     yield from _found(run, system, above=False)
 
 
-def _found(run: Run, system: str, *, above: bool) -> Iterator[Finding]:
+def _found(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
     summary = summary_of(run)
     if summary is None:
         return

@@ -55,7 +55,7 @@ from embassay.report.pteb.tables import (
     stabilities,
 )
 from embassay.report.record import Record, System
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
 ALONE = ("pteb-table1", "pteb-table8", "pteb-table12", "pteb-table13")
@@ -148,7 +148,7 @@ LITTLE = 0.02
 """Two points: a larger loss must lie outside the interval for a system to be good at keeping its score."""
 
 
-def strengths(run: Run, row: Row) -> Iterator[Finding]:
+def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """That little can be lost, over all or on some tasks: the interval says so, not only that 0 lies in it."""
     losses = Losses(run.record, run.board)
     every = losses.leading(row)
@@ -166,14 +166,14 @@ def strengths(run: Run, row: Row) -> Iterator[Finding]:
         yield finding(run, clause, weight=1, place="pteb-drops")
 
 
-def unknown(run: Run, row: Row) -> Iterator[str]:
+def unknown(run: ReportRun, row: Row) -> Iterator[str]:
     """That nobody knows whether it loses much or nothing: an interval over both."""
     every = Losses(run.record, run.board).leading(row)
     if every.delta is not None and every.delta.ci_low is not None and not _held(every) and not _lost(every):
         yield f"Whether it loses points {_when(run)} is open: {_changed(every.delta)}."
 
 
-def weaknesses(run: Run, row: Row) -> Iterator[Finding]:
+def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The loss over all, and the dataset that loses most, where intervals lie below 0."""
     losses = Losses(run.record, run.board)
     every = losses.leading(row)
@@ -193,7 +193,7 @@ def weaknesses(run: Run, row: Row) -> Iterator[Finding]:
         yield finding(run, clause, weight=4, place="pteb-drops")
 
 
-def _when(run: Run) -> str:
+def _when(run: ReportRun) -> str:
     """`when texts are paraphrased`, or what the run's only control does instead."""
     return TEXTS[only_control(run.record)][0]
 

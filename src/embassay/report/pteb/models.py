@@ -30,7 +30,7 @@ from embassay.protocols.pteb.selection.plan import Candidate, Rule, Selection, s
 from embassay.records import Result
 from embassay.report.board import Board, Row, name
 from embassay.report.record import Record, labels
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 
 JUDGING, SCORE, ERROR = "judge", "spearman", "mae"
 MEAN_OF_JUDGES = "mean of judges"
@@ -38,7 +38,7 @@ RATING = Unit(1.0, 2, 2)
 MOST_NAMES = 3
 
 
-def judge_page(run: Run, alone: bool) -> Iterator[Block]:
+def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run."""
     del alone
     record, judges = run.record, in_order(run.record, run.board)
@@ -237,7 +237,7 @@ CHOICE, SIMILARITY, DISTANCE, SECONDS = "paraphrasers", "similarity", "edit_dist
 PERCENT = Unit(100.0, 1, 1)
 
 
-def selection_page(run: Run, alone: bool) -> Iterator[Block]:
+def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run."""
     del alone
     record, board = run.record, run.board

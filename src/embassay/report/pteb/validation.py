@@ -29,7 +29,7 @@ from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.pteb.models import RATING
 from embassay.report.record import Record
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 
 TASK = "validation"
 GRADES = tuple(range(6))
@@ -39,7 +39,7 @@ OF_ALL = {1.0: "✓ in all", 0.0: "✕ not in all"}
 COLUMNS = ("Mean rating", "Median", "At the bar", "Alpha")
 
 
-def validation_page(run: Run, alone: bool) -> Iterator[Block]:
+def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; nothing when nobody has rated yet."""
     del alone
     record, langs = run.record, _languages(run.record)

@@ -19,7 +19,7 @@ from embassay.document.marks import LogScale, Scale, log_scale, scale_of
 from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.recommendation import ms, percent, usd
-from embassay.protocols.rag.sweep.findings.record import Asked, Findings, Part, StackFacts
+from embassay.protocols.rag.sweep.findings.record import Findings, Part, StackFacts, Terms
 from embassay.protocols.rag.tradeoffs import ROUNDING
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Spot:
     equal: tuple[str, ...] = ()
 
 
-def shown_frontier(part: Part, asked: Asked) -> tuple[Spot, ...]:
+def shown_frontier(part: Part, asked: Terms) -> tuple[Spot, ...]:
     """The rows of the main frontier, fastest first, and among them the recommended stack where a smaller prompt took it
     off the frontier. For equal ones stands the recommended one, else that of the smallest K: they differ in what these
     queries never reach."""
@@ -54,7 +54,7 @@ def shown_frontier(part: Part, asked: Asked) -> tuple[Spot, ...]:
     return tuple(spots)
 
 
-def _equal(one: StackFacts, other: StackFacts, asked: Asked) -> bool:
+def _equal(one: StackFacts, other: StackFacts, asked: Terms) -> bool:
     pairs = (
         (one.cost, other.cost),
         (one.latency, other.latency),
@@ -189,7 +189,7 @@ class FrontierPlot:
     scale: tuple[float, float, float, float]
 
 
-def frontier_plot(part: Part, asked: Asked, order: Sequence[str]) -> FrontierPlot:
+def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlot:
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
     known = [one for one in part.stacks if one.value(asked.measure) is not None]
     shown = [one for one in known if one.id in order]
@@ -209,7 +209,7 @@ def frontier_plot(part: Part, asked: Asked, order: Sequence[str]) -> FrontierPlo
 
 
 def _plot_row(
-    one: StackFacts, asked: Asked, x: LogScale, y: Scale
+    one: StackFacts, asked: Terms, x: LogScale, y: Scale
 ) -> tuple[str, float, float, float, float, float]:
     quality = _q(one, asked)
     return (
@@ -222,7 +222,7 @@ def _plot_row(
     )
 
 
-def _q(one: StackFacts, asked: Asked) -> float:
+def _q(one: StackFacts, asked: Terms) -> float:
     return one.value(asked.measure) or 0.0
 
 
@@ -231,7 +231,7 @@ def _p95(one: StackFacts) -> float:
     return one.latency if total is None else max(total.p95, one.latency)
 
 
-def _ends(one: StackFacts, asked: Asked) -> list[float]:
+def _ends(one: StackFacts, asked: Terms) -> list[float]:
     found = one.measured(asked.measure)
     ends = () if found is None else (found.value.low, found.value.high)
     return [end for end in ends if end is not None]
@@ -249,7 +249,7 @@ def _down(y: Scale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
-def _grid(x: LogScale, y: Scale, asked: Asked) -> str:
+def _grid(x: LogScale, y: Scale, asked: Terms) -> str:
     right, bottom = LEFT + WIDE, TOP + HEIGHT
     rows = "".join(
         f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" y1="{_down(y, tick)}" y2="{_down(y, tick)}"/>'
@@ -267,7 +267,7 @@ def _grid(x: LogScale, y: Scale, asked: Asked) -> str:
     )
 
 
-def _limits(part: Part, asked: Asked, x: LogScale) -> str:
+def _limits(part: Part, asked: Terms, x: LogScale) -> str:
     """The times over the limit as ground, and what is within jitter of the recommended point."""
     right, found = LEFT + WIDE, part.recommendation
     start = right if asked.sla_ms is None else _across(x, asked.sla_ms)
@@ -280,7 +280,7 @@ def _limits(part: Part, asked: Asked, x: LogScale) -> str:
     return band + shade
 
 
-def _steps(part: Part, asked: Asked, x: LogScale, y: Scale) -> str:
+def _steps(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """The frontier by time: level until the next point, then up."""
     frontier = part.frontier("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
@@ -292,7 +292,7 @@ def _steps(part: Part, asked: Asked, x: LogScale, y: Scale) -> str:
     return "".join(f'<line class="s1" x1="{a}%" y1="{b}" x2="{c}%" y2="{d}"/>' for a, b, c, d in lines)
 
 
-def _whiskers(shown: Sequence[StackFacts], asked: Asked, x: LogScale, y: Scale) -> str:
+def _whiskers(shown: Sequence[StackFacts], asked: Terms, x: LogScale, y: Scale) -> str:
     """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
     parts = []
     for one in shown:
@@ -306,7 +306,7 @@ def _whiskers(shown: Sequence[StackFacts], asked: Asked, x: LogScale, y: Scale) 
     return "".join(parts)
 
 
-def _point(one: StackFacts, part: Part, asked: Asked, x: LogScale, y: Scale) -> str:
+def _point(one: StackFacts, part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
     on = "e" if "latency" in one.on else "w" if part.frontiers[0].name in one.on else "ring"
     over = " over" if (asked.budget is not None and one.cost > asked.budget) else ""
@@ -315,7 +315,7 @@ def _point(one: StackFacts, part: Part, asked: Asked, x: LogScale, y: Scale) -> 
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
 
 
-def _numbers(part: Part, asked: Asked, order: Sequence[str], x: LogScale, y: Scale) -> str:
+def _numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Scale) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
     spots = [(_at(one, x), _down(y, _q(one, asked))) for one in (part.stack(id) for id in order)]
     picked = part.stack(part.recommendation.stack or part.recommendation.nearest)
@@ -333,13 +333,13 @@ def _numbers(part: Part, asked: Asked, order: Sequence[str], x: LogScale, y: Sca
     return "".join(parts)
 
 
-def _pick(part: Part, asked: Asked, x: LogScale, y: Scale) -> str:
+def _pick(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """A ring around the recommended point, or the nearest where none keeps the limits."""
     one = part.stack(part.recommendation.stack or part.recommendation.nearest)
     return f'<circle class="pick" cx="{_at(one, x)}%" cy="{_down(y, _q(one, asked))}" r="10"/>'
 
 
-def _summary(part: Part, asked: Asked, order: Sequence[str]) -> str:
+def _summary(part: Part, asked: Terms, order: Sequence[str]) -> str:
     first, last = part.stack(order[0]), part.stack(order[-1])
     dominated = len(part.stacks) - len(part.frontiers[0].stacks)
     return (

@@ -53,7 +53,7 @@ from embassay.report.rag.labels import (
 )
 from embassay.report.rag.tables import CLAIMS, DOUBTS, STOPPED, failed_list, short, told
 from embassay.report.record import Record
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 from embassay.runs.spending import dollars
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def doubts(golden: Golden) -> str:
     return f"{head}, and none of them was stopped early, because the judge's answers forbid it: {found}."
 
 
-def golden_page(run: Run, alone: bool) -> Iterator[Block]:
+def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; nothing before its record is written. DataError where that is damaged."""
     record = run.record
     if not (record.path / "golden.json").exists():

@@ -45,7 +45,7 @@ from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.report.board import Board
 from embassay.report.rag.probes import Where, links
 from embassay.report.record import Record, System
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 
 PERCENTS = Unit(1.0, 1, 1)
 MASK = "hard_name_mask"
@@ -56,7 +56,7 @@ BESIDE = 4
 """Systems and languages that stand side by side in a report of several runs; that of the run alone has all."""
 
 
-def names_page(run: Run, alone: bool) -> Iterator[Block]:
+def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs what stands side by side."""
     where, arguments = Where(run.record), run.record.arguments
     yield _facts(where)

@@ -31,12 +31,12 @@ from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.rag.probes import Where, links
 from embassay.report.record import Record, System, labels
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 
 PERCENTS = Unit(1.0, 1, 1)
 
 
-def noise_page(run: Run, alone: bool) -> Iterator[Block]:
+def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs its first charts and measure."""
     where, arguments = Where(run.record), run.record.arguments
     yield _facts(where)

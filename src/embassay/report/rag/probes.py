@@ -25,7 +25,7 @@ from embassay.report.cards.findings import Finding, figure, finding, known, perc
 from embassay.report.notes import notes_of
 from embassay.report.overview import run_verdict
 from embassay.report.record import Record, System, labels, read_record
-from embassay.report.runs import Run, gathered
+from embassay.report.runs import ReportRun, gathered
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -229,7 +229,7 @@ MASK = "hard_name_mask"
 """The ablation that takes all of the margin by definition."""
 
 
-def name_strengths(run: Run, system: str) -> Iterator[Finding]:
+def name_strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """That the right passage stays ahead of impostors."""
     where = Where(run.record)
     rows = _of(where, system, "", HEADLINE)
@@ -240,7 +240,7 @@ def name_strengths(run: Run, system: str) -> Iterator[Finding]:
         )
 
 
-def name_weaknesses(run: Run, system: str) -> Iterator[Finding]:
+def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """The language with the least margin where it can be 0, and the ablation that takes most."""
     where = Where(run.record)
     rows = _of(where, system, "", HEADLINE)
@@ -264,7 +264,7 @@ def name_weaknesses(run: Run, system: str) -> Iterator[Finding]:
         yield finding(run, clause, weight=1, place="names-ablations")
 
 
-def noise_weaknesses(run: Run, system: str) -> Iterator[Finding]:
+def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """What the noisiest questions take of its similarity, and of recall where that can be told from 0."""
     where = Where(run.record)
     drops = [row for row in _of(where, system, "", SHARE) if row.ci_low is not None and row.ci_low > 0]

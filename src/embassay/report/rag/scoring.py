@@ -46,7 +46,7 @@ from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, figure, finding
 from embassay.report.rag.tables import TASK, advice, every_measure, first_of, grids, likeness, unit_of
 from embassay.report.record import Record
-from embassay.report.runs import Run, score_of
+from embassay.report.runs import ReportRun, score_of
 from embassay.runs.folder import RunFolder
 
 TRIO = ("RA-nWG", "N-Recall4+", "Harm")
@@ -54,7 +54,7 @@ TRIO = ("RA-nWG", "N-Recall4+", "Harm")
 FORESTS = 6
 
 
-def score_page(run: Run, alone: bool) -> Iterator[Block]:
+def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs its first parts. DataError where its `score.json` is damaged."""
     record, score = run.record, read_score(run.record.path / "score.json")
     settings = score.settings
@@ -406,7 +406,7 @@ def _inside(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def strengths(run: Run, system: str) -> Iterator[Finding]:
+def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """That it is first, or may be, by the headline measure."""
     placed = _placed(run, system)
     if placed is None:
@@ -419,7 +419,7 @@ def strengths(run: Run, system: str) -> Iterator[Finding]:
         yield finding(run, clause, weight=2, place="score-runs")
 
 
-def weaknesses(run: Run, system: str) -> Iterator[Finding]:
+def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """That every other run beats it."""
     placed = _placed(run, system)
     if placed is not None and placed[0] == (placed[1], placed[1]):
@@ -428,7 +428,7 @@ def weaknesses(run: Run, system: str) -> Iterator[Finding]:
         )
 
 
-def _placed(run: Run, system: str) -> tuple[tuple[int, int], int, str] | None:
+def _placed(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | None:
     """Its rank range, of how many runs, and the value; None where it is not ranked among two or more."""
     score = score_of(run)
     if score is None:

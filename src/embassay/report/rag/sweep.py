@@ -18,7 +18,6 @@ from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Advice,
     Alternative,
-    Asked,
     Effect,
     Findings,
     IndexQuality,
@@ -29,6 +28,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     Share,
     StackFacts,
     Step,
+    Terms,
     read_findings,
 )
 from embassay.report.board import Board
@@ -113,7 +113,7 @@ def _size(value: float) -> str:
     return f"{numbers.score(value / unit, 1)} {name}"
 
 
-def frontier_table(part: Part, asked: Asked, spots: Sequence[Spot], place: int) -> Table:
+def frontier_table(part: Part, asked: Terms, spots: Sequence[Spot], place: int) -> Table:
     """The stacks that no other one dominates, fastest first, numbered as in the plot."""
     lines = []
     for number, spot in enumerate(spots, start=1):
@@ -136,7 +136,7 @@ def _equal(spot: Spot) -> str:
     return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
-def _said(one: StackFacts, part: Part, asked: Asked) -> str:
+def _said(one: StackFacts, part: Part, asked: Terms) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
     if asked.sla_ms is not None and one.latency > asked.sla_ms:
@@ -156,7 +156,7 @@ def _said(one: StackFacts, part: Part, asked: Asked) -> str:
     )
 
 
-def scenario_table(part: Part, asked: Asked) -> Table:
+def scenario_table(part: Part, asked: Terms) -> Table:
     """The stacks that stand for ways to choose."""
     lines = []
     for one in part.scenarios:
@@ -174,7 +174,7 @@ def scenario_table(part: Part, asked: Asked) -> Table:
     )
 
 
-def families(part: Part, asked: Asked) -> frozenset[str]:
+def families(part: Part, asked: Terms) -> frozenset[str]:
     """The families that a reader may choose: of the stacks on the frontier, and of each mode and reranker the best."""
     best: dict[tuple[str, str], StackFacts] = {}
     for one in part.stacks:
@@ -185,12 +185,12 @@ def families(part: Part, asked: Asked) -> frozenset[str]:
     return frozenset(one.family for one in part.steps if one.less in ids or one.more in ids)
 
 
-def _quality(one: StackFacts, asked: Asked) -> float:
+def _quality(one: StackFacts, asked: Terms) -> float:
     value = one.value(asked.measure)
     return -1.0 if value is None else value
 
 
-def step_table(part: Part, asked: Asked) -> Table | None:
+def step_table(part: Part, asked: Terms) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
     shown = families(part, asked)
     found = [one for one in part.steps if one.measure == asked.measure and one.family in shown]
@@ -202,7 +202,7 @@ def step_table(part: Part, asked: Asked) -> Table | None:
     return Table("sweep-steps", "From one K to the next", "Stack", columns, lines, digits=3)
 
 
-def _at_30(asked: Asked) -> str:
+def _at_30(asked: Terms) -> str:
     base, _, k = asked.measure.partition("@")
     return f"{base}@{10 if k == '30' else 30}"
 
@@ -220,7 +220,7 @@ def _step(one: Step, other: Step | None) -> Line:
     )
 
 
-def route_table(part: Part, asked: Asked) -> Table | None:
+def route_table(part: Part, asked: Terms) -> Table | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
     shown = families(part, asked)
     routes = [one for one in part.routes if one.family in shown and _saves(one, asked)]
@@ -244,7 +244,7 @@ def route_table(part: Part, asked: Asked) -> Table | None:
     )
 
 
-def _saves(one: Route, asked: Asked) -> bool:
+def _saves(one: Route, asked: Terms) -> bool:
     """Whether the large K costs or takes more than the small one: else there is nothing to save by routing."""
     return one.usd_more > one.usd_less or one.milliseconds_more - one.milliseconds_less > asked.jitter_ms
 
@@ -304,7 +304,7 @@ def every_stack(part: Part, findings: Findings, most: int) -> Table:
     return Table("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
 
 
-def _stack(one: StackFacts, asked: Asked, names: Sequence[str], place: int | None) -> Line:
+def _stack(one: StackFacts, asked: Terms, names: Sequence[str], place: int | None) -> Line:
     first, *others = names
     found = one.measured(first)
     second = one.per_second
@@ -350,7 +350,7 @@ class Bars:
     more: int
 
 
-def stage_bars(part: Part, asked: Asked) -> Bars:
+def stage_bars(part: Part, asked: Terms) -> Bars:
     """p50 by stage of the stacks on the frontier, and of the recommended one."""
     order = [one.stack for one in shown_frontier(part, asked)]
     chosen = part.recommendation.stack
@@ -402,7 +402,7 @@ class Forest:
     rows: tuple[Difference, ...]
 
 
-def effect_forests(part: Part, asked: Asked) -> tuple[Forest, ...]:
+def effect_forests(part: Part, asked: Terms) -> tuple[Forest, ...]:
     """A forest for each measure, that which decides first."""
     measures = list(dict.fromkeys(one.measure for one in part.effects))
     return tuple(
@@ -411,7 +411,7 @@ def effect_forests(part: Part, asked: Asked) -> tuple[Forest, ...]:
     )
 
 
-def _forest(measure: str, place: int, effects: Sequence[Effect], asked: Asked) -> Forest:
+def _forest(measure: str, place: int, effects: Sequence[Effect], asked: Terms) -> Forest:
     known = [one for one in effects if one.quality.value is not None]
     ends = [
         end
@@ -423,7 +423,7 @@ def _forest(measure: str, place: int, effects: Sequence[Effect], asked: Asked) -
     return Forest(measure, f"effects-{place}", scale, tuple(_difference(one, scale, asked) for one in known))
 
 
-def _difference(one: Effect, scale: Scale, asked: Asked) -> Difference:
+def _difference(one: Effect, scale: Scale, asked: Terms) -> Difference:
     value, low, high = one.quality.value or 0.0, one.quality.low, one.quality.high
     ends = (low, high) if low is not None and high is not None else ()
     milliseconds = one.milliseconds.value or 0.0
@@ -470,7 +470,7 @@ class SweepPage:
 
     facts: tuple[str, ...]
     verdict: Verdict
-    asked: Asked
+    asked: Terms
     scopes: tuple[Scope, ...]
     alternatives: tuple[Alternative, ...]
     scenarios: Table
@@ -542,7 +542,7 @@ def page_of(findings: Findings) -> SweepPage:
     )  # fmt: skip
 
 
-def _scope(part: Part, asked: Asked, place: int) -> Scope:
+def _scope(part: Part, asked: Terms, place: int) -> Scope:
     spots = shown_frontier(part, asked)
     order = tuple(one.stack for one in spots)
     found = part.recommendation
@@ -559,7 +559,7 @@ def _scope(part: Part, asked: Asked, place: int) -> Scope:
     )  # fmt: skip
 
 
-def _data(plot: FrontierPlot, asked: Asked) -> str:
+def _data(plot: FrontierPlot, asked: Terms) -> str:
     """What the script chooses from again, as JSON."""
     found = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,

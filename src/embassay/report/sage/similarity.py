@@ -14,7 +14,7 @@ from embassay.report.cards.findings import Finding, figure, finding, known, shar
 from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, edit_words
 from embassay.report.items import SIZES as SIZE_NAMES
 from embassay.report.record import Record
-from embassay.report.runs import Run
+from embassay.report.runs import ReportRun
 from embassay.report.sage.conclusions import BY_NAME, copies, sage_verdict
 from embassay.report.sage.tables import (
     Pane,
@@ -83,7 +83,7 @@ RETAINED = (
 )
 
 
-def sage_page(run: Run, alone: bool) -> Iterator[Block]:
+def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; nothing when no task has finished a cell."""
     record, board = run.record, run.board
     if not any(cell.status == "done" for cell in record.cells):
@@ -285,7 +285,7 @@ ENOUGH = 0.5
 """A share of documents under one half is told of."""
 
 
-def strengths(run: Run, row: Row) -> Iterator[Finding]:
+def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The edit under which it keeps more of its retrieval than any other system."""
     record, name = run.record, row.system.name
     others = [one.name for one in record.ranked_systems if one.name != name]
@@ -303,7 +303,7 @@ def strengths(run: Run, row: Row) -> Iterator[Finding]:
         yield finding(run, clause, weight=1, place="sage-retrieval")
 
 
-def weaknesses(run: Run, row: Row) -> Iterator[Finding]:
+def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """How often noise is put below a change of meaning, by which edits, and what retrieval loses most to."""
     record, name = run.record, row.system.name
     relation = _least(record, lambda dataset: [_share(record, name, dataset, "share", RELATION)])

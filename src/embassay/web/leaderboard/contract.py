@@ -103,7 +103,7 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Run:
+class ListedRun:
     """A run that stands behind the board. `name` is its folder, relative; `report` its address after `base` or null;
     `status` is `live`, `stale`, `done`."""
 
@@ -230,7 +230,7 @@ class Board:
     verdict: Verdict
     care: tuple[str, ...]
     data: tuple[Dataset, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[ListedRun, ...]
     lead: str
     columns: tuple[Column, ...]
     systems: tuple[SystemRow, ...]
@@ -268,7 +268,7 @@ class Changes:
     care: tuple[str, ...] | None = None
     order: tuple[str, ...] | None = None
     columns: tuple[Column, ...] | None = None
-    runs: tuple[Run, ...] | None = None
+    runs: tuple[ListedRun, ...] | None = None
     systems: tuple[SystemRow, ...] = ()
     cells: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict)
     ranks: Mapping[str, Mapping[str, tuple[int, int] | None]] = field(default_factory=dict)

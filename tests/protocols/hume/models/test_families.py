@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 
 def evaluated(folder: StudyFolder, task: str, system: str, **settings: Any) -> TaskOutcome:
-    job = models.Job(
+    job = models.StudyJob(
         system, 1337, "words", None, folder.path, folder.study.content, task, Settings(**settings), 100, 10
     )
     return models.evaluate(job, lambda _: None)

@@ -6,7 +6,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.hume.sampling.draws import HARD, Asked, draw_reranking, from_corpus, from_lists, shown
+from embassay.protocols.hume.sampling.draws import (
+    HARD,
+    JudgedQuery,
+    draw_reranking,
+    from_corpus,
+    from_lists,
+    shown,
+)
 from embassay.protocols.hume.sampling.options import TaskRequest
 from embassay.records import Documents, RerankingSet, RetrievalSet
 
@@ -21,7 +28,7 @@ def test_documents_shown(
     gains: dict[str, int], order: list[str], relevant: int, total: int, seed: int
 ) -> None:
     """Up to so many relevant ones of the highest gain, then the hardest others; none where there are too few."""
-    one = Asked("q", "query", gains, TEXTS)
+    one = JudgedQuery("q", "query", gains, TEXTS)
     hard = [document for document in order if not gains.get(document)]
     found = shown(one, hard, relevant, total, seed)
     good = [document for document, gain in gains.items() if gain > 0]
@@ -49,7 +56,7 @@ def test_near_copies_and_empty_documents_are_not_shown() -> None:
         "hard copy": "Eggs and spring have been in many songs of the north",
         "easy": "nothing to see here at all",
     }
-    one = Asked("q", "eggs", {"good": 2, "good too": 1, "void": 1}, texts)
+    one = JudgedQuery("q", "eggs", {"good": 2, "good too": 1, "void": 1}, texts)
     found = shown(one, ["copy", "void", "hard", "hard copy", "easy"], 1, 3, 1)
     assert found is not None
     assert set(found) == {"good", "hard", "easy"}
@@ -102,7 +109,7 @@ def test_negatives_of_a_list_are_its_own() -> None:
 
 def test_the_place_of_the_relevant_document_varies() -> None:
     """Documents are shuffled per query: no place tells."""
-    asked = [Asked(f"q{place}", f"query {place}", {"t0": 1}, TEXTS) for place in range(60)]
+    asked = [JudgedQuery(f"q{place}", f"query {place}", {"t0": 1}, TEXTS) for place in range(60)]
     request = TaskRequest(data="x", practice=2)
     drawn = draw_reranking(asked, lambda _: sorted(TEXTS)[1:], request, 50, 9)
     assert {item.gold.index(1) for item in drawn.items} == set(range(7))
@@ -116,7 +123,7 @@ def test_negatives_are_drawn_among_the_hardest() -> None:
     texts = {f"n{k:02d}": f"text number {k} of w{k} and v{k}" for k in range(60)} | {
         "good": "the good one it is"
     }
-    asked = [Asked(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(40)]
+    asked = [JudgedQuery(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(40)]
     request = TaskRequest(data="x", practice=0)
     drawn = draw_reranking(asked, lambda _: sorted(texts)[1:], request, 40, 3)
     places = {int(key[1:]) for item in drawn.items for key in item.documents if key != "good"}
@@ -126,7 +133,7 @@ def test_negatives_are_drawn_among_the_hardest() -> None:
 def test_a_short_list_gives_its_harder_half() -> None:
     """Of eight negatives the four hardest; all of them where so many are to be shown."""
     texts = {f"n{k}": f"text number {k} of w{k} and v{k}" for k in range(8)} | {"good": "the good one it is"}
-    asked = [Asked(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(30)]
+    asked = [JudgedQuery(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(30)]
     for candidates, places in ((4, set("0123")), (9, set("01234567"))):
         request = TaskRequest(data="x", practice=0, candidates=candidates)
         drawn = draw_reranking(asked, lambda _: sorted(texts)[1:], request, 30, 3)

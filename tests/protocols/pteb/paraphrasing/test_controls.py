@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
 
 LONG = " ".join(f"word{i}" for i in range(40))
 
 
 def written(paraphraser, texts, seed=1337):
-    found = dict(paraphraser.write([Asked(text, "en") for text in texts], seed=seed, run=0, dataset="d"))
+    found = dict(paraphraser.write([SourceText(text, "en") for text in texts], seed=seed, run=0, dataset="d"))
     return [found[i] for i in range(len(texts))]
 
 

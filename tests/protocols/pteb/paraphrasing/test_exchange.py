@@ -6,7 +6,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText
 from embassay.protocols.pteb.paraphrasing.sets import (
     ParaphraseSet,
     Source,
@@ -75,7 +75,9 @@ def test_jsonl_is_replayed(kept, tmp_path):
     stored = open_stored("stored:x", str(tmp_path / "again"))
     assert stored.seeds(2, 1337, dataset="renamed") == (1337, 1338)
     found = dict(
-        stored.write([Asked(TEXTS[1], "de"), Asked("new", "de")], seed=1338, run=1, dataset="renamed")
+        stored.write(
+            [SourceText(TEXTS[1], "de"), SourceText("new", "de")], seed=1338, run=1, dataset="renamed"
+        )
     )
     assert (found[0].wording, found[0].lang) == ("zwei Füchse otherwise 1338", "de")
     assert found[1].outcome == "missing"

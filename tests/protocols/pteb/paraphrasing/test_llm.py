@@ -14,7 +14,7 @@ import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser, open_prompt
-from embassay.protocols.pteb.paraphrasing.records import SEED_STEP, Asked, Generation, quality
+from embassay.protocols.pteb.paraphrasing.records import SEED_STEP, Generation, SourceText, quality
 from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
 from stub.chat import Reply
@@ -23,7 +23,8 @@ from stub.paraphrasing import paraphrasing, share
 pytest.importorskip("openai")
 
 TEXTS = [
-    Asked(f"Two people are walking near river number {i}, and a man says hello.", "en") for i in range(60)
+    SourceText(f"Two people are walking near river number {i}, and a man says hello.", "en")
+    for i in range(60)
 ]
 
 
@@ -51,7 +52,7 @@ def seeds_of(stub, text):
 def test_what_is_asked(tmp_path):
     """Instructions as the system's message, the raw text as the user's, the paper's sampling and the run's seed."""
     with StubServer(chat=paraphrasing()) as stub:
-        rows = written(opened(stub, tmp_path), [Asked(" A red\nfox. ", "en")])
+        rows = written(opened(stub, tmp_path), [SourceText(" A red\nfox. ", "en")])
         (body,) = stub.bodies
     assert body["messages"] == [
         {"role": "system", "content": open_prompt().text},
@@ -64,8 +65,8 @@ def test_what_is_asked(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "added"),
     [
-        (Asked("x", "en"), False), (Asked("x", "eng_Latn"), False), (Asked("x", "en-en"), False),
-        (Asked("x", "de"), True), (Asked("x", "und"), True), (Asked("x", "en", multilingual=True), True),
+        (SourceText("x", "en"), False), (SourceText("x", "eng_Latn"), False), (SourceText("x", "en-en"), False),
+        (SourceText("x", "de"), True), (SourceText("x", "und"), True), (SourceText("x", "en", multilingual=True), True),
     ],
 )  # fmt: skip
 def test_the_multilingual_addition(tmp_path, asked, added):
@@ -78,7 +79,7 @@ def test_the_multilingual_addition(tmp_path, asked, added):
 def test_blank_texts_cost_nothing(tmp_path):
     """They come back as they are, without a call."""
     with StubServer(chat=paraphrasing()) as stub:
-        rows = written(opened(stub, tmp_path), [Asked("", "en"), Asked(" \n", "en")])
+        rows = written(opened(stub, tmp_path), [SourceText("", "en"), SourceText(" \n", "en")])
         assert not stub.bodies
     assert [(row.wording, row.outcome, row.attempts) for row in rows] == [("", "ok", 0), (" \n", "ok", 0)]
 
@@ -97,7 +98,7 @@ def test_every_run_has_its_seed(tmp_path):
 
 def test_a_seed_per_text(tmp_path):
     """Occurrences that have a place draw by themselves, the same again in the next process."""
-    places = [Asked(TEXTS[0].text, "en", place) for place in ("first:1", "second:1")]
+    places = [SourceText(TEXTS[0].text, "en", place) for place in ("first:1", "second:1")]
     with StubServer(chat=paraphrasing()) as stub:
         model = opened(stub, tmp_path)
         a, b = written(model, places)
@@ -144,8 +145,8 @@ def test_how_often_and_how_long_is_settable(tmp_path):
     """Fewer retries, and the reference's strict limit of five times the text."""
     strict = Generation(retries=1, strict_length=True)
     with StubServer(chat=lambda turn: "eleven chars") as stub:
-        (row,) = written(opened(stub, tmp_path, generation=strict), [Asked("Hi", "en")])
-        (loose,) = written(opened(stub, tmp_path), [Asked("Hi", "en")])
+        (row,) = written(opened(stub, tmp_path, generation=strict), [SourceText("Hi", "en")])
+        (loose,) = written(opened(stub, tmp_path), [SourceText("Hi", "en")])
     assert (row.outcome, row.attempts) == ("too long", 2)
     assert loose.outcome == "ok"
 
@@ -164,7 +165,7 @@ def test_a_model_that_cannot_be_had(tmp_path):
     """Ends the run after a few calls."""
     with StubServer(keys={"other"}) as stub:
         with pytest.raises(ModelError, match="401"):
-            written(opened(stub, tmp_path), [Asked(f"text {i}", "en") for i in range(3000)])
+            written(opened(stub, tmp_path), [SourceText(f"text {i}", "en") for i in range(3000)])
         assert stub.statuses[401] < 600
 
 
@@ -177,7 +178,7 @@ def test_what_fails_for_good_comes_last_and_ends_nothing(tmp_path):
         if request.json and request.json["messages"][-1]["content"].startswith("break"):
             raise Problem(500, "broke")
 
-    texts = [*(Asked(f"break this {i}", "en") for i in range(40)), *TEXTS]
+    texts = [*(SourceText(f"break this {i}", "en") for i in range(40)), *TEXTS]
     with StubServer(chat=paraphrasing(), check=check) as stub:
         rows = written(opened(stub, tmp_path), texts)
     assert [row.outcome for row in rows] == ["failed"] * 40 + ["ok"] * 60
@@ -205,7 +206,7 @@ def test_the_money_ends(tmp_path):
 
 def test_answers_are_asked_for_once(tmp_path):
     """The second time all comes from the cache, seconds, refused answers and what was empty included."""
-    spoilt = [*TEXTS, Asked("say nothing", "en")]
+    spoilt = [*TEXTS, SourceText("say nothing", "en")]
 
     def behaviour(turn):
         return "" if turn.last == "say nothing" else paraphrasing(copying=0.1, long=0.1)(turn)
@@ -225,7 +226,7 @@ def test_answers_are_asked_for_once(tmp_path):
 @pytest.mark.slow
 def test_what_spoils_is_counted_text_by_text(tmp_path):
     """A model that fails 3%, copies 2% and writes ten times as much 1%."""
-    texts = [Asked(f"Two people saw dog number {i} behind the old house.", "en") for i in range(1000)]
+    texts = [SourceText(f"Two people saw dog number {i} behind the old house.", "en") for i in range(1000)]
     with StubServer(chat=paraphrasing(failing=0.03, copying=0.02, long=0.01)) as stub:
         rows = written(opened(stub, tmp_path), texts)
     expected = {
@@ -288,8 +289,8 @@ CHILD = """
 import sys
 from pathlib import Path
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import Asked
-texts = [Asked(f"Text number {i} is about a dog and a house.", "en") for i in range(400)]
+from embassay.protocols.pteb.paraphrasing.records import SourceText
+texts = [SourceText(f"Text number {i} is about a dog and a house.", "en") for i in range(400)]
 model = open_paraphraser(sys.argv[1], cache=Path(sys.argv[2]))
 print(sum(one.usable for _, one in model.write(texts, seed=1337, run=0)))
 """

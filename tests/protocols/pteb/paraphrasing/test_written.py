@@ -7,7 +7,7 @@ import pytest
 from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import Asked, Paraphrase
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
 from embassay.records import Paraphrases
 
@@ -26,7 +26,7 @@ ROWS = {
 
 
 def written(paraphraser, texts, **options):
-    return [one for _, one in paraphraser.write([Asked(text, "en") for text in texts], **options)]
+    return [one for _, one in paraphraser.write([SourceText(text, "en") for text in texts], **options)]
 
 
 def test_recorded_run_by_run():

@@ -11,7 +11,7 @@ import pytest
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import Asked, Generation
+from embassay.protocols.pteb.paraphrasing.records import Generation, SourceText
 from embassay.protocols.pteb.selection.plan import SelectionOptions, SelectionRequest, forecast, make_plan
 from embassay.protocols.pteb.selection.protocol import paraphrasers
 from embassay.runs.folder import RunFolder
@@ -120,7 +120,7 @@ def test_the_paraphrases_are_kept(four):
     run, paths, _, _ = four
     replayed = open_paraphraser(f"stored:{run.path}?source=free")
     text = texts_of(paths[0])[3]
-    [(_, found)] = replayed.write([Asked(text, "en")], seed=1337, run=0, dataset="one")
+    [(_, found)] = replayed.write([SourceText(text, "en")], seed=1337, run=0, dataset="one")
     assert found.wording == reworded("free-27b", text)
 
 

@@ -31,7 +31,7 @@ class Copies:
 @pytest.fixture
 def queries(tmp_path):
     (tmp_path / "in.txt").write_text("one")
-    return [stages.Asked(key, "?", QueryFolder(tmp_path, key)) for key in ("q01", "q02")]
+    return [stages.RunQuery(key, "?", QueryFolder(tmp_path, key)) for key in ("q01", "q02")]
 
 
 def test_a_whole_stage_is_skipped(tmp_path, queries):

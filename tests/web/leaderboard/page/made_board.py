@@ -16,8 +16,8 @@ from embassay.web.leaderboard.contract import (
     ContrastRow,
     Dataset,
     Facts,
+    ListedRun,
     Part,
-    Run,
     Stand,
     SystemRow,
     Verdict,
@@ -134,8 +134,8 @@ class Made:
                 for one in self.columns if one.dataset and one.task == "retrieval"
             ),
             (
-                Run("own/sage", "live", "2026-11-22T14:02:10+00:00", 190, 210),
-                Run("own/old", "done", "2026-11-20T08:00:00+00:00", 10, 10),
+                ListedRun("own/sage", "live", "2026-11-22T14:02:10+00:00", 190, 210),
+                ListedRun("own/old", "done", "2026-11-20T08:00:00+00:00", 10, 10),
             ),
             "overall", self.columns, systems,
             part.cells, part.ranks, part.best, part.top, {"overall": part.alike["overall"]}, ("sage-99aa00bb",),

@@ -27,7 +27,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Standing:
+class PeopleRank:
     """People beside the models on one pair, all fractions. `rank` is 1 + the models strictly above; `sd` is the
     models' standard deviation (population)."""
 
@@ -99,7 +99,7 @@ class Place:
     rank: int
 
 
-def standings(matrix: Matrix) -> tuple[Standing, ...]:
+def standings(matrix: Matrix) -> tuple[PeopleRank, ...]:
     """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8.
 
     The best model is the first of equals in the study's order.
@@ -107,7 +107,7 @@ def standings(matrix: Matrix) -> tuple[Standing, ...]:
     if not matrix.models:
         raise UsageError("There is no model to compare people with.", mend="Give results of a model.")
     return tuple(
-        Standing(
+        PeopleRank(
             pair=pair,
             human=float(human),
             best=float(x.max()),
@@ -123,7 +123,9 @@ def standings(matrix: Matrix) -> tuple[Standing, ...]:
     )
 
 
-def win_rates(standings: Sequence[Standing], by: Callable[[Pair], str] = lambda _: "all") -> tuple[Wins, ...]:
+def win_rates(
+    standings: Sequence[PeopleRank], by: Callable[[Pair], str] = lambda _: "all"
+) -> tuple[Wins, ...]:
     """Wins against best, median and mean in every group that `by` makes of the pairs, groups as first met.
 
     Source: spec hume, section 8; figure 12.
@@ -289,7 +291,7 @@ class PairSummary:
     paper prints it as p < .05; it is not a test: the model's uncertainty plays no part (spec hume, ambiguity 13).
     """
 
-    standing: Standing
+    standing: PeopleRank
     interval: Estimate
     annotators: tuple[float, ...]
     agreement: float | None
@@ -331,7 +333,7 @@ def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
     return correlated([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
-def _summary(standing: Standing, human: Evaluation, one_annotator: OneAnnotator) -> PairSummary:
+def _summary(standing: PeopleRank, human: Evaluation, one_annotator: OneAnnotator) -> PairSummary:
     # A file lists annotators only where there are several.
     annotators = human.per_experiment if len(human.per_experiment) > 1 else (standing.human,)
     interval = _interval(standing, annotators, one_annotator)
@@ -346,7 +348,7 @@ def _summary(standing: Standing, human: Evaluation, one_annotator: OneAnnotator)
     )
 
 
-def _interval(standing: Standing, annotators: Sequence[float], one_annotator: OneAnnotator) -> Estimate:
+def _interval(standing: PeopleRank, annotators: Sequence[float], one_annotator: OneAnnotator) -> Estimate:
     pair = standing.pair
     if pair.n_items < 1:
         return Estimate(standing.human, math.nan, math.nan, 0, "none: the number of items is not known")

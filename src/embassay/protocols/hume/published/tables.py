@@ -32,7 +32,7 @@ from embassay.protocols.hume.published.standings import (
     Correlation,
     Matrix,
     PairSummary,
-    Standing,
+    PeopleRank,
     by_pair,
     correlated,
     pair_summaries,
@@ -434,7 +434,7 @@ def overall_table(matrix: Matrix) -> ColumnTable:
     return ColumnTable("hume_overall", "HUME: overall", columns, rows, note)
 
 
-def pair_standing_table(standings: Sequence[Standing]) -> ColumnTable:
+def pair_standing_table(standings: Sequence[PeopleRank]) -> ColumnTable:
     """Per pair, in points: gaps, rank, position, difficulty, the models' range (figures 2, 4-7)."""
     columns = (
         Column("family", "text"), Column("dataset", "text"), Column("lang", "text"), Column("human", decimals=1),
@@ -448,7 +448,7 @@ def pair_standing_table(standings: Sequence[Standing]) -> ColumnTable:
     return ColumnTable("hume_pairs", "HUME: people among the models, by pair", columns, rows, note)
 
 
-def _standing_row(one: Standing) -> tuple[Value, ...]:
+def _standing_row(one: PeopleRank) -> tuple[Value, ...]:
     levels = (one.human, one.best, one.median, one.mean, one.worst)
     return (
         one.pair.family, one.pair.dataset, one.pair.lang, *(100 * value for value in levels), one.best_model,
@@ -457,7 +457,7 @@ def _standing_row(one: Standing) -> tuple[Value, ...]:
     )  # fmt: skip
 
 
-def win_table(standings: Sequence[Standing]) -> ColumnTable:
+def win_table(standings: Sequence[PeopleRank]) -> ColumnTable:
     """Pairs that people win against the best, median and mean model, by kinds of groups (figure 3)."""
     rows = tuple(
         (kind, wins.group, wins.against, wins.wins, wins.pairs, 100 * wins.rate)

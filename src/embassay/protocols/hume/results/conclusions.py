@@ -20,7 +20,7 @@ from embassay.protocols.hume.published.standings import (
     win_rates,
 )
 from embassay.protocols.hume.published.standings import places as ranked_places
-from embassay.protocols.hume.results.contestants import Plan, no_bar
+from embassay.protocols.hume.results.contestants import StudyPlan, no_bar
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.hume.summary.record import Bar, PairRecord, Place, SystemKind, SystemScore, Wins
@@ -175,7 +175,7 @@ def _pair(one: PairRecord) -> Pair:
 
 
 def system_standings(
-    plan: Plan, records: Sequence[CellRecord], contenders: Sequence[Contender]
+    plan: StudyPlan, records: Sequence[CellRecord], contenders: Sequence[Contender]
 ) -> tuple[Standing, ...]:
     """Every system's headline on each task, over the tasks of a family, and over all that people annotated."""
     return tuple(_standings(plan, records, [one for one in contenders if one.kind != "llm"]))
@@ -197,7 +197,9 @@ def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _standings(plan: Plan, records: Sequence[CellRecord], systems: Sequence[Contender]) -> Iterator[Standing]:
+def _standings(
+    plan: StudyPlan, records: Sequence[CellRecord], systems: Sequence[Contender]
+) -> Iterator[Standing]:
     held = {(one.dataset, one.system): one for one in records}
     tasks = [one.task for one in plan.answered if any(one.answers.values())]
     for one in systems:

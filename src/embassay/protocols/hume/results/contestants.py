@@ -406,7 +406,7 @@ def known(value: float | None) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(planning.Plan):
+class StudyPlan(planning.Plan):
     """The cells of a study, and what people and language models answered."""
 
     request: StudyRequest
@@ -431,7 +431,7 @@ class Plan(planning.Plan):
         }  # fmt: skip
 
 
-def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None) -> StudyPlan:
     """Read the study and all answers to it, and open every system: before any work is done.
 
     Raises DataError for a study, annotations or answers of language models that are not what they should be, and where
@@ -450,7 +450,7 @@ def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger |
         texts = texts_of(data) if systems else []
         datasets.append(_dataset(folder, task, len(texts)))
         for system in systems:
-            job = models.Job(
+            job = models.StudyJob(
                 system.spec, request.seed, request.tokenizer, cache, folder.path, folder.study.content,
                 task.name, settings, request.resamples, request.neighbours,
             )  # fmt: skip
@@ -459,7 +459,7 @@ def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger |
             cells.append(
                 Cell(task.family, task.name, system.name, key, units, job, remote=system.remote is not None)
             )
-    return Plan(
+    return StudyPlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
         tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=people, llms=llms,
     )  # fmt: skip
@@ -485,7 +485,7 @@ def _dataset(folder: StudyFolder, task: Task, texts: int) -> PlannedDataset:
 
 
 def _key(
-    job: models.Job, system: PlannedSystem, folder: StudyFolder, tokenizer: Tokenizer, training: str
+    job: models.StudyJob, system: PlannedSystem, folder: StudyFolder, tokenizer: Tokenizer, training: str
 ) -> str:
     """A digest of all that a score depends on. What people answered is no part of it: systems never see that."""
     items: Sequence[Any] = [[item.id, dict(item.payload)] for item in folder.items_of(job.task)]
@@ -516,17 +516,17 @@ TIMED = 4_000
 """Texts of a run from which its systems are timed before it begins: to time a system takes as long as a small run."""
 
 
-def forecast(plan: Plan, *, measure: bool = True) -> Forecasts:
+def forecast(plan: StudyPlan, *, measure: bool = True) -> Forecasts:
     """The cost of every cell. With `measure`, systems on this machine are timed on a few texts, for which they are
     loaded here."""
     return Forecasts(tuple(_cells(plan, measure=measure)) if plan.systems else ())
 
 
-def _cells(plan: Plan, *, measure: bool) -> Iterator[Forecast]:
+def _cells(plan: StudyPlan, *, measure: bool) -> Iterator[Forecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
     forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for dataset in plan.datasets:
-        job: models.Job = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
+        job: models.StudyJob = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
         data, family = models.held(job.study, job.content, job.task, job.settings)
         texts = texts_of(data)
         tokens, _ = tokens_of(texts, tokenizer)

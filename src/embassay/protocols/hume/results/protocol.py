@@ -10,7 +10,7 @@ from embassay.errors import UsageError
 from embassay.protocols.hume import models
 from embassay.protocols.hume.published.protocol import run_published
 from embassay.protocols.hume.results.conclusions import comparisons, system_standings
-from embassay.protocols.hume.results.contestants import TIMED, Plan, forecast, make_plan
+from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
 from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import study_tables
@@ -35,15 +35,17 @@ class Scoring(Protocol):
     reads_folder = True
     evaluate = staticmethod(models.evaluate)
 
-    def plan(self, request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    def plan(
+        self, request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> StudyPlan:
         """Every task of the study with every system."""
         return make_plan(request, cache, ledger)
 
-    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+    def forecast(self, plan: StudyPlan, *, measure: bool = True) -> Forecasts:
         """The cost of every cell; a small run is done sooner than its systems are timed."""
         return forecast(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
 
-    def headline(self, plan: Plan, record: CellRecord) -> str:
+    def headline(self, plan: StudyPlan, record: CellRecord) -> str:
         """That of the task's family."""
         return MAIN[plan.folder.task(record.dataset).family]
 
@@ -51,11 +53,11 @@ class Scoring(Protocol):
         """With `embassay.hume.score`."""
         return f"embassay.hume.score({request.study!r}, {list(request.systems)!r}, out={str(out)!r})"
 
-    def told(self, plan: Plan) -> dict[str, Any]:
+    def told(self, plan: StudyPlan) -> dict[str, Any]:
         """The study."""
         return plan.settings
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def conclude(self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """People beside systems, in the record that pages and tables are made from."""
         del rows  # of the cells: the record has them beside people's
         summary, entered = study_summary(plan, records, self.folder)

@@ -27,7 +27,7 @@ from embassay.protocols.hume.results.contestants import (
     Answered,
     Contestant,
     Counting,
-    Plan,
+    StudyPlan,
     alone,
     as_bar,
     beside_people,
@@ -205,7 +205,7 @@ LLM = "language models are compared with people on their own pairs"
 
 
 def study_summary(
-    plan: Plan, records: Sequence[CellRecord], folder: RunFolder
+    plan: StudyPlan, records: Sequence[CellRecord], folder: RunFolder
 ) -> tuple[Summary, tuple[Contender, ...]]:
     """The record of a study as far as its cells have ended, and its systems."""
     entered = contenders(plan)
@@ -242,7 +242,7 @@ def study_summary(
     return summary, entered
 
 
-def contenders(plan: Plan) -> tuple[Contender, ...]:
+def contenders(plan: StudyPlan) -> tuple[Contender, ...]:
     """The systems, and the language models that annotated.
 
     Systems without vectors are ranked with the others only where no task takes vectors; where there are no others, they
@@ -259,7 +259,7 @@ def contenders(plan: Plan) -> tuple[Contender, ...]:
     return (*found, *(Contender(llm_name(one), "llm", None, False, LLM) for one in plan.llms))
 
 
-def _notes(plan: Plan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
+def _notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
     notes = []
     nobody = [pair.name for pair in pairs if pair.human.value is None]
     if nobody:

@@ -42,12 +42,12 @@ on BM25, and hold most of the documents that are relevant though nobody judged t
 tried was hardly better than chance with them."""
 PRACTISED = 4
 """Documents of a query to practise on."""
-Negatives = Callable[["Asked"], Iterable[str]]
+Negatives = Callable[["JudgedQuery"], Iterable[str]]
 """The ids of documents that are not relevant to a query, hardest first."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgedQuery:
     """A query, the gain of its judged documents, and the text of all documents there are, by id."""
 
     id: str
@@ -76,28 +76,28 @@ class _ById(Mapping[str, str]):
         return len(self.index.ids)
 
 
-def from_lists(data: RerankingSet) -> tuple[list[Asked], Negatives]:
+def from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Negatives]:
     """Queries whose candidates are given; hardest are those of the list that BM25 over it ranks first."""
     asked = []
     for place, key in enumerate(data.ids):
         ids = [f"{key}#{number}" for number in range(1, len(data.candidates[place]) + 1)]
         texts = dict(zip(ids, data.candidates[place], strict=True))
         gains = dict(zip(ids, map(float, data.relevance[place]), strict=True))
-        asked.append(Asked(key, data.queries[place][0], gains, texts))
+        asked.append(JudgedQuery(key, data.queries[place][0], gains, texts))
     return asked, _hardest_of_list
 
 
-def from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[Asked], Negatives]:
+def from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[JudgedQuery], Negatives]:
     """Queries over a corpus; hardest are the documents that BM25 finds first and nobody judged relevant. `hear` is told
     how far the index is."""
     index = BM25Index.of(data.corpus.ids, data.corpus.texts, asked=data.queries.texts, hear=hear)
     texts = _ById(index, data.corpus.texts)
     asked = [
-        Asked(key, query, data.qrels[key], texts)
+        JudgedQuery(key, query, data.qrels[key], texts)
         for key, query in zip(data.queries.ids, data.queries.texts, strict=True)
     ]
 
-    def hardest(one: Asked) -> Iterator[str]:
+    def hardest(one: JudgedQuery) -> Iterator[str]:
         return (
             hit.id for hit in index.search(one.query, DEPTH + len(one.gains)) if not _is_relevant(one, hit.id)
         )
@@ -106,7 +106,7 @@ def from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[Aske
 
 
 def draw_reranking(
-    asked: Sequence[Asked], negatives: Negatives, request: TaskRequest, n: int, seed: int
+    asked: Sequence[JudgedQuery], negatives: Negatives, request: TaskRequest, n: int, seed: int
 ) -> Drawn:
     """`n` queries with `candidates` documents each, up to `relevant` of them relevant, in an order drawn per query; the
     others are drawn among the hardest negatives.
@@ -133,7 +133,7 @@ def draw_reranking(
 
 
 def shown(
-    one: Asked, negatives: Iterable[str], relevant: int, total: int, seed: int
+    one: JudgedQuery, negatives: Iterable[str], relevant: int, total: int, seed: int
 ) -> tuple[str, ...] | None:
     """The documents of a query in the order they are shown, None where there are not `total` of them."""
     known = [
@@ -149,7 +149,9 @@ def shown(
     return tuple(chosen[place] for place in order) if len(chosen) == total else None
 
 
-def _ranked_item(one: Asked, negatives: Negatives, relevant: int, total: int, seed: int) -> Chosen | None:
+def _ranked_item(
+    one: JudgedQuery, negatives: Negatives, relevant: int, total: int, seed: int
+) -> Chosen | None:
     documents = shown(one, _mixed(list(negatives(one)), one.id, total, seed), relevant, total, seed)
     if documents is None:
         return None
@@ -161,7 +163,7 @@ def _ranked_item(one: Asked, negatives: Negatives, relevant: int, total: int, se
 
 
 def _ranked_practice(
-    rest: Sequence[Asked], negatives: Negatives, request: TaskRequest, seed: int
+    rest: Sequence[JudgedQuery], negatives: Negatives, request: TaskRequest, seed: int
 ) -> tuple[Practice, ...]:
     """Queries that were not drawn with four documents each, the shortest of a few; our own where there are too few."""
     some = (
@@ -181,14 +183,14 @@ def _mixed(hardest: Sequence[str], query: str, total: int, seed: int) -> list[st
     return [hardest[place] for place in order] + list(hardest[size:])
 
 
-def _hardest_of_list(one: Asked) -> list[str]:
+def _hardest_of_list(one: JudgedQuery) -> list[str]:
     ids = [key for key in one.texts if not _is_relevant(one, key)]
     index = BM25Index.of(list(one.texts), list(one.texts.values()))
     scores = index.scores(one.query, ids)
     return [ids[place] for place in sorted(range(len(ids)), key=lambda place: (-scores[place], ids[place]))]
 
 
-def _is_relevant(one: Asked, document: str) -> bool:
+def _is_relevant(one: JudgedQuery, document: str) -> bool:
     return one.gains.get(document, 0) > 0
 
 

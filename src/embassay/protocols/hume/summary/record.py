@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from embassay.errors import DataError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.published.paper import Pair
-from embassay.protocols.hume.published.standings import Standing
+from embassay.protocols.hume.published.standings import PeopleRank
 from embassay.protocols.hume.study import Family, Who
 from embassay.runs.folder import write_atomic
 
@@ -220,7 +220,7 @@ class Beside:
     """A pair of the record and people among its models; `standing` is None where people or all models lack a score."""
 
     pair: PairRecord
-    standing: Standing | None
+    standing: PeopleRank | None
 
 
 def beside_models(summary: Summary) -> tuple[Beside, ...]:
@@ -240,12 +240,12 @@ def _scores(pair: PairRecord, ranked: set[str]) -> dict[str, float]:
     return {system: value for system, value in every.items() if value is not None}
 
 
-def _standing(pair: PairRecord, scores: Mapping[str, float]) -> Standing | None:
+def _standing(pair: PairRecord, scores: Mapping[str, float]) -> PeopleRank | None:
     human = pair.human.value
     if human is None or not scores:
         return None
     x, names = np.array(list(scores.values())), list(scores)
-    return Standing(
+    return PeopleRank(
         pair=Pair(pair.dataset, pair.lang, pair.family, pair.n, len(pair.annotators), pair.group),
         human=human, best=float(x.max()), best_model=names[int(x.argmax())], median=float(np.median(x)),
         mean=float(x.mean()), worst=float(x.min()), sd=float(x.std()), rank=1 + int((x > human).sum()), n_models=len(x),

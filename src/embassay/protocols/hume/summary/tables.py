@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.hume.published.standings import Standing, correlated
+from embassay.protocols.hume.published.standings import PeopleRank, correlated
 from embassay.protocols.hume.study import Answers, Family, Gold, Item
 from embassay.protocols.hume.summary.record import (
     Agreement,
@@ -233,7 +233,7 @@ def _said(value: Any) -> str:
 
 PANELS = {"family": "family", "group": "group", "all": "reference", "lang": "lang"}
 """The panels of figure 3 in order, by the grouping of the record: over all pairs it is the reference that differs."""
-Known = tuple[PairRecord, Standing]
+Known = tuple[PairRecord, PeopleRank]
 
 
 def every_figure(summary: Summary) -> Iterator[ColumnTable]:

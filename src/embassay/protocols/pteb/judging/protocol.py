@@ -76,7 +76,7 @@ class By:
 
 
 @dataclass(frozen=True)
-class Job:
+class JudgeJob:
     """All that is needed to do a cell."""
 
     by: By
@@ -92,7 +92,7 @@ class Job:
 
 
 def evaluate(
-    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: JudgeJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with the answers that were asked for and had, and the calls charged to `ledger`.
     A server does the work: there is nothing to spread."""
@@ -165,14 +165,14 @@ class OnPairs:
 
 
 @dataclass(frozen=True)
-class Plan(planning.Plan):
+class JudgingPlan(planning.Plan):
     """A judge run: the judges are its systems, and all get the same prompt."""
 
     request: JudgeRequest
     prompt: Prompt = field(kw_only=True)
 
 
-def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None) -> JudgingPlan:
     """Open every judge and dataset, and cut the work into cells, one per judge and dataset.
 
     Raises UsageError for a dataset without scored pairs, for scores outside their range, and for a judge whose price
@@ -191,7 +191,7 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
         for judge in judges
     ]
     datasets = tuple(dataset for dataset, _ in found)
-    return Plan(request, tuple(judges), datasets, tuple(cells), prompt=prompt)
+    return JudgingPlan(request, tuple(judges), datasets, tuple(cells), prompt=prompt)
 
 
 def _longest(dataset: PlannedDataset, request: JudgeRequest) -> int:
@@ -228,7 +228,7 @@ def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, 
             "options": request.options.as_dict(),
         }
     )
-    job = Job(how, request.dataset(dataset.source), request.limit, request.seed, request.options)
+    job = JudgeJob(how, request.dataset(dataset.source), request.limit, request.seed, request.options)
     return Cell(TASK, dataset.name, judge.name, key, dataset.tasks[0].n, job, remote=True)
 
 
@@ -237,7 +237,7 @@ ANSWER_TOKENS = 10
 
 
 @dataclass(frozen=True)
-class Asked:
+class Questions:
     """Questions to a model: `texts` (or pairs) in all, `requests` for those without a kept answer, and the tokens that
     these read and write."""
 
@@ -247,7 +247,7 @@ class Asked:
     written: int
 
 
-def forecast(plan: Plan) -> Forecasts:
+def forecast(plan: JudgingPlan) -> Forecasts:
     """The cost of every cell, in the order of the plan. A pair is asked for once, and failures come on top."""
     found = []
     for cell in plan.cells:
@@ -265,11 +265,11 @@ def of_ratings(
     with judge.with_kept_answers(None, cache) as chat:
         questions = [one for pair in distinct if not chat.kept(one := asking.question(pair))]
     read = sum(likely_tokens([message.content for message in one.messages]) for one in questions)
-    asked = Asked(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
+    asked = Questions(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
     return of_questions(head, judge.open(), asked)
 
 
-def of_questions(head: Forecast, chat: Any, asked: Asked) -> Forecast:
+def of_questions(head: Forecast, chat: Any, asked: Questions) -> Forecast:
     """`head` with what the questions to a model come to, added."""
     price, tokens = getattr(chat, "price", None), asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
@@ -292,7 +292,7 @@ Records = Mapping[tuple[str, str], CellRecord]
 """By judge and dataset."""
 
 
-def summarise(plan: Plan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+def summarise(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
     found = {(record.system, record.dataset): record for record in records}
     over = {judge.name: _over_datasets(plan, found, judge.name) for judge in plan.systems}
@@ -314,7 +314,7 @@ def figure_names(records: Records) -> list[str]:
     return list(some.components) if some is not None else [HEADLINE]
 
 
-def _over_datasets(plan: Plan, records: Records, judge: str) -> dict[str, Headline]:
+def _over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str, Headline]:
     """Every figure of a judge over the datasets."""
     datasets = [dataset.name for dataset in plan.datasets]
     names = figure_names(records)
@@ -362,7 +362,7 @@ def _pooled(parts: Sequence[Component]) -> Component:
 
 
 def _over_judges(
-    plan: Plan, records: Records, over: Mapping[str, Mapping[str, Headline]]
+    plan: JudgingPlan, records: Records, over: Mapping[str, Mapping[str, Headline]]
 ) -> Iterator[Result]:
     """The correlation, of all pairs and by length, averaged over the judges (figure 4)."""
     judges = [judge.name for judge in plan.systems]
@@ -394,7 +394,7 @@ def _mean_of_judges(parts: Mapping[str, Component]) -> Headline:
     return Headline.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
 
 
-def _row(plan: Plan, dataset: str, figure: str, headline: Headline) -> Result:
+def _row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Result:
     measure, _, variant = figure.partition(" ")
     low, high = headline.interval
     if measure == FAILED and headline.value is not None:
@@ -536,16 +536,18 @@ class Judging(Protocol):
     reads_folder = True
     evaluate = staticmethod(evaluate)
 
-    def plan(self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    def plan(
+        self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> JudgingPlan:
         """One cell per judge and dataset."""
         return make_plan(request, cache, ledger)
 
-    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+    def forecast(self, plan: JudgingPlan, *, measure: bool = True) -> Forecasts:
         """Nothing runs on this machine that could be timed."""
         del measure
         return forecast(plan)
 
-    def headline(self, plan: Plan, record: CellRecord) -> str:
+    def headline(self, plan: JudgingPlan, record: CellRecord) -> str:
         """Agreement with gold scores."""
         del plan, record
         return HEADLINE
@@ -554,26 +556,28 @@ class Judging(Protocol):
         """With `embassay.pteb.judge`."""
         return f"embassay.pteb.judge({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
 
-    def check_prices(self, plan: Plan, max_usd: float | None) -> None:
+    def check_prices(self, plan: JudgingPlan, max_usd: float | None) -> None:
         """Planning has looked at them."""
 
-    def told(self, plan: Plan) -> dict[str, Any]:
+    def told(self, plan: JudgingPlan) -> dict[str, Any]:
         """Which step of PTEB it is, and the prompt."""
         return {"step": "judge", "prompt": plan.prompt.as_dict()}
 
-    def keep(self, plan: Plan) -> None:
+    def keep(self, plan: JudgingPlan) -> None:
         """The pairs."""
         for dataset in plan.datasets:
             for one in dataset.tasks:
                 self.folder.keep_texts(one.task, dataset.name, partial(_texts, plan, dataset.source))
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def conclude(
+        self, plan: JudgingPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """Means over datasets, and which judges can be told apart."""
         summary, comparisons = summarise(plan, records)
         return Conclusion(summary, comparisons, tuple(tables([*rows, *summary])))
 
 
-def _texts(plan: Plan, source: str) -> dict[str, list[str]]:
+def _texts(plan: JudgingPlan, source: str) -> dict[str, list[str]]:
     request = plan.request
     data = load(request.dataset(source), request.limit, request.seed).data
     n = len(data)

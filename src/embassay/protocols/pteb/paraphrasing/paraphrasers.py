@@ -21,11 +21,11 @@ from embassay.errors import DataError, ModelError, TextRefused, Unanswered, Usag
 from embassay.protocols.pteb.paraphrasing.records import (
     REJECTED,
     USABLE,
-    Asked,
     Generation,
     Outcome,
     Paraphrase,
     Paraphraser,
+    SourceText,
     can_identify,
     language_fault,
 )
@@ -232,7 +232,7 @@ class Copied(_Control):
 
     def write(
         self,
-        asked: Sequence[Asked],
+        asked: Sequence[SourceText],
         *,
         seed: int,
         run: int,  # noqa: ARG002 - the contract's
@@ -261,7 +261,7 @@ class Permuted(_Control):
 
     def write(
         self,
-        asked: Sequence[Asked],
+        asked: Sequence[SourceText],
         *,
         seed: int,
         run: int,
@@ -288,7 +288,7 @@ class Permuted(_Control):
         hear(len(asked))
 
 
-def _worded(asked: Asked, wording: str, seed: int) -> Paraphrase:
+def _worded(asked: SourceText, wording: str, seed: int) -> Paraphrase:
     blank = not asked.text.strip()
     same = wording.strip() == asked.text.strip()
     outcome: Outcome = "copied" if same and not blank else "ok"
@@ -417,7 +417,7 @@ class LLMParaphraser:
         }
         return {key: value for key, value in told.items() if value not in (None, "", [])}
 
-    def question(self, asked: Asked, seed: int, attempt: int = 0) -> Question:
+    def question(self, asked: SourceText, seed: int, attempt: int = 0) -> Question:
         """What the model is asked for a text in draw number `attempt` of the run with this seed."""
         multilingual = asked.multilingual or asked.lang.split("-")[0].split("_")[0] not in ("en", "eng")
         messages = [
@@ -426,13 +426,13 @@ class LLMParaphraser:
         ]
         return Question(messages, self.generation.sampling(_own_seed(asked, seed), attempt), None, attempt)
 
-    def kept(self, asked: Asked, seed: int) -> bool:
+    def kept(self, asked: SourceText, seed: int) -> bool:
         """Whether the first answer is in the cache, or none is needed, so that the text costs nothing, or little."""
         return not asked.text.strip() or self.chat.kept(self.question(asked, seed))
 
     def write(
         self,
-        asked: Sequence[Asked],
+        asked: Sequence[SourceText],
         *,
         seed: int,
         run: int,  # noqa: ARG002 - the contract's
@@ -448,7 +448,7 @@ class LLMParaphraser:
             hear(done)
             yield position, paraphrase
 
-    async def _written(self, asked: Asked, seed: int) -> Paraphrase:
+    async def _written(self, asked: SourceText, seed: int) -> Paraphrase:
         if not asked.text.strip():
             return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
         seconds, rejected = 0.0, list[str]()
@@ -465,7 +465,7 @@ class LLMParaphraser:
             attempt + 1, question.sampling.seed or 0, seconds, ";".join(rejected),
         )  # fmt: skip
 
-    async def _drawn(self, asked: Asked, question: Question) -> tuple[Verdict, bool, float]:
+    async def _drawn(self, asked: SourceText, question: Question) -> tuple[Verdict, bool, float]:
         """What an answer is, whether another draw could be better, and the seconds that it took."""
         begun = perf_counter()
         try:
@@ -501,7 +501,7 @@ def suited(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
     return fitted
 
 
-def _own_seed(asked: Asked, seed: int) -> int:
+def _own_seed(asked: SourceText, seed: int) -> int:
     """The run's seed; for a text that has a place, one derived from both."""
     if not asked.place:
         return seed

@@ -162,7 +162,7 @@ REJECTED: tuple[Outcome, ...] = ("empty", "too long", "wrong language", "thinkin
 
 
 @dataclass(frozen=True)
-class Asked:
+class SourceText:
     """A text to be paraphrased. `lang` is its language (`und`: not known). `place` is empty where equal texts
     share their wording; else it tells occurrences of one text apart, and gives each a seed of its own [A3].
 
@@ -231,7 +231,7 @@ class Paraphraser(Protocol):
 
     def write(
         self,
-        asked: Sequence[Asked],
+        asked: Sequence[SourceText],
         *,
         seed: int,
         run: int,

@@ -24,7 +24,7 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.tables import csv_row
-from embassay.protocols.pteb.paraphrasing.records import USABLE, Asked, Outcome, Paraphrase
+from embassay.protocols.pteb.paraphrasing.records import USABLE, Outcome, Paraphrase, SourceText
 from embassay.records import Paraphrases
 from embassay.runs.folder import digest, slug, to_json, write_atomic
 
@@ -325,7 +325,7 @@ class Recorded:
 
     def write(
         self,
-        asked: Sequence[Asked],
+        asked: Sequence[SourceText],
         *,
         seed: int,
         run: int,
@@ -378,7 +378,7 @@ class Stored:
 
     def write(
         self,
-        asked: Sequence[Asked],
+        asked: Sequence[SourceText],
         *,
         seed: int,
         run: int,  # noqa: ARG002 - the contract's
@@ -428,7 +428,7 @@ def open_stored(name: str, folder: str, source: str = "") -> Stored:
     return Stored(name, stored, stored.source(meant[0]))
 
 
-def _recorded(asked: Asked, wordings: Sequence[str], run: int, seed: int) -> Paraphrase:
+def _recorded(asked: SourceText, wordings: Sequence[str], run: int, seed: int) -> Paraphrase:
     if not asked.text.strip():
         return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
     if run >= len(wordings):
@@ -438,7 +438,7 @@ def _recorded(asked: Asked, wordings: Sequence[str], run: int, seed: int) -> Par
     return Paraphrase(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
 
 
-def _missing(asked: Asked, seed: int, reason: str) -> Paraphrase:
+def _missing(asked: SourceText, seed: int, reason: str) -> Paraphrase:
     return Paraphrase(asked.text, asked.lang, asked.place, "", "missing", reason, attempts=0, seed=seed)
 
 

@@ -31,7 +31,7 @@ from embassay.protocols.kernel.plan import (
 from embassay.protocols.kernel.request import option
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.protocols.pteb.judging.options import RatingOptions
-from embassay.protocols.pteb.judging.protocol import ANSWER_TOKENS, Asked, OnPairs, of_questions
+from embassay.protocols.pteb.judging.protocol import ANSWER_TOKENS, OnPairs, Questions, of_questions
 from embassay.protocols.pteb.judging.ratings import (
     Asking,
     Context,
@@ -56,8 +56,8 @@ from embassay.protocols.pteb.paraphrasing.paraphrasers import (
     open_paraphraser,
     open_prompt,
 )
-from embassay.protocols.pteb.paraphrasing.records import Asked as AskedText
 from embassay.protocols.pteb.paraphrasing.records import Generation, Paraphrase, Paraphraser
+from embassay.protocols.pteb.paraphrasing.records import SourceText as AskedText
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.plan import Source
 from embassay.protocols.pteb.protocol import Writer
@@ -237,7 +237,7 @@ PAIRS = "sts"
 
 
 @dataclass(frozen=True)
-class Job:
+class CandidateJob:
     """A cell: a candidate on a dataset, rated by a judge."""
 
     candidate: str
@@ -246,7 +246,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Plan(planning.Plan):
+class SelectionPlan(planning.Plan):
     """A selection, as far as it is known: the candidates are its systems."""
 
     request: SelectionRequest
@@ -259,7 +259,7 @@ class Plan(planning.Plan):
         """The distinct texts of a dataset, in the order of the data."""
         return distinct_texts(self.request, dataset.source)
 
-    def with_cross_check(self, candidates: Sequence[str]) -> Plan:
+    def with_cross_check(self, candidates: Sequence[str]) -> SelectionPlan:
         """The plan, and cells in which the other judges rate these candidates."""
         more = [
             _cell(self, candidate, dataset, judge, f"judge={judge.name}")
@@ -271,7 +271,9 @@ class Plan(planning.Plan):
         return replace(self, cells=(*self.cells, *more))
 
 
-def make_plan(request: SelectionRequest, answers: Path | None = None, ledger: Ledger | None = None) -> Plan:
+def make_plan(
+    request: SelectionRequest, answers: Path | None = None, ledger: Ledger | None = None
+) -> SelectionPlan:
     """Open every candidate, judge and dataset, and cut the work into cells, one per candidate and dataset.
 
     `answers` is the file of kept answers. Raises UsageError for a dataset without pairs, for names that are unknown or
@@ -288,7 +290,7 @@ def make_plan(request: SelectionRequest, answers: Path | None = None, ledger: Le
     candidates = [_planned_candidate(text, source, ledger) for text, source in sources.items()]
     # A pair holds a text and a paraphrase that may be longer.
     judges = planned_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
-    plan = Plan(
+    plan = SelectionPlan(
         request, tuple(candidates), tuple(datasets), cache=answers, sources=tuple(sources.values()),
         judges=tuple(judges), longest=6 * longest,
     )  # fmt: skip
@@ -368,7 +370,11 @@ def _planned_candidate(text: str, source: Source, ledger: Ledger | None) -> Plan
 
 
 def _cell(
-    plan: Plan, candidate: PlannedSystem, dataset: PlannedDataset, judge: PlannedSystem, variant: str = ""
+    plan: SelectionPlan,
+    candidate: PlannedSystem,
+    dataset: PlannedDataset,
+    judge: PlannedSystem,
+    variant: str = "",
 ) -> Cell:
     request = plan.request
     key = digest(
@@ -387,19 +393,19 @@ def _cell(
             ],
         }
     )
-    job = Job(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
+    job = CandidateJob(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
     units = dataset.tasks[0].n * (1 if variant else 2)
     # All of them wait for the judge's server, whoever paraphrases.
     return Cell(TASK, dataset.name, candidate.name, key, units, job, remote=True, variant=variant)
 
 
-def forecast(plan: Plan) -> Forecasts:
+def forecast(plan: SelectionPlan) -> Forecasts:
     """The cost of every candidate and every judge on every dataset: paraphrases are taken to be as long as their
     texts, and ratings not to be there yet. The other judges rate one candidate, or all."""
     return Forecasts(tuple(_cells(plan)))
 
 
-def _cells(plan: Plan) -> Iterator[Forecast]:
+def _cells(plan: SelectionPlan) -> Iterator[Forecast]:
     everyone = plan.request.options.cross_check == "all"
     for dataset in plan.datasets:
         asked = plan.asked(dataset)
@@ -411,7 +417,7 @@ def _cells(plan: Plan) -> Iterator[Forecast]:
 
 
 def _paraphrases(
-    plan: Plan, source: Source, dataset: PlannedDataset, asked: Sequence[records.Asked]
+    plan: SelectionPlan, source: Source, dataset: PlannedDataset, asked: Sequence[records.SourceText]
 ) -> Forecast:
     head = Forecast(TASK, dataset.name, source.paraphraser.name, len(asked), 0, 0)
     paraphraser = source.paraphraser
@@ -422,18 +428,22 @@ def _paraphrases(
     questions = [paraphraser.question(one, seed) for one in fresh]
     read = sum(likely_tokens([one.content for one in question.messages]) for question in questions)
     written = likely_tokens([one.text for one in fresh])
-    return of_questions(head, paraphraser.chat.model, Asked(len(asked), len(fresh), read, written))
+    return of_questions(head, paraphraser.chat.model, Questions(len(asked), len(fresh), read, written))
 
 
 def _ratings(
-    plan: Plan, judge: PlannedSystem, dataset: PlannedDataset, asked: Sequence[records.Asked], candidates: int
+    plan: SelectionPlan,
+    judge: PlannedSystem,
+    dataset: PlannedDataset,
+    asked: Sequence[records.SourceText],
+    candidates: int,
 ) -> Forecast:
     n = candidates * len(asked)
     each = likely_tokens([judge_prompt().text, shown("", "")])
     texts = likely_tokens([one.text for one in asked])
     head = Forecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
-    return of_questions(head, chat, Asked(n, n, n * each + 2 * candidates * texts, n * ANSWER_TOKENS))
+    return of_questions(head, chat, Questions(n, n, n * each + 2 * candidates * texts, n * ANSWER_TOKENS))
 
 
 HEADLINE = "similarity"
@@ -575,13 +585,13 @@ class Work:
     """The work of a selection in this process: the opened candidates are not opened again for every cell, and what
     they write is kept in the run's set at once. `answers` is the file of kept answers."""
 
-    plan: Plan
+    plan: SelectionPlan
     paraphrases: ParaphraseSet
     answers: Path | None
 
     def evaluate(
         self,
-        job: Job,
+        job: CandidateJob,
         advance: Callable[[int], None],
         *,
         ledger: Ledger | None = None,
@@ -616,7 +626,7 @@ class Work:
 
     def _rated(
         self,
-        job: Job,
+        job: CandidateJob,
         found: list[Paraphrase],
         advance: Callable[[int], None],
         ledger: Ledger | None,

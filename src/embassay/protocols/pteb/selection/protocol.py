@@ -32,8 +32,8 @@ from embassay.protocols.pteb.selection.plan import (
     HEADLINE,
     TASK,
     Candidate,
-    Plan,
     Selection,
+    SelectionPlan,
     SelectionRequest,
     Work,
     forecast,
@@ -58,7 +58,7 @@ Means = Mapping[str, Mapping[str, Headline]]
 
 
 def summarise(
-    plan: Plan, records: Sequence[CellRecord]
+    plan: SelectionPlan, records: Sequence[CellRecord]
 ) -> tuple[list[Result], dict[str, Any], dict[str, Any]]:
     """The rows over datasets, the paired comparisons of candidates, and the selection for the manifest."""
     means = candidate_means(plan, records)
@@ -78,12 +78,12 @@ def summarise(
     return rows, comparisons, as_dict(plan, means)
 
 
-def selection_of(plan: Plan, records: Sequence[CellRecord]) -> Selection:
+def selection_of(plan: SelectionPlan, records: Sequence[CellRecord]) -> Selection:
     """What the rule says of the candidates."""
     return select(_candidates(candidate_means(plan, records)), plan.request.options.rule)
 
 
-def as_dict(plan: Plan, means: Means) -> dict[str, Any]:
+def as_dict(plan: SelectionPlan, means: Means) -> dict[str, Any]:
     """The selection as the manifest holds it."""
     candidates, rule = _candidates(means), plan.request.options.rule
     return {
@@ -95,7 +95,7 @@ def as_dict(plan: Plan, means: Means) -> dict[str, Any]:
     }
 
 
-def candidate_means(plan: Plan, records: Sequence[CellRecord]) -> dict[str, dict[str, Headline]]:
+def candidate_means(plan: SelectionPlan, records: Sequence[CellRecord]) -> dict[str, dict[str, Headline]]:
     """Every measure of every candidate over the datasets, by the judge that decides."""
     return {
         one.name: {name: _over_datasets(plan, records, one.name, name) for name in MEASURES}
@@ -114,7 +114,7 @@ def _candidates(means: Means) -> list[Candidate]:
 
 
 def _over_datasets(
-    plan: Plan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str = ""
+    plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str = ""
 ) -> Headline:
     """The unweighted mean over all datasets; none where one of them has no value."""
     parts = _parts(plan, records, candidate, measure, variant)
@@ -127,7 +127,7 @@ def _over_datasets(
 
 
 def _parts(
-    plan: Plan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
+    plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
 ) -> dict[str, Component]:
     """The value on every dataset."""
     own = {one.dataset: one for one in records if (one.system, one.variant) == (candidate, variant)}
@@ -142,7 +142,7 @@ def _parts(
     return found
 
 
-def _by_judge(plan: Plan, records: Sequence[CellRecord], candidate: str) -> Iterator[Result]:
+def _by_judge(plan: SelectionPlan, records: Sequence[CellRecord], candidate: str) -> Iterator[Result]:
     """A candidate's similarity by every judge that has rated it: mean and Hodges-Lehmann estimate (table 5)."""
     present = {one.variant for one in records if one.system == candidate}
     for judge in plan.judges:
@@ -161,7 +161,7 @@ def _by_judge(plan: Plan, records: Sequence[CellRecord], candidate: str) -> Iter
         yield _shift(plan, candidate, variant, parts)
 
 
-def _shift(plan: Plan, candidate: str, variant: str, parts: Mapping[str, Component]) -> Result:
+def _shift(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str, Component]) -> Result:
     """The Hodges-Lehmann estimate over the dataset means, with its bootstrap interval [A14]."""
     where = ("pteb", TASK, "", "", "", variant, candidate, SHIFT)
     seed = plan.request.seed
@@ -174,7 +174,7 @@ def _shift(plan: Plan, candidate: str, variant: str, parts: Mapping[str, Compone
     return Result(*where, found.estimate, found.n, low, high, found.method, seed)
 
 
-def _row(plan: Plan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:
+def _row(plan: SelectionPlan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:
     low, high = headline.interval
     if measure in SHARES and low == high:
         # None failed, or all: resampling cannot tell how far from that the truth may be.
@@ -310,16 +310,16 @@ class Selecting(Protocol):
 
     def plan(
         self, request: SelectionRequest, cache: Path | None = None, ledger: Ledger | None = None
-    ) -> Plan:
+    ) -> SelectionPlan:
         """One cell per candidate and dataset; those of other judges may follow."""
         return make_plan(request, cache, ledger)
 
-    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+    def forecast(self, plan: SelectionPlan, *, measure: bool = True) -> Forecasts:
         """Nothing runs on this machine that could be timed."""
         del measure
         return forecast(plan)
 
-    def headline(self, plan: Plan, record: CellRecord) -> str:
+    def headline(self, plan: SelectionPlan, record: CellRecord) -> str:
         """The judge's rating."""
         del plan, record
         return HEADLINE
@@ -331,10 +331,10 @@ class Selecting(Protocol):
             f"cross_judges={list(request.cross_judges)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
         )
 
-    def check_prices(self, plan: Plan, max_usd: float | None) -> None:
+    def check_prices(self, plan: SelectionPlan, max_usd: float | None) -> None:
         """Planning has looked at them."""
 
-    def told(self, plan: Plan) -> dict[str, Any]:
+    def told(self, plan: SelectionPlan) -> dict[str, Any]:
         """Prompts and judges."""
         judge = Judge(plan.judges[0].spec, plan.longest).open()
         return {
@@ -347,7 +347,7 @@ class Selecting(Protocol):
             "warnings": [text for source in plan.sources for text in same_model(source, judge)],
         }
 
-    def keep(self, plan: Plan) -> None:
+    def keep(self, plan: SelectionPlan) -> None:
         """The texts, under the names that items give them; and the set that paraphrases are written to."""
         for dataset in plan.datasets:
             self.folder.keep_texts(TASK, dataset.name, partial(_texts, plan, dataset))
@@ -368,12 +368,14 @@ class Selecting(Protocol):
         plan: Any = session.plan
         return {"selection": as_dict(plan, candidate_means(plan, session.ended()))}
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def conclude(
+        self, plan: SelectionPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """The criteria over all datasets, and the rule that selects."""
         summary, comparisons, selection = summarise(plan, records)
         return Conclusion(summary, comparisons, tuple(tables([*rows, *summary], selection)))
 
 
-def _texts(plan: Plan, dataset: PlannedDataset) -> dict[str, list[str]]:
+def _texts(plan: SelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
     texts = [one.text for one in plan.asked(dataset)]
     return {"item_id": list(ids_of(texts)), "field": ["text"] * len(texts), "text": texts}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError
 from embassay.protocols.rag.golden.corpus import SHARD, Work, searching
-from embassay.protocols.rag.golden.stages import Asked, Done, Input, Product, input_of, lines, read_rows
+from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, input_of, lines, read_rows
 from embassay.protocols.rag.judges import Question
 from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import to_json
@@ -47,10 +47,10 @@ class Rewriting:
             "input_type": "query",
         }
 
-    def inputs(self, asked: Asked) -> Sequence[Input]:  # noqa: ARG002 - all are in one file
+    def inputs(self, asked: RunQuery) -> Sequence[Input]:  # noqa: ARG002 - all are in one file
         return self.work.read.files["queries"]
 
-    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         rewrites, failed = self._rewrites(waiting)
         vectors = self._vectors(rewrites)
         cut = {text: self.work.encoder.cuts(text) for text in rewrites.values()}
@@ -63,10 +63,10 @@ class Rewriting:
                 done(asked, self._product(asked, rewrite, vector, cut[rewrite]))
         return failed
 
-    def _rewrites(self, waiting: Sequence[Asked]) -> tuple[dict[str, str], dict[str, str]]:
+    def _rewrites(self, waiting: Sequence[RunQuery]) -> tuple[dict[str, str], dict[str, str]]:
         """Id -> rewriting for all questions of the run, done before or now; id -> why there is none."""
         found: dict[str, str] = {}
-        asked_for: list[Asked] = []
+        asked_for: list[RunQuery] = []
         now = {one.id for one in waiting}
         for asked in self.work.queries:
             given = self.work.posed[asked.id].rewrite
@@ -79,7 +79,7 @@ class Rewriting:
         failed = self._asked(asked_for, found)
         return {asked.id: found[asked.id] for asked in self.work.queries if asked.id in found}, failed
 
-    def _asked(self, asked_for: Sequence[Asked], found: dict[str, str]) -> dict[str, str]:
+    def _asked(self, asked_for: Sequence[RunQuery], found: dict[str, str]) -> dict[str, str]:
         """Have these rewritten, into `found`; id -> reason for those that could not be."""
         if not asked_for:
             return {}
@@ -117,7 +117,7 @@ class Rewriting:
             return f"its vector has {len(vector)} dimensions, expected {dim}"
         return "" if np.isfinite(vector).all() else "its vector has values that are not finite"
 
-    def _product(self, asked: Asked, rewrite: str, vector: NDArray[np.float32], cut: bool) -> Product:
+    def _product(self, asked: RunQuery, rewrite: str, vector: NDArray[np.float32], cut: bool) -> Product:
         posed = self.work.posed[asked.id]
         row = {
             "qid": asked.id,
@@ -138,7 +138,7 @@ class Rewriting:
         return unicodedata.normalize("NFC", text) if self.work.request.options.nfc else text
 
 
-def read_rewrite(asked: Asked) -> dict[str, Any]:
+def read_rewrite(asked: RunQuery) -> dict[str, Any]:
     """What S1 made of a query."""
     row: dict[str, Any] = json.loads(asked.folder.rewrite.read_text("utf-8"))
     return row
@@ -169,10 +169,10 @@ class Retrieval:
             "mapping": dict(work.request.mapping),
         }
 
-    def inputs(self, asked: Asked) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[Input]:
         return (input_of(asked.folder.rewrite, self.work.run), *self.work.read.files["corpus"])
 
-    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         rewrites = [read_rewrite(asked) for asked in waiting]
         asked_words, options = [row["bm25_query"] for row in rewrites], self.work.request.options
         check(searching(self.work.encoder.system, self.work.passages.texts, asked_words, options.depth))
@@ -278,13 +278,13 @@ class Fusion:
             "tokenizer": work.tokenizer.identity,
         }
 
-    def inputs(self, asked: Asked) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[Input]:
         depth = self.work.request.options.depth
         return tuple(
             input_of(path, self.work.run) for path in (asked.folder.dense(depth), asked.folder.sparse(depth))
         )
 
-    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         depth, failed = self.work.request.options.depth, dict[str, str]()
         for asked in waiting:
             dense, sparse = (

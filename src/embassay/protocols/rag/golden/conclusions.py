@@ -103,9 +103,9 @@ def _gathered(state: State, options: GoldenOptions) -> Gathered:
 
 def read_rewrite_of(state: State) -> str:
     """The rewriting of a query."""
-    from embassay.protocols.rag.golden.stages import Asked
+    from embassay.protocols.rag.golden.stages import RunQuery
 
-    return str(read_rewrite(Asked(state.id, state.text, state.folder))["text_rewrite"])
+    return str(read_rewrite(RunQuery(state.id, state.text, state.folder))["text_rewrite"])
 
 
 def _calls(state: State) -> Iterator[Row]:

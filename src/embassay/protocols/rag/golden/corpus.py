@@ -24,7 +24,7 @@ from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.forecast import dimensions, footprint, vectors
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-from embassay.protocols.rag.golden.stages import Asked, Input, QueryFolder, folder_names
+from embassay.protocols.rag.golden.stages import Input, QueryFolder, RunQuery, folder_names
 from embassay.protocols.rag.judges import Judge, Question, is_remote, open_judge
 from embassay.protocols.rag.rewriters import Rewriter, open_rewriter
 from embassay.protocols.rag.tradeoffs import words_bytes
@@ -369,11 +369,11 @@ class Work:
         return {one.id: one for one in self.read.questions}
 
     @cached_property
-    def queries(self) -> tuple[Asked, ...]:
+    def queries(self) -> tuple[RunQuery, ...]:
         """The questions with their folders, in the order of the file."""
         names = folder_names([one.id for one in self.read.questions])
         return tuple(
-            Asked(one.id, one.text, QueryFolder(self.run, names[one.id])) for one in self.read.questions
+            RunQuery(one.id, one.text, QueryFolder(self.run, names[one.id])) for one in self.read.questions
         )
 
     @cached_property
@@ -406,7 +406,7 @@ class Work:
         longest = min(question + passage * (self.request.options.batch or 5), _MOST_BYTES)
         return open_judge(self.request.judge, ledger=self.ledger, seed=self.request.seed, longest=longest)
 
-    def question(self, asked: Asked, rewrite: str) -> Question:
+    def question(self, asked: RunQuery, rewrite: str) -> Question:
         """What the judge is asked."""
         original = self.request.options.judge_question == "original"
         return Question(asked.id, asked.text if original else rewrite)

@@ -31,7 +31,7 @@ from embassay.protocols.rag.golden.refinement import (
     log_text,
     refine,
 )
-from embassay.protocols.rag.golden.stages import Asked, Done, Input, Product, input_of, lines, read_rows
+from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, input_of, lines, read_rows
 from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, about
 from embassay.protocols.rag.ranking import Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
@@ -193,10 +193,10 @@ class Grades:
             "failed": work.request.options.failed,
         }
 
-    def inputs(self, asked: Asked) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[Input]:
         return (input_of(asked.folder.merged, self.work.run),)
 
-    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         work = self.work
         rows = {asked.id: read_rows(asked.folder.merged) for asked in waiting}
         pairs = {asked.id: self._pairs(asked, rows[asked.id]) for asked in waiting}
@@ -235,7 +235,7 @@ class Grades:
             stream.write((to_json(row) + "\n").encode())
 
     def _finish(
-        self, waiting: Sequence[Asked], rows: Mapping[str, Rows], grading: Grading, done: Done
+        self, waiting: Sequence[RunQuery], rows: Mapping[str, Rows], grading: Grading, done: Done
     ) -> Mapping[str, str]:
         """Write the artefact of every question whose passages are graded; the others have failed."""
         facts = about(self.work.judge)
@@ -267,7 +267,7 @@ class Grades:
         return failed
 
     def _scored(
-        self, asked: Asked, row: Mapping[str, Any], verdict: Verdict | None, facts: Mapping[str, Any]
+        self, asked: RunQuery, row: Mapping[str, Any], verdict: Verdict | None, facts: Mapping[str, Any]
     ) -> dict[str, Any]:
         ts, model = self._said.get((asked.id, row["doc_id"])) or (moment("milliseconds"), facts["model"])
         told = {**facts, "model": model}
@@ -275,11 +275,11 @@ class Grades:
             return {**scored_row(row, Verdict(1, 0), self.work.judge, told, ts), "grade": None}
         return scored_row(row, verdict, self.work.judge, told, ts)
 
-    def _pairs(self, asked: Asked, rows: Rows) -> list[Pair]:
+    def _pairs(self, asked: RunQuery, rows: Rows) -> list[Pair]:
         question = self.work.question(asked, rows[0]["query_rewrite"])
         return [(question, Passage(row["doc_id"], row["text"])) for row in rows]
 
-    def _kept(self, asked: Asked, pairs: Sequence[Pair]) -> dict[Key, Verdict]:
+    def _kept(self, asked: RunQuery, pairs: Sequence[Pair]) -> dict[Key, Verdict]:
         """What the judge has said already of these passages: in a session that was killed, or in the artefact that
         this one replaces."""
         rows = [*self._scored_before(asked), *_whole_rows(asked)]
@@ -287,14 +287,14 @@ class Grades:
             self._said[row.get("qid", ""), row.get("doc_id", "")] = row.get("ts", ""), row.get("model", "")
         return reusable(rows, pairs, self.work.judge)
 
-    def _scored_before(self, asked: Asked) -> Iterable[dict[str, Any]]:
+    def _scored_before(self, asked: RunQuery) -> Iterable[dict[str, Any]]:
         if not asked.folder.scores.exists():
             return
         for row in read_rows(asked.folder.scores):
             if row.get("grade") is None:
                 continue
             question = self.work.question(
-                Asked(asked.id, row["question"], asked.folder), row["query_rewrite"]
+                RunQuery(asked.id, row["question"], asked.folder), row["query_rewrite"]
             )
             verdict = Verdict(row["grade"], row["attempts"], tuple(row["rejected"]))
             pair = (question, Passage(row["doc_id"], row["text"]))
@@ -302,7 +302,7 @@ class Grades:
             yield {**kept_row(pair, verdict, self.work.judge, row["ts"]), **own}
 
 
-def _whole_rows(asked: Asked) -> list[dict[str, Any]]:
+def _whole_rows(asked: RunQuery) -> list[dict[str, Any]]:
     """The kept verdicts; a line that a kill cut in two is not there."""
     path = asked.folder.kept_grades
     if not path.exists():
@@ -439,10 +439,10 @@ class Cut:
     def parameters(self) -> Mapping[str, Any]:
         return {"version": GRADES_VERSION, "minimum": self.work.request.options.minimum}
 
-    def inputs(self, asked: Asked) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[Input]:
         return (input_of(asked.folder.scores, self.work.run),)
 
-    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         minimum = self.work.request.options.minimum
         for asked in waiting:
             pruned = prune(read_rows(asked.folder.scores), minimum)
@@ -557,10 +557,10 @@ class Order:
             "judge_question": work.request.options.judge_question,
         }
 
-    def inputs(self, asked: Asked) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[Input]:
         return (input_of(self._pruned(asked), self.work.run),)
 
-    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         failed: dict[str, str] = {}
         queries = {asked.id: asked for asked in self.work.queries}
         set_out = {asked.id: self.inputs(asked)[0].sha256 for asked in waiting}
@@ -572,11 +572,11 @@ class Order:
                 failed |= self._refine(fellows, names, done)
         return failed
 
-    def _is_as(self, asked: Asked, sha: str) -> bool:
+    def _is_as(self, asked: RunQuery, sha: str) -> bool:
         """Whether a query still has what it set out with."""
         return self._pruned(asked).exists() and self.inputs(asked)[0].sha256 == sha
 
-    def _refine(self, wave: Sequence[Asked], waiting: set[str], done: Done) -> dict[str, str]:
+    def _refine(self, wave: Sequence[RunQuery], waiting: set[str], done: Done) -> dict[str, str]:
         """Order the pools of one wave; those that are done take part, but nothing is asked for them."""
         queries = {asked.id: asked for asked in wave}
         rows = {asked.id: read_rows(self._pruned(asked)) for asked in wave}
@@ -609,7 +609,7 @@ class Order:
             if isinstance(outcome, Failure) and key in waiting
         }
 
-    def _product(self, asked: Asked, rows: Sequence[Mapping[str, Any]], refined: Refined) -> Product:
+    def _product(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]], refined: Refined) -> Product:
         top, folder = self.refinement.top, asked.folder
         ordered = ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
         files = {
@@ -621,7 +621,7 @@ class Order:
         }
         return Product(files, {"ranked": len(ordered), "calls": len(refined.calls)})
 
-    def _pool(self, asked: Asked, rows: Sequence[Mapping[str, Any]]) -> RankingPool:
+    def _pool(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]) -> RankingPool:
         question = self.work.question(asked, rows[0]["query_rewrite"] if rows else "")
         return RankingPool.of(
             question,
@@ -631,7 +631,7 @@ class Order:
             ),
         )
 
-    def _pruned(self, asked: Asked) -> Path:
+    def _pruned(self, asked: RunQuery) -> Path:
         return asked.folder.pruned(self.work.request.options.minimum)
 
     def _warn(self, text: str) -> None:

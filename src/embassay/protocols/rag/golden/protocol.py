@@ -33,7 +33,7 @@ from embassay.protocols.rag.golden.conclusions import Gathered, gather, result_r
 from embassay.protocols.rag.golden.corpus import Work, read_inputs, searching
 from embassay.protocols.rag.golden.final_lists import CorpusText, Finished, write_export
 from embassay.protocols.rag.golden.options import GoldenRequest, Settings, check_resumable, snapshot
-from embassay.protocols.rag.golden.stages import STAGES, Asked, Outcome, State, States, states_of
+from embassay.protocols.rag.golden.stages import STAGES, Outcome, RunQuery, State, States, states_of
 from embassay.protocols.rag.golden.summary import Golden, Repeated, write_golden
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import grade_messages, order_messages
@@ -423,7 +423,7 @@ class GoldenSession(Attempt):
     def do(self, listener: Silent) -> None:
         """All stages, each for the queries that came through the ones before."""
         del listener
-        going: Sequence[Asked] = self.work.queries
+        going: Sequence[RunQuery] = self.work.queries
         for step in all_steps(self.work):
             began, memory = time.perf_counter(), PeakMemory()
             outcome = None

@@ -170,12 +170,12 @@ class State:
 States = Sequence[State]
 
 
-def states_of(queries: Sequence[Asked], failed: Mapping[str, tuple[str, str]]) -> tuple[State, ...]:
+def states_of(queries: Sequence[RunQuery], failed: Mapping[str, tuple[str, str]]) -> tuple[State, ...]:
     """The states of the queries, of which some have `failed` (id -> stage and reason)."""
     return tuple(_state(asked, failed.get(asked.id)) for asked in queries)
 
 
-def _state(asked: Asked, failure: tuple[str, str] | None) -> State:
+def _state(asked: RunQuery, failure: tuple[str, str] | None) -> State:
     done = []
     for stage in STAGES:
         if not asked.folder.success(stage).exists():
@@ -210,7 +210,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunQuery:
     """A query of the run and its folder."""
 
     id: str
@@ -218,7 +218,7 @@ class Asked:
     folder: QueryFolder
 
 
-Done = Callable[[Asked, Product], None]
+Done = Callable[[RunQuery, Product], None]
 
 
 class Step(Protocol):
@@ -234,11 +234,11 @@ class Step(Protocol):
         """All settings that its artefacts depend on, as JSON values."""
         ...
 
-    def inputs(self, asked: Asked) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[Input]:
         """The files that it reads for a query, as they are now."""
         ...
 
-    def do(self, waiting: Sequence[Asked], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         """Do the stage for these queries, calling `done` for each as soon as it is; query id -> reason for those that
         it could not be done for."""
         ...
@@ -253,7 +253,7 @@ class Outcome:
     failed: Mapping[str, str]
 
 
-def carry_out(step: Step, queries: Sequence[Asked], run_id: str) -> Outcome:
+def carry_out(step: Step, queries: Sequence[RunQuery], run_id: str) -> Outcome:
     """Do the stage for the queries that it is not done for already."""
     inputs = {asked.id: tuple(step.inputs(asked)) for asked in queries}
     waiting = [one for one in queries if not is_done(step, one.folder, inputs[one.id])]
@@ -262,7 +262,7 @@ def carry_out(step: Step, queries: Sequence[Asked], run_id: str) -> Outcome:
         undo(asked.folder, step.stage)
     done: list[str] = []
 
-    def finish(asked: Asked, product: Product) -> None:
+    def finish(asked: RunQuery, product: Product) -> None:
         complete(step, asked, inputs[asked.id], product, run_id)
         done.append(asked.id)
 
@@ -282,7 +282,7 @@ def is_done(step: Step, folder: QueryFolder, inputs: Sequence[Input]) -> bool:
     return all((folder.run / one["path"]).is_file() for one in said["outputs"])
 
 
-def complete(step: Step, asked: Asked, inputs: Sequence[Input], product: Product, run_id: str) -> None:
+def complete(step: Step, asked: RunQuery, inputs: Sequence[Input], product: Product, run_id: str) -> None:
     """Write what the stage made of a query, then its manifest, then `_SUCCESS`."""
     folder = asked.folder
     for path, content in product.files.items():

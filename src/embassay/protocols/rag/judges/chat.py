@@ -21,7 +21,7 @@ from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, unreadable
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
-from embassay.runs.store import Question as Asked
+from embassay.runs.store import Question as StoredQuestion
 from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
 from embassay.systems.remote.ledger import Ledger
@@ -337,19 +337,19 @@ class ChatJudge:
                 rejected.append(f"does not fit the schema: {error.message}")
         raise unreadable(self.name, rejected, why)
 
-    async def _said(self, asked: Asked) -> str:
+    async def _said(self, asked: StoredQuestion) -> str:
         answer = await self._chat.complete(
             asked.messages, sampling=asked.sampling, schema=asked.schema, attempt=asked.attempt
         )
         self._models.add(answer.model)
         return answer.text
 
-    def _asked(self, call: _Call, attempt: int) -> Asked:
+    def _asked(self, call: _Call, attempt: int) -> StoredQuestion:
         number = call.draw * _DRAWS + attempt
         # 31 bits, which is what servers take.
         seed = int.from_bytes(random_bytes(4, self._seed, "judge", str(call.draw), str(attempt))) >> 1
         sampling = Sampling(self.options.temperature, self.options.top_p, seed)
-        return Asked(
+        return StoredQuestion(
             call.messages, sampling, call.schema if self.options.answers == "schema" else None, number
         )
 

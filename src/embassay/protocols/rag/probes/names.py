@@ -33,7 +33,7 @@ from embassay.protocols.rag.probes.bundles import (
 from embassay.protocols.rag.probes.plan import (
     NAMES_VERSION,
     NamesRequest,
-    Plan,
+    ProbePlan,
     cell_key,
     cell_of,
     effort_of,
@@ -425,7 +425,7 @@ def _items(conditions: Sequence[str], values: Mapping[str, Floats]) -> Mapping[s
 
 
 @dataclass(frozen=True)
-class Job(inputs.Job):
+class NamesJob(inputs.Job):
     """All that a worker needs to do a cell; `lang` and `dataset` are those of the cell."""
 
     lang: Lang
@@ -434,7 +434,7 @@ class Job(inputs.Job):
 
 
 def evaluate(
-    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: NamesJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request = job.request
@@ -491,7 +491,7 @@ def rehearse_cell(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
 NEAR_MISS = "edit_distance_near_miss"
 
 
-def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger | None = None) -> ProbePlan:
     """The plan of a name probe. UsageError for too few authors or topics, DataError for a list that cannot be read,
     ModelError for a system that cannot be opened."""
     tokenizer = open_tokenizer(request.tokenizer)
@@ -509,10 +509,10 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
             key = cell_key(TASK, NAMES_VERSION, system, fingerprint, tokenizer, request)
-            job = Job(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
+            job = NamesJob(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
             cells.append(cell_of(TASK, name, system, key, units, job))
         efforts.append(partial(_effort, request, lang, name))
-    return Plan(
+    return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
         tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts),
     )  # fmt: skip

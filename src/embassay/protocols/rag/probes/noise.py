@@ -24,7 +24,7 @@ from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.plan import (
     NOISE_VERSION,
     NoiseRequest,
-    Plan,
+    ProbePlan,
     cell_key,
     cell_of,
     effort_of,
@@ -74,14 +74,14 @@ OVERLAP, TAU = f"overlap@{CUTOFF}", f"tau@{CUTOFF}"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Wordings:
     """The distinct wordings, and where they stand: `places` (variants, runs, questions), -1 where there is none."""
 
     texts: tuple[str, ...]
     places: NDArray[np.int64]
 
 
-def asked_of(variants: Sequence[Variant]) -> Asked:
+def asked_of(variants: Sequence[Variant]) -> Wordings:
     """The wordings of these variants, the clean questions first."""
     known: dict[str, int] = {}
     places = np.array(
@@ -93,10 +93,10 @@ def asked_of(variants: Sequence[Variant]) -> Asked:
             for one in variants
         ]
     )
-    return Asked(tuple(known), places)
+    return Wordings(tuple(known), places)
 
 
-def rehearse(questions: Questions, asked: Asked, hear: Hear) -> bool:
+def rehearse(questions: Questions, asked: Wordings, hear: Hear) -> bool:
     """Tell of the calls that an encoder gets: the wordings with what is meant, and the corpus."""
     needs = questions.references if questions.role == "query" else ()
     hear(list(dict.fromkeys([*asked.texts, *needs])), "query")
@@ -104,7 +104,7 @@ def rehearse(questions: Questions, asked: Asked, hear: Hear) -> bool:
     return True
 
 
-def cosines(system: Similarity, questions: Questions, asked: Asked) -> Floats:
+def cosines(system: Similarity, questions: Questions, asked: Wordings) -> Floats:
     """The similarity of every wording with its question's reference, (variants, runs, questions), NaN without one."""
     references = list(dict.fromkeys(questions.references))
     own = np.array([references.index(text) for text in questions.references])
@@ -117,7 +117,7 @@ def cosines(system: Similarity, questions: Questions, asked: Asked) -> Floats:
     return found
 
 
-def retrieval(system: Similarity, questions: Questions, asked: Asked) -> Mapping[str, Floats]:
+def retrieval(system: Similarity, questions: Questions, asked: Wordings) -> Mapping[str, Floats]:
     """Measure -> its value for every wording, (variants, runs, questions), NaN without one; `overlap` and `tau` are
     with what the clean question finds."""
     there = asked.places >= 0
@@ -304,7 +304,7 @@ def _items(
 
 
 @dataclass(frozen=True)
-class Job(inputs.Job):
+class NoiseJob(inputs.Job):
     """All that a worker needs to do a cell; `rewriters` are identities by name, whose rewritings are in `folder`."""
 
     source: str
@@ -315,7 +315,7 @@ class Job(inputs.Job):
 
 
 def evaluate(
-    job: Job, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: NoiseJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
@@ -376,7 +376,7 @@ def needed(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -
     )
 
 
-def _needed(system: Similarity, own: Questions, asked: Asked, request: NoiseRequest) -> Footprint:
+def _needed(system: Similarity, own: Questions, asked: Wordings, request: NoiseRequest) -> Footprint:
     sizes = plan.Sizes(asked.places.size, asked.places.size, len(own), request.resamples)
     return plan.memory_needed(
         system, [*asked.texts, *own.references], own.corpus, sizes,
@@ -384,7 +384,7 @@ def _needed(system: Similarity, own: Questions, asked: Asked, request: NoiseRequ
     )  # fmt: skip
 
 
-def _rewritings(job: Job, name: str) -> Mapping[str, str]:
+def _rewritings(job: NoiseJob, name: str) -> Mapping[str, str]:
     return Rewritings(job.folder, job.rewriters[name]).read()
 
 
@@ -403,7 +403,7 @@ def _unwritten(variants: Sequence[Variant], one: Variant) -> Iterator[tuple[str,
 
 def plan_noise(
     request: NoiseRequest, folder: Path, cache: Path | None = None, ledger: Ledger | None = None
-) -> Plan:
+) -> ProbePlan:
     """The plan of a noise probe; rewritings are kept in `folder`. Errors as for names; UsageError also for a dataset in
     neither language."""
     check_targets(dict(request.mapping))
@@ -430,13 +430,13 @@ def plan_noise(
                     request,
                     rewriters,
                 )
-                job = Job(
+                job = NoiseJob(
                     system.spec, request.seed, request.tokenizer, cache, source, lang, request, rewriters, folder
                 )  # fmt: skip
                 cells.append(cell_of(TASK, own.dataset, system, key, units, job))
             efforts.append(partial(_effort, request, source, lang, units))
     check_names(one.name for one in datasets)
-    return Plan(
+    return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
         tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts),
         rewriters=tuple(opened),

@@ -163,7 +163,7 @@ class NoiseRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(planning.Plan):
+class ProbePlan(planning.Plan):
     """Everything a probe will do, in its order. `efforts` are what each dataset takes, for forecasts; `rewriters` those
     that noisy questions are given to."""
 

@@ -15,7 +15,7 @@ from embassay.protocols.rag.golden.protocol import ANSWER_TOKENS
 from embassay.protocols.rag.probes import names, noise
 from embassay.protocols.rag.probes.names import plan_names
 from embassay.protocols.rag.probes.noise import plan_noise
-from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest, Plan
+from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest, ProbePlan
 from embassay.protocols.rag.probes.questions import Rewritings, questions, small_talk
 from embassay.protocols.rag.probes.resampling import Rows
 from embassay.records import Result
@@ -27,14 +27,14 @@ from embassay.systems.remote.ledger import likely_tokens
 from embassay.text import open_tokenizer
 
 
-def _cells(plan: Plan, *, measure: bool) -> Iterator[Forecast]:
+def _cells(plan: ProbePlan, *, measure: bool) -> Iterator[Forecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
     forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for effort in plan.efforts:
         yield from forecaster.cells(effort())
 
 
-def _rewriting(plan: Plan) -> Iterator[Forecast]:
+def _rewriting(plan: ProbePlan) -> Iterator[Forecast]:
     for rewriter in plan.rewriters:
         model: Any = getattr(rewriter, "model", None)
         for dataset in plan.datasets if model is not None else ():
@@ -53,7 +53,7 @@ PROMPT = 260
 """Tokens of the instructions that go with every question, about."""
 
 
-def wanted(plan: Plan, dataset: str) -> set[str]:
+def wanted(plan: ProbePlan, dataset: str) -> set[str]:
     """The texts of a dataset that are to be rewritten."""
     job = next(cell.job for cell in plan.cells if cell.dataset == dataset)
     own = questions(plan.request, job.source, job.lang)
@@ -61,7 +61,7 @@ def wanted(plan: Plan, dataset: str) -> set[str]:
     return {text for one in noisy for run in one.texts for text in run if text is not None}
 
 
-def _kept(plan: Plan, identity: str) -> set[str]:
+def _kept(plan: ProbePlan, identity: str) -> set[str]:
     return set(Rewritings(plan.cells[0].job.folder, identity).read())
 
 
@@ -129,7 +129,7 @@ class Probe(Protocol):
 
     def plan(
         self, request: NamesRequest | NoiseRequest, cache: Path | None = None, ledger: Ledger | None = None
-    ) -> Plan:
+    ) -> ProbePlan:
         """Either probe's."""
         if isinstance(request, NamesRequest):
             self.evaluate = names.evaluate
@@ -137,13 +137,13 @@ class Probe(Protocol):
         self.evaluate = noise.evaluate
         return plan_noise(request, self.folder.path, cache, ledger)
 
-    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+    def forecast(self, plan: ProbePlan, *, measure: bool = True) -> Forecasts:
         """The cost of every cell, and of a language model's rewritings. To time a system on some texts takes as long as
         a small probe."""
         timed = measure and sum(cell.units for cell in plan.cells) >= TIMED
         return Forecasts((*_rewriting(plan), *_cells(plan, measure=timed)))
 
-    def headline(self, plan: Plan, record: CellRecord) -> str:
+    def headline(self, plan: ProbePlan, record: CellRecord) -> str:
         """A margin, or a drop."""
         del record
         return names.HEADLINE if plan.task == names.TASK else noise.HEADLINE
@@ -153,7 +153,7 @@ class Probe(Protocol):
         task = names.TASK if isinstance(request, NamesRequest) else noise.TASK
         return f"embassay.rag.probe_{task}({list(request.systems)!r}, out={str(out)!r})"
 
-    def check_prices(self, plan: Plan, max_usd: float | None) -> None:
+    def check_prices(self, plan: ProbePlan, max_usd: float | None) -> None:
         """Of systems, and of rewriters."""
         super().check_prices(plan, max_usd)
         for rewriter in plan.rewriters if max_usd is not None else ():
@@ -161,7 +161,7 @@ class Probe(Protocol):
             if model is not None and getattr(model, "price", None) is None:
                 raise unknown_price(rewriter.name)
 
-    def told(self, plan: Plan) -> dict[str, Any]:
+    def told(self, plan: ProbePlan) -> dict[str, Any]:
         """Which probe it is, and its rewriters."""
         return plan.settings
 
@@ -173,7 +173,7 @@ class Probe(Protocol):
             self._redo(session, of_dataset, self._rewritten(session, of_dataset, listener))
         session.do(listener)
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def conclude(self, plan: ProbePlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """The tables of either probe."""
         del records  # their rows say all
         found, systems = Rows(rows), [one.name for one in plan.systems]

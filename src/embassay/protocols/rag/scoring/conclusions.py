@@ -34,13 +34,13 @@ from embassay.protocols.rag.scoring.placement import (
 from embassay.protocols.rag.scoring.score import (
     ANSWERS,
     JUDGED,
-    Asked,
     Comparison,
     Evidence,
     Guidance,
     Measured,
     Note,
     Reading,
+    RequestedMeasure,
     Resampled,
     RunFacts,
     Score,
@@ -422,7 +422,9 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
             yield Note("tied", text, run.name, run.tied, run.lines)
 
 
-def grade_notes(board: Board, measures: Sequence[Asked], values: Sequence[Value]) -> Iterator[Note]:
+def grade_notes(
+    board: Board, measures: Sequence[RequestedMeasure], values: Sequence[Value]
+) -> Iterator[Note]:
     """Queries where a measure is undefined or of another kind."""
     total = len(board.queries)
     names: dict[int, dict[str, None]] = {}
@@ -447,7 +449,7 @@ def grade_notes(board: Board, measures: Sequence[Asked], values: Sequence[Value]
 
 
 def run_notes(
-    board: Board, measured: Sequence[Measured], measures: Sequence[Asked], unjudged: str
+    board: Board, measured: Sequence[Measured], measures: Sequence[RequestedMeasure], unjudged: str
 ) -> Iterator[Note]:
     """Unjudged documents, values above 1 and shares above 100%, by run."""
     cutoffs = sorted({one.facts.cutoff for one in measures if one.facts.cutoff})
@@ -486,7 +488,7 @@ def answer_notes(values: Sequence[Value], answered: int, total: int) -> Iterator
             yield Note("answers_hit", text, value.run, value.n, total)
 
 
-def _any_set(measures: Iterable[Asked]) -> bool:
+def _any_set(measures: Iterable[RequestedMeasure]) -> bool:
     return any(one.facts.base.lstrip("%").startswith(("RA", "PROC")) for one in measures)
 
 
@@ -511,7 +513,7 @@ def _unjudged(run: Placed, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
         yield Note("unjudged", text, run.name, int((known[-1] < 1).sum()), len(known[-1]))
 
 
-def _shortened(found: Sequence[Asked], measures: Sequence[Asked]) -> list[str]:
+def _shortened(found: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]) -> list[str]:
     """Names of measures; without their cutoffs where all cutoffs are meant."""
     names: dict[str, None] = {}
     for one in found:

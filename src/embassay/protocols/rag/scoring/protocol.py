@@ -37,11 +37,11 @@ from embassay.protocols.rag.scoring.inputs import (
 from embassay.protocols.rag.scoring.placement import Beside, Board, Placed, beside, place, sensitivity
 from embassay.protocols.rag.scoring.score import (
     CONFIDENCE,
-    Asked,
     Comparison,
     Judgements,
     Measured,
     Note,
+    RequestedMeasure,
     Resampled,
     RunFacts,
     Score,
@@ -111,7 +111,7 @@ class Scored:
     """A finished scoring: its record, the values per query of every run, and the runs on the judged queries."""
 
     record: Score
-    measures: tuple[Asked, ...]
+    measures: tuple[RequestedMeasure, ...]
     measured: tuple[Measured, ...]
     board: Board
 
@@ -162,7 +162,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
 
 
 def _resampled(
-    taken: Sequence[Measured], measures: Iterable[Asked], extra: Beside, request: ScoreRequest
+    taken: Sequence[Measured], measures: Iterable[RequestedMeasure], extra: Beside, request: ScoreRequest
 ) -> Resampled:
     """All that is asked for and all that readings need, over one set of resamples."""
     both = [extra.with_columns(one) for one in taken]
@@ -180,7 +180,10 @@ def _resampled(
 
 
 def _comparisons(
-    resampled: Resampled, taken: Sequence[Measured], measures: Sequence[Asked], request: ScoreRequest
+    resampled: Resampled,
+    taken: Sequence[Measured],
+    measures: Sequence[RequestedMeasure],
+    request: ScoreRequest,
 ) -> tuple[Comparison, ...]:
     if len(taken) < 2:
         return ()
@@ -198,7 +201,7 @@ def _notes(
     judgements: Graded1To5,
     board: Board,
     taken: Sequence[Measured],
-    measures: Sequence[Asked],
+    measures: Sequence[RequestedMeasure],
     right: NDArray[np.float64] | None,
 ) -> Iterable[Note]:
     total = len(board.queries)

@@ -276,7 +276,7 @@ _WIDTH = 50_000_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedMeasure:
     """A measure as asked for. `parts` are the measures whose means give the value: the measure itself, or for %PROC
     what was reached and its ceiling; none for Acc|Hit, which needs the answers. `by_query` is %PROC as the mean of the
     queries' own ratios."""
@@ -321,7 +321,7 @@ class Measured:
     columns: Mapping[str, Columns]
 
 
-def asked(measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool) -> tuple[Asked, ...]:
+def asked(measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool) -> tuple[RequestedMeasure, ...]:
     """The measures to take; the usual ones where none is named, each at every cutoff.
 
     A name without a cutoff stands for one at every cutoff where the measure needs one. UsageError for a name that is
@@ -341,7 +341,7 @@ def asked(measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool) -> 
 
 
 def measured(
-    run: str, graded: Graded, measures: Iterable[Asked], unjudged: Any, answers: Floats | None
+    run: str, graded: Graded, measures: Iterable[RequestedMeasure], unjudged: Any, answers: Floats | None
 ) -> Measured:
     """All values of a run. Documents without a grade are treated as `unjudged` says before anything is measured, but
     for Judged itself."""
@@ -373,10 +373,10 @@ def _with_cutoffs(name: str, cutoffs: Sequence[int]) -> list[str]:
     return [f"{name}@{k}" for k in cutoffs] if needed else [name]
 
 
-def _asked(name: str) -> Asked:
+def _asked(name: str) -> RequestedMeasure:
     if name.startswith(ANSWERS):
         spec = CALL.parse(name)
-        return Asked(
+        return RequestedMeasure(
             MeasureFacts(name, ANSWERS, spec.cutoff, "higher", "answer"), (), "no query has all its evidence"
         )
     spec, by_query = _without_mean(CALL.parse(name.removeprefix(PERCENT)))
@@ -394,7 +394,9 @@ def _asked(name: str) -> Asked:
     if name.startswith(PERCENT):
         parts = (_reached(name, built.spec), built)
     facts_of_it = MeasureFacts(name, base, built.spec.cutoff, facts.get("direction", "higher"), family)
-    return Asked(facts_of_it, parts, facts.get("undefined", "undefined"), by_query and len(parts) > 1)
+    return RequestedMeasure(
+        facts_of_it, parts, facts.get("undefined", "undefined"), by_query and len(parts) > 1
+    )
 
 
 def _without_mean(spec: Spec) -> tuple[Spec, bool]:
@@ -460,7 +462,7 @@ def _accuracy(k: int, graded: Graded, answers: Floats | None) -> Columns:
 
 
 def per_query(
-    queries: Sequence[str], measures: Iterable[Asked], measured: Iterable[Measured]
+    queries: Sequence[str], measures: Iterable[RequestedMeasure], measured: Iterable[Measured]
 ) -> pl.DataFrame:
     """`run`, `query_id`, `measure`, `value` and `reason`: queries in the order of the judgements, null for no value."""
     import polars as pl
@@ -484,7 +486,7 @@ def per_query(
     return pl.concat(parts)
 
 
-def _reason(asked: Asked) -> str:
+def _reason(asked: RequestedMeasure) -> str:
     if asked.facts.base == ANSWERS:
         return "not all evidence is among the first, or there is no answer"
     return "the ceiling is 0 or undefined" if len(asked.parts) > 1 else asked.undefined
@@ -567,7 +569,12 @@ CONFIDENCE = 0.95
 
 
 def values(
-    resampled: Resampled, runs: Iterable[str], measures: Sequence[Asked], *, total: int, resamples: int
+    resampled: Resampled,
+    runs: Iterable[str],
+    measures: Sequence[RequestedMeasure],
+    *,
+    total: int,
+    resamples: int,
 ) -> tuple[Value, ...]:
     """The values of each run, measures in their order."""
     return tuple(
@@ -585,7 +592,7 @@ def value_interval(quantity: Quantity) -> tuple[float, float] | None:
     return None if np.isnan(low) else (low, high)
 
 
-def _value(run: str, asked: Asked, quantity: Quantity, total: int, resamples: int) -> Value:
+def _value(run: str, asked: RequestedMeasure, quantity: Quantity, total: int, resamples: int) -> Value:
     if not np.isfinite(quantity.value):
         reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
         return Value(run, asked.name, None, None, None, quantity.n, total, reason=reason)

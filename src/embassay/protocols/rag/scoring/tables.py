@@ -14,12 +14,12 @@ from embassay.measures.correlation import tau_b
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
 from embassay.protocols.rag.scoring.score import (
-    Asked,
     Comparison,
     Likeness,
     Measured,
     Pair,
     Quantity,
+    RequestedMeasure,
     Resampled,
     Score,
     value_interval,
@@ -42,7 +42,7 @@ Tests = Mapping[tuple[str, str, str], float]
 
 
 def compared(
-    resampled: Resampled, runs: Sequence[str], asked: Asked, tests: Tests | None = None
+    resampled: Resampled, runs: Sequence[str], asked: RequestedMeasure, tests: Tests | None = None
 ) -> Comparison:
     """Every pair of runs by one measure, and the ranks that the tests allow each run.
 
@@ -74,7 +74,7 @@ def compared(
 
 
 def randomized(
-    measured: Sequence[Measured], measures: Sequence[Asked], *, n_resamples: int, seed: int
+    measured: Sequence[Measured], measures: Sequence[RequestedMeasure], *, n_resamples: int, seed: int
 ) -> Tests:
     """p of the paired randomisation test for each measure that is a mean and each pair of runs, both ways round."""
     keys, columns = [], []

@@ -154,7 +154,7 @@ MOST = 300
 
 
 @dataclass(frozen=True)
-class Standing:
+class CardScores:
     """`overview` and `details` (by dataset) of a card; `more` counts the details that are not drawn."""
 
     overview: tuple[Stand, ...]
@@ -163,12 +163,12 @@ class Standing:
     missing: tuple[Stand, ...]
 
 
-def standing(card: Card) -> Standing:
+def standing(card: Card) -> CardScores:
     """What the card shows."""
     overview = tuple(one for one in card.stands if one.column.overview)
     rest = tuple(one for one in card.stands if not one.column.overview)
     missing = tuple(one for one in card.stands if one.cell.value is None and one.cell.state != "none")
-    return Standing(overview, rest[:MOST], max(0, len(rest) - MOST), missing)
+    return CardScores(overview, rest[:MOST], max(0, len(rest) - MOST), missing)
 
 
 def place(stand: Stand | Elsewhere) -> str:

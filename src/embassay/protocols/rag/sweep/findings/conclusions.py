@@ -36,7 +36,6 @@ from embassay.protocols.rag.sweep.findings.recommendation import (
 )
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
-    Asked,
     Findings,
     Frontier,
     IndexQuality,
@@ -45,6 +44,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     Part,
     Quality,
     StackFacts,
+    Terms,
     Time,
     write_findings,
 )
@@ -293,7 +293,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
     grounds = [Ground(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
     rules = {one.name: getattr(sweep.rules, one.name) for one in fields(Rules)}
-    asked = Asked(
+    asked = Terms(
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores,
     )  # fmt: skip
@@ -322,7 +322,7 @@ def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
     return any(n == len(datasets) for n in counts.values())
 
 
-def _part(ground: Ground, asked: Asked, left: Sequence[Left]) -> Part:
+def _part(ground: Ground, asked: Terms, left: Sequence[Left]) -> Part:
     recommendation = recommend(ground)
     found = tuple(frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]

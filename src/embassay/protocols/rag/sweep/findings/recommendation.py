@@ -15,7 +15,6 @@ from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.ground import Ground, at_cutoff, at_other_cutoffs, values_of
 from embassay.protocols.rag.sweep.findings.record import (
     Alternative,
-    Asked,
     Frontier,
     Left,
     Part,
@@ -23,6 +22,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     Scenario,
     Share,
     StackFacts,
+    Terms,
 )
 from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.protocols.rag.tradeoffs import (
@@ -498,7 +498,7 @@ def verdict(part: Part) -> str:
     return f"Use {found.stack}" if found.stack else "No stack keeps the limits"
 
 
-def lede(part: Part, asked: Asked) -> Iterator[str]:
+def lede(part: Part, asked: Terms) -> Iterator[str]:
     """How good, how fast, how dear; how sure; what else may do."""
     found = part.recommendation
     if not found.stack:
@@ -512,7 +512,7 @@ def lede(part: Part, asked: Asked) -> Iterator[str]:
         yield _alike_in_words(found, asked)
 
 
-def told_alternatives(found: Recommendation, asked: Asked) -> tuple[Alternative, ...]:
+def told_alternatives(found: Recommendation, asked: Terms) -> tuple[Alternative, ...]:
     """The other choices in words; one that stands for several kinds is told once, by all of them."""
     kinds: dict[str, list[str]] = {}
     for one in found.alternatives:
@@ -525,7 +525,7 @@ def told_alternatives(found: Recommendation, asked: Asked) -> tuple[Alternative,
     )
 
 
-def _alternative(one: Alternative, kinds: Sequence[str], measure: str, asked: Asked) -> str:
+def _alternative(one: Alternative, kinds: Sequence[str], measure: str, asked: Terms) -> str:
     """What another choice would give and take."""
     names = [KINDS[kind] for kind in kinds]
     named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
@@ -539,7 +539,7 @@ def _alternative(one: Alternative, kinds: Sequence[str], measure: str, asked: As
     )
 
 
-def notes(part: Part, asked: Asked, left: Sequence[Left]) -> Iterator[str]:
+def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
     """What to know before believing a number."""
     if len(part.datasets) > 1:
         yield f"Means over {len(part.datasets)} datasets with equal weight, of the stacks that are on all of them."
@@ -581,7 +581,7 @@ def _quality(stack: StackFacts, measure: str) -> str:
     return f"{told(found.value)} over {numbers.counted(found.value.n, 'query')}{share}"
 
 
-def _time(stack: StackFacts, asked: Asked) -> str:
+def _time(stack: StackFacts, asked: Terms) -> str:
     total = stack.time("total")
     if total is None:
         return f"It takes {ms(stack.latency)}"
@@ -594,12 +594,12 @@ def _time(stack: StackFacts, asked: Asked) -> str:
     )
 
 
-def jitter(asked: Asked) -> str:
+def jitter(asked: Terms) -> str:
     """The jitter in words: as given, or as measured."""
     return ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
 
 
-def _machine(asked: Asked) -> str:
+def _machine(asked: Terms) -> str:
     """How busy the machine was."""
     if asked.load is None:
         return "How busy the machine was while times were taken is not known."
@@ -612,7 +612,7 @@ def _machine(asked: Asked) -> str:
     )
 
 
-def _price(stack: StackFacts, asked: Asked) -> str:
+def _price(stack: StackFacts, asked: Terms) -> str:
     if not stack.cost:
         return "nothing per 1,000 queries"
     return f"{usd(stack.cost)} per 1,000 queries, prices of {numbers.date(asked.priced_on)}"
@@ -629,7 +629,7 @@ def _sure(found: Recommendation) -> str:
     return text + "."
 
 
-def _alike_in_words(found: Recommendation, asked: Asked) -> str:
+def _alike_in_words(found: Recommendation, asked: Terms) -> str:
     limited = any(one is not None for one in (asked.sla_ms, asked.budget, asked.target))
     others = f"{len(found.alike)} of the {found.feasible - 1} other stacks{' that keep the limits' if limited else ''}"
     text = f"{others} cannot be told apart from it"
@@ -642,7 +642,7 @@ def _alike_in_words(found: Recommendation, asked: Asked) -> str:
     return f"{text}, and none of them is cheaper, or faster by more than jitter."
 
 
-def _infeasible(part: Part, asked: Asked) -> Iterator[str]:
+def _infeasible(part: Part, asked: Terms) -> Iterator[str]:
     found = part.recommendation
     stack = part.stack(found.nearest)
     yield f"Asked for is {found.rule}; none of {numbers.counted(found.stacks, 'stack')} does."

@@ -330,7 +330,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Terms:
     """The rules, prices and seed of the sweep."""
 
     measure: str
@@ -363,7 +363,7 @@ class Asked:
 class Findings:
     """One sweep. The first part is over all datasets where there are several."""
 
-    asked: Asked
+    asked: Terms
     measures: tuple[str, ...]
     parts: tuple[Part, ...]
     left: tuple[Left, ...] = ()
