@@ -1,6 +1,6 @@
-"""docs/real_data.md from the folder that `real_report.py` filled: what it took, what each run says, and its headlines.
+"""benchmarks/results/all_protocols.md from the folder that `real_report.py` filled: what it took, what each run says, and its headlines.
 
-python benchmarks/real_page.py runs/real > docs/real_data.md
+python benchmarks/real_page.py runs/real > benchmarks/results/all_protocols.md
 """
 
 from __future__ import annotations

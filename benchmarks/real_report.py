@@ -4,7 +4,7 @@
 
 DATA holds the files that `benchmarks/datasets/*.yaml` describe. Every step is a command, printed before it runs, and
 goes on where it stopped: run the same line again. `--only STEP` runs one step, `--list` shows them all. What each took
-stands in OUT/steps.jsonl. docs/real_data.md has the figures.
+stands in OUT/steps.jsonl. benchmarks/results/all_protocols.md has the figures.
 
 Nobody paraphrases and nobody annotates here, since that takes a language model and people: PTEB runs with its control
 `permuted` (the same words in another order), and scripts that err at random answer the study of HUME. The report says

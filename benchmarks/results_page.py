@@ -1,4 +1,4 @@
-"""Write docs/results.md from finished runs: `python benchmarks/results_page.py RUN... > docs/results.md`.
+"""Write benchmarks/results/sage.md from finished runs: `python benchmarks/results_page.py RUN... > benchmarks/results/sage.md`.
 
 Each run becomes a section: its command, its datasets, and its tables as the run wrote them.
 """
