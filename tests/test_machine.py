@@ -1,5 +1,6 @@
-"""Compiling the inner loops."""
+"""What this machine offers."""
 
+import numba
 import numpy as np
 
 from embassay import machine
@@ -7,19 +8,20 @@ from embassay import machine
 
 def test_compiles_without_a_folder_to_keep_the_result(monkeypatch):
     """A read-only installation without a home compiles anew instead of failing."""
-    compile_anew = machine.njit
+    compile_anew = numba.njit
 
     def njit(*, nogil, cache=False):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return compile_anew(nogil=nogil)
 
-    monkeypatch.setattr(machine, "njit", njit)
-
     def double(values, out):
         for i in range(len(values)):
             out[i] += 2 * values[i]
 
     out = np.zeros(3)
-    machine.compiled(double)(np.arange(3.0), out)
+    with monkeypatch.context() as patch:
+        patch.setattr(numba, "njit", njit)
+        compiled = machine.compiled(double)
+    compiled(np.arange(3.0), out)
     assert out.tolist() == [0, 2, 4]
