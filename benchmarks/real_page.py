@@ -1,4 +1,4 @@
-"""benchmarks/results/all_protocols.md from the folder that `real_report.py` filled: what it took, what each run says, and its headlines.
+"""benchmarks/results/all_protocols.md from the folder that `real_report.py` filled.
 
 python benchmarks/real_page.py runs/real > benchmarks/results/all_protocols.md
 """

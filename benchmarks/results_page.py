@@ -1,4 +1,4 @@
-"""Write benchmarks/results/sage.md from finished runs: `python benchmarks/results_page.py RUN... > benchmarks/results/sage.md`.
+"""`benchmarks/results/sage.md` from finished runs: `python benchmarks/results_page.py RUN... > FILE`.
 
 Each run becomes a section: its command, its datasets, and its tables as the run wrote them.
 """

@@ -1,4 +1,7 @@
-"""`docs/scaling.md` and `benchmarks/results/scaling.md` from the measured costs, the model and its checks: python benchmarks/scaling_page.py --write"""
+"""`docs/scaling.md` and `benchmarks/results/scaling.md` from the measured costs, the model and its checks.
+
+python benchmarks/scaling_page.py --write
+"""
 
 from __future__ import annotations
 
