@@ -377,7 +377,7 @@ class Growth:
     def _drops(
         self, dataset: str, records: Sequence[CellRecord]
     ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """Paraphrased less original, a row for each task, ranked system and source (no control), a column for each
+        """Paraphrased minus original, a row for each task, ranked system and source (no control), a column for each
         run."""
         found: dict[tuple[str, ...], list[float]] = {}
         variants = {

@@ -52,7 +52,7 @@ class Loss:
 
     @property
     def drop(self) -> float | None:
-        """Paraphrased less original; negative when points were lost."""
+        """Paraphrased minus original; negative when points were lost."""
         return None if self.delta is None else self.delta.value
 
     @property

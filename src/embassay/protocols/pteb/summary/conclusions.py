@@ -225,7 +225,7 @@ def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Resul
     Rows, protocol `pteb`, for every system (references too):
 
     - variant "": the task's headline = mean over runs of the paraphrased score; `delta` = mean over runs of paraphrased
-      less original, `original` the latter (both on the items that have a wording in the run); `sd` and `delta_sd` =
+      minus original, `original` the latter (both on the items that have a wording in the run); `sd` and `delta_sd` =
       sample standard deviations of the paraphrased score and of the drop over runs. Per dataset (there `delta_runs`,
       the drop with its interval over runs alone); over datasets (dataset ""; unweighted); over tasks (task and measure
       `overall`; unweighted). With several sources the mean over the sources, and the sd within a source. Of a dataset

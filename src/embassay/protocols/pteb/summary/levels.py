@@ -169,7 +169,7 @@ class Runs:
 
     @property
     def deltas(self) -> Floats:
-        """Paraphrased less original, (runs,)."""
+        """Paraphrased minus original, (runs,)."""
         return self.scores - self.originals
 
     @property
@@ -294,7 +294,7 @@ def over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None:
 def more_runs_needed(deltas: ArrayLike, points: float) -> bool:
     """Whether any system's drop on a dataset is still known to less than +- `points` (1 point = 0.01).
 
-    `deltas` (systems, runs) are fractions, paraphrased less original. A system with NaN for a run (it has no score
+    `deltas` (systems, runs) are fractions, Paraphrased minus original. A system with NaN for a run (it has no score
     there) is not waited for, as more runs would not mend it; so without any other the answer is no.
     Raises UsageError for other shapes, no runs, or `points` that are not positive.
 
