@@ -30,10 +30,10 @@ BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein", "rouge")
 RETRIEVERS = ("minilm", "wordllama", "bm25")
 FUSED = ("wordllama", "bm25")
 TOKENIZER = "words"
-DOCUMENTS, TOKENS, EDITS = 8, 48, "delete10"
+DOCUMENTS, TOKENS, EDITS = 6, 48, "delete10"
 """Documents whose versions SAGE compares, the tokens at which those of sensitivity are cut, and the edit of its
 retrieval corpus."""
-RUNS, TEXTS = 2, 36
+RUNS, TEXTS = 2, 30
 """Paraphrases of each text, of the three that come with the sample, and items of a task."""
 QUESTIONS = 12
 DEPTH, TOP = 10, 5
