@@ -35,24 +35,23 @@ def compare(
 
     Example: embassay compare runs/sage -a minilm -b bm25
     """
-    from embassay.cli.terminal import screen, show
+    from embassay.cli.terminal import show_blocks
     from embassay.protocols import compare as comparing
-    from embassay.report.terminal import render_fields, render_pair
+    from embassay.report.terminal import fields_view, pair_view
 
     found = comparing.compare(
         *folders, a=a, b=b, tasks=task or [], measures=measure or [], datasets=dataset or [], seed=seed
     )
-    here = screen()
     if found.pair is None:
         if json:
             _print({"fields": found.fields})
             return
-        show(render_fields(found.fields, found.protocol, width=here.width, wide=wide, unicode=here.unicode))
+        show_blocks(fields_view(found.fields, found.protocol), wide)
         return
     if json:
         _print({name: getattr(found.pair, name) for name in ("contrasts", "across", "pairing", "among")})
         return
-    show(render_pair(found.pair, found.protocol, width=here.width, wide=wide, unicode=here.unicode))
+    show_blocks(pair_view(found.pair, found.protocol), wide)
 
 
 def _print(records: dict[str, Any]) -> None:
@@ -124,9 +123,9 @@ def gate(
     """
     from dataclasses import asdict
 
-    from embassay.cli.terminal import screen, show
+    from embassay.cli.terminal import show_blocks
     from embassay.protocols import gate as gating
-    from embassay.report.terminal import render_gate
+    from embassay.report.terminal import gate_view
     from embassay.runs.folder import to_json, write_atomic
 
     made = gating.gate(
@@ -141,7 +140,6 @@ def gate(
         record = {"passed": made.passed, "met": made.met, "bars": [asdict(one) for one in made.verdicts]}
         typer.echo(to_json(record, indent=1))
     else:
-        here = screen()
-        show(render_gate(made.verdicts, width=here.width, wide=wide, unicode=here.unicode))
+        show_blocks(gate_view(made.verdicts), wide)
     if not made.passed:
         raise typer.Exit(1)

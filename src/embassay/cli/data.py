@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embassay.cli.options import App, Grades, Json, Mapping, Split, Wide, column_map, stopping_at_memory
-from embassay.cli.terminal import screen, show_table
+from embassay.cli.terminal import screen, show_blocks, show_table
 from embassay.cli.terminal import show as print_text
-from embassay.document.terminal import Column, render_table
+from embassay.document.blocks import Column, Table, figures
 from embassay.errors import DataError, Interrupted, UsageError
 from embassay.protocols.kernel.tables import counted, percent
 
@@ -309,25 +309,17 @@ def _lengths(lengths: Sequence[Lengths], wide: bool) -> None:
     rows = []
     for one in lengths:
         numbers = [(part.median, part.p95, part.most) for part in (one.characters, one.tokens)]
-        figures = [f"{value:,.0f}" for three in numbers for value in three]
-        rows.append([*([one.table] if named else []), one.column, f"{one.characters.n:,}", *figures])
+        quantiles = [f"{value:,.0f}" for three in numbers for value in three]
+        rows.append([*([one.table] if named else []), one.column, f"{one.characters.n:,}", *quantiles])
     if rows:
         unit = "Words" if lengths[0].counted_in == "words" else f"{lengths[0].counted_in} tokens"
-        titles = [
-            *(["Table"] if named else []),
-            "Texts",
-            "Count",
-            "Characters",
-            "95%",
-            "Most",
-            unit,
-            "95%",
-            "Most",
+        texts = ("Table", "Texts") if named else ("Texts",)
+        heads: list[str | Column] = [
+            *texts,
+            *figures("Count", "Characters", "95%", "Most", unit, "95%", "Most"),
         ]
-        columns = [Column(title, right=place > named) for place, title in enumerate(titles)]
-        here = screen()
         print_text("")
-        print_text(render_table(columns, rows, width=here.width, wide=wide, unicode=here.unicode))
+        show_blocks([Table.of("lengths", heads, rows)], wide)
 
 
 def _repeats(repeats: Repeats, report: Report) -> Iterator[str]:

@@ -136,8 +136,8 @@ def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, st
 
 def show_headlines(runs: Sequence[Path]) -> None:
     """Print what the runs answer, and every system's headline in each, with its interval and ranks."""
-    from embassay.cli.terminal import screen, show
-    from embassay.report.headlines import leading_of, render_headlines
+    from embassay.cli.terminal import screen, show, show_blocks
+    from embassay.report.headlines import headlines_view, leading_of
     from embassay.report.runs import read_runs
     from embassay.report.terminal import render_answers
 
@@ -146,7 +146,8 @@ def show_headlines(runs: Sequence[Path]) -> None:
     show(render_answers(read, width=here.width, unicode=here.unicode))
     typer.echo("")
     scored = [one for one in read if one.record.path.name in HEADED]
-    show(render_headlines([*leading_of(scored)], width=here.width, unicode=here.unicode))
+    # All columns: the view has parted what does not fit.
+    show_blocks(headlines_view([*leading_of(scored)], here.width), wide=True)
 
 
 def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:

@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 
 from embassay.cli.progress import listener as progress
-from embassay.cli.terminal import screen, show_table
-from embassay.cli.terminal import show as print_text
+from embassay.cli.terminal import show_blocks, show_table
 from embassay.errors import BudgetExceeded, EmbassayError, Interrupted, ModelError
 from embassay.runs.spending import in_one_line
 
 if TYPE_CHECKING:
+    from embassay.document.blocks import Block
     from embassay.runs.forecast import Forecasts
     from embassay.systems.remote import Ledger
 
@@ -135,11 +135,13 @@ def _check_cells(run: RunOnDisk, out: Path) -> None:
         )
 
 
-def show_run(path: Path, display: Display, report: bool, *, render: Callable[..., Any] | None = None) -> None:
-    """Write the report if it is wanted, and print the results as JSON, or as `render` (by default `render_run`) makes
-    them of the folder."""
+def show_run(
+    path: Path, display: Display, report: bool, *, view: Callable[[Path, bool], Iterable[Block]] | None = None
+) -> None:
+    """Write the report if it is wanted, and print the results as JSON, or as `view` (by default `run_view`) shows
+    the folder."""
     from embassay.report import write_report
-    from embassay.report.terminal import render_run
+    from embassay.report.terminal import run_view
 
     written = write_report(path) if report else None
     if display.json:
@@ -151,16 +153,14 @@ def show_run(path: Path, display: Display, report: bool, *, render: Callable[...
         told = {"results": rows, "report": str(written) if written else None}
         typer.echo(json.dumps(told, ensure_ascii=False))
         return
-    here = screen()
-    print_text((render or render_run)(path, width=here.width, wide=display.wide, unicode=here.unicode))
+    show_blocks((view or run_view)(path, display.wide), display.wide)
 
 
 def show_verdict(path: Path) -> None:
     """Print what a run found, in a few lines."""
-    from embassay.report.terminal import render_verdict
+    from embassay.report.terminal import verdict_view
 
-    here = screen()
-    print_text(render_verdict(path, width=here.width, unicode=here.unicode))
+    show_blocks(verdict_view(path))
 
 
 def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+
+    from embassay.document.blocks import Block
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Control characters but the tab and the end of a line, and what makes a terminal show text in another order. The marks
@@ -100,19 +102,25 @@ def show(text: Any) -> None:
     _console(sys.stdout, soft_wrap=True, highlight=False).print(text)
 
 
+def show_blocks(blocks: Iterable[Block], wide: bool = False) -> None:
+    """Print what a view says, as wide as the screen, or with all its columns and notes."""
+    from embassay.document.terminal import drawn
+
+    here = screen()
+    show(drawn(blocks, width=here.width, wide=wide, unicode=here.unicode))
+
+
 def show_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, wide: bool, numbers: bool = False
 ) -> None:
     """Print a table that fits the screen. The last column wraps; with `numbers`, columns after the third are
     right-aligned and none wraps."""
-    from embassay.document.terminal import Column, render_table
+    from embassay.document.blocks import Column, Table, figures
 
-    here, last = screen(), len(titles) - 1
-    columns = [
-        Column(title, right=numbers and i > 2, wraps=not numbers and i == last)
-        for i, title in enumerate(titles)
-    ]
-    show(render_table(columns, rows, width=here.width, wide=wide, unicode=here.unicode))
+    heads: list[str | Column] = (
+        [*titles[:3], *figures(*titles[3:])] if numbers else [*titles[:-1], Column(titles[-1], style="wrap")]
+    )
+    show_blocks([Table.of("table", heads, rows)], wide)
 
 
 def progress_bars() -> Progress:

@@ -198,14 +198,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Column:
-    """A column by its title; under it the ends of its `scale`. Without a `style` it is that of numbers where its cells
-    have values."""
+    """A column by its title; under it the ends of its `scale`. Its `style` is `num` on the right, `wrap` where a text
+    may take several lines; without one it is `num` where cells have values."""
 
     title: Said
     scale: Scale | None = None
     style: str | None = None
     group: str = ""
     labels: int = 2
+
+
+def figures(*titles: str) -> tuple[Column, ...]:
+    """Columns of numbers by their titles."""
+    return tuple(Column(title, style="num") for title in titles)
 
 
 @dataclass(frozen=True)
@@ -230,6 +235,20 @@ class Table:
     at: int = 0
     note: Said = ""
     foot: tuple[Line, ...] = ()
+
+    @classmethod
+    def of(
+        cls, id: str, heads: Iterable[str | Column], rows: Iterable[Sequence[Said | Entry]], at: int = 0
+    ) -> Table:
+        """A table of `rows` under `heads`, in which the cell `at` a place names its row; for a terminal."""
+        lines = []
+        for row in rows:
+            cells = [one if isinstance(one, Entry) else Entry(one) for one in row]
+            lines.append(Line(cells.pop(at).text, tuple(cells)))
+        columns = [*heads]
+        heading = columns.pop(at)
+        title = heading.title if isinstance(heading, Column) else heading
+        return cls(id, "", title, tuple(columns), tuple(lines), at=at)
 
     @property
     def is_heat(self) -> bool:

@@ -1,113 +1,56 @@
-"""A table on a terminal: a rule under its header and no box, columns dropped from the right, nothing cut."""
+"""Blocks on a terminal: folded text, tables with a rule under their header and no box, notes. Nothing is cut."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from embassay.document.blocks import Bullets, Care, Column, Command, Entry, Said, Table, Verdict, Words, plain
+from embassay.document.blocks import Text as Paragraph
+from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from embassay.document.blocks import Block
+
 GAP = 2
 MOST_NOTES = 5
 """Notes below a table, unless all are asked for."""
+STRIP_FROM, STRIP = 100, 21
+"""The width from which a column with a scale has a strip beside it, and that strip's own."""
+STYLES = {"b": "bold", "state failed": "red", "state running": "yellow", "state partial": "yellow"}
+SIGNS = "✕✓◔◐ "
+"""What stands before the word of a state where more than ASCII can be printed."""
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a table; a `wraps` column (at most one, the last) takes the room that is left."""
+class Room:
+    """Columns there are, whether tables may be wider, and whether more than ASCII can be printed."""
 
-    title: str
-    right: bool = False
-    wraps: bool = False
+    width: int = 80
+    wide: bool = False
+    unicode: bool = True
 
 
-def render_table(
-    columns: Sequence[Column],
-    rows: Sequence[Sequence[str | Text]],
-    *,
-    width: int = 80,
-    wide: bool = False,
-    unicode: bool = True,
-) -> Text:
-    """A table with a rule under its header and no box.
+def drawn(blocks: Iterable[Block], *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
+    """Verdicts, texts, tables, lists and notes one below the other, a line between; print it with a rich console.
 
-    Columns that do not fit `width` are dropped from the right, never cut, and counted below; `wide` keeps
-    all. The first two columns always stay.
+    Columns that do not fit `width` are dropped from the right, never cut, and counted; `wide` keeps all of them, and
+    all notes. KeyError for a block that a terminal does not draw.
     """
     from rich.text import Text
 
-    cells = [[_text(cell, unicode) for cell in row] for row in rows]
-    titles = [_text(column.title, unicode) for column in columns]
-    wraps = [i for i, column in enumerate(columns) if column.wraps]
-    widths = [
-        max(one.cell_len for one in (title, *(row[i] for row in cells))) for i, title in enumerate(titles)
-    ]
-    if wraps and not wide:
-        taken = sum(widths) - widths[wraps[0]] + GAP * (len(widths) - 1)
-        widths[wraps[0]] = min(widths[wraps[0]], max(20, width - taken))
-    shown = len(widths) if wide else _fitting(widths, width)
-    lines = [_line(titles, columns, widths[:shown], bold=True)]
-    lines.append(Text(("─" if unicode else "-") * (sum(widths[:shown]) + GAP * (shown - 1))))
-    for row in cells:
-        lines += _wrapped(row, columns, widths[:shown])
-    if shown < len(widths):
-        hidden = len(widths) - shown
-        lines.append(
-            Text(
-                f"{numbers.counted(hidden, 'column')} hidden, --wide shows {'it' if hidden == 1 else 'them'}"
-            )
-        )
-    return Text("\n").join(lines)
+    room = Room(width, wide, unicode)
+    parts = (Text("\n").join(_DRAWN[type(block)](block, room)) for block in blocks)
+    return Text("\n\n").join(part for part in parts if part)
 
 
-def _text(cell: str | Text, unicode: bool) -> Text:
-    """A cell on one line without control characters, in ASCII when that is all there is."""
-    from rich.text import Text
-
-    style = "" if isinstance(cell, str) else cell.style
-    plain = "".join(c if c.isprintable() else " " for c in str(cell))
-    return Text(plain if unicode else numbers.plain(plain).encode("ascii", "replace").decode(), style=style)
-
-
-def _fitting(widths: Sequence[int], width: int) -> int:
-    shown = len(widths)
-    while shown > 2 and sum(widths[:shown]) + GAP * (shown - 1) > width:
-        shown -= 1
-    return shown
-
-
-def _line(
-    cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int], *, bold: bool = False
-) -> Text:
-    from rich.text import Text
-
-    line = Text()
-    for i, width in enumerate(widths):
-        space = " " * (width - cells[i].cell_len)
-        line.append(space if columns[i].right else "")
-        line.append(cells[i].plain, style="bold" if bold else cells[i].style)
-        line.append("" if columns[i].right else space)
-        line.append(" " * GAP)
-    line.rstrip()
-    return line
-
-
-def _wrapped(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> list[Text]:
-    """The lines of a row: one, or more when its wrapping cell is longer than its column."""
-    from rich.text import Text
-
-    last = len(widths) - 1
-    if not columns[last].wraps or row[last].cell_len <= widths[last]:
-        return [_line(row, columns, widths)]
-    pieces = folded(row[last].plain, widths[last], True)
-    blank = [Text("")] * last
-    return [
-        _line([*(row[:last] if i == 0 else blank), piece], columns, widths) for i, piece in enumerate(pieces)
-    ]
+def fits(table: Table, width: int) -> bool:
+    """Whether every column of the table fits."""
+    return len(_fitting(_Grid.of(table, Room()).widths, width)) == len(table.columns) + 1
 
 
 def folded(text: str, width: int, unicode: bool, style: str = "") -> list[Text]:
@@ -117,31 +60,210 @@ def folded(text: str, width: int, unicode: bool, style: str = "") -> list[Text]:
     from rich.text import Text
 
     lines = textwrap.wrap(
-        _text(text, unicode).plain, width, break_long_words=False, break_on_hyphens=False,
+        _visible(text, unicode), width, break_long_words=False, break_on_hyphens=False,
         subsequent_indent="  " if text.startswith("- ") else "",
     )  # fmt: skip
     return [Text(line, style=style) for line in lines] or [Text("")]
 
 
-def notes_below(
-    notes: Iterable[str],
-    *,
-    width: int = 80,
-    wide: bool = False,
-    unicode: bool = True,
-    signs: Sequence[str] = (),
-) -> list[Text]:
-    """The notes below a table as one part of a text, the first `MOST_NOTES` unless `wide`; none for no notes.
+def _verdict(block: Verdict, room: Room) -> list[Text]:
+    lede = " ".join(map(plain, block.lede))
+    return [
+        *folded(plain(block.heading), room.width, room.unicode, "bold"),
+        *(folded(lede, room.width, room.unicode) if lede else ()),
+    ]
 
-    How many more there are is said. What the `signs` of the table mean is one note, the last, and always there.
-    """
+
+def _paragraph(block: Paragraph, room: Room) -> list[Text]:
+    """A text that names a file or a command stays whole, so that it can be copied."""
     from rich.text import Text
 
-    every, legend = list(notes), [" ".join(signs)] if signs else []
-    shown = every if wide else every[: MOST_NOTES - len(legend)]
-    more = len(every) - len(shown)
-    lines = [line for note in (*shown, *legend) for line in folded(f"- {note}", width, unicode)]
-    if more:
+    parts = (block.said,) if isinstance(block.said, str) else block.said
+    if any(isinstance(part, Command) for part in parts):
+        return [Text(plain(parts))]
+    return folded(plain(parts), room.width, room.unicode, _style_of(parts))
+
+
+def _bullets(block: Bullets, room: Room) -> list[Text]:
+    said = (item if isinstance(item, str) else plain(item) for item in block.items)
+    return [line for one in said for line in folded(f"- {one}", room.width, room.unicode)]
+
+
+def _care(block: Care, room: Room) -> list[Text]:
+    """The first notes unless all are asked for, and how many more there are; `more`, what the signs of the table mean,
+    is one note, the last, and always there."""
+    from rich.text import Text
+
+    legend = (" ".join(map(_plain, block.more)),) if block.more else ()
+    shown = block.notes if room.wide else block.notes[: MOST_NOTES - len(legend)]
+    lines = _bullets(Bullets((*shown, *legend)), room)
+    if more := len(block.notes) - len(shown):
         them = "it" if more == 1 else "them"
         lines.append(Text(f"{numbers.counted(more, 'more note')}: --wide and the report show {them}"))
-    return [Text("\n").join(lines)] if lines else []
+    return lines
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """A table as cells that can be printed, its label in its place."""
+
+    columns: tuple[Column, ...]
+    cells: tuple[tuple[Text, ...], ...]
+
+    @classmethod
+    def of(cls, table: Table, room: Room) -> _Grid:
+        """That of a table, its titles the first row."""
+        columns, at = [*table.heads], table.at
+        columns.insert(at, Column(table.heading, style=""))
+        rows = [[*line.entries[:at], Entry(line.label), *line.entries[at:]] for line in table.lines]
+        titles = tuple(_cell(Entry(column.title), room) for column in columns)
+        return cls(tuple(columns), (titles, *(tuple(_cell(one, room) for one in row) for row in rows)))
+
+    @property
+    def widths(self) -> list[int]:
+        """The widest cell of each column."""
+        return [max(one.cell_len for one in column) for column in zip(*self.cells, strict=True)]
+
+    def beside(self, place: int, title: str, cells: Sequence[str]) -> _Grid:
+        """With one more column after a place."""
+        from rich.text import Text
+
+        more = (Text(title), *map(Text, cells))
+        return _Grid(
+            (*self.columns[: place + 1], Column(title, style=""), *self.columns[place + 1 :]),
+            tuple(
+                (*row[: place + 1], one, *row[place + 1 :]) for row, one in zip(self.cells, more, strict=True)
+            ),
+        )
+
+
+def _table(table: Table, room: Room) -> list[Text]:
+    """A rule under the header and no box. The first two columns always stay; one that `wrap`s, the last, takes the room
+    that is left."""
+    from rich.text import Text
+
+    if not table.lines:
+        return []
+    grid = _with_strip(_Grid.of(table, room), table, room)
+    widths, count = grid.widths, len(grid.columns)
+    if grid.columns[-1].style == "wrap" and not room.wide:
+        widths[-1] = min(widths[-1], max(20, room.width - sum(widths[:-1]) - GAP * (count - 1)))
+    shown = widths if room.wide else _fitting(widths, room.width)
+    titles, *rows = grid.cells
+    head = _line(titles, grid.columns, shown)
+    head.stylize("bold")
+    rule = ("─" if room.unicode else "-") * (sum(shown) + GAP * (len(shown) - 1))
+    lines = [head, Text(rule), *(line for row in rows for line in _wrapped(row, grid.columns, shown))]
+    if hidden := count - len(shown):
+        them = "it" if hidden == 1 else "them"
+        lines.append(Text(f"{numbers.counted(hidden, 'column')} hidden, --wide shows {them}"))
+    return lines
+
+
+def _fitting(widths: Sequence[int], width: int) -> Sequence[int]:
+    shown = len(widths)
+    while shown > 2 and sum(widths[:shown]) + GAP * (shown - 1) > width:
+        shown -= 1
+    return widths[:shown]
+
+
+def _with_strip(grid: _Grid, table: Table, room: Room) -> _Grid:
+    """Strips of intervals after the column that has a scale: on a broad terminal, and only where no number has to go
+    for them."""
+    place = next((i for i, column in enumerate(grid.columns) if column.scale), None)
+    if place is None or not room.unicode or room.width < STRIP_FROM:
+        return grid
+    left = room.width - sum(width + GAP for width in grid.widths)
+    width = STRIP if room.wide else min(STRIP, left)
+    if width < 9:
+        return grid
+    found = [_ends(line.entries[place - (place > table.at)]) for line in table.lines]
+    scale = scale_of([end for ends in found for end in ends], within=None)
+    return grid.beside(place, "", [_strip(ends, scale, width) for ends in found])
+
+
+def _ends(entry: Entry) -> list[float]:
+    """The value of a cell and the ends of its interval."""
+    return [float(one) for one in entry.exact.split(",") if one]
+
+
+def _strip(ends: Sequence[float], scale: Scale, width: int) -> str:
+    """`··━━┃━━··`."""
+    if not ends:
+        return ""
+    value, *interval = (min(width - 1, int(scale.at(end) / 100 * width)) for end in ends)
+    marks = ["·"] * width
+    if interval:
+        low, high = interval
+        marks[low : high + 1] = "━" * (high + 1 - low)
+    marks[value] = "┃"
+    return "".join(marks)
+
+
+def _cell(entry: Entry, room: Room) -> Text:
+    """A cell on one line without control characters: its text, and the interval of its value; coloured by its state."""
+    from rich.text import Text
+
+    said = _plain(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
+    style = "bold" if entry.bold else STYLES.get(entry.style) or _style_of(entry.text)
+    text = _visible(said, room.unicode)
+    if not room.unicode and style == STYLES["state failed"]:
+        text = text.upper()
+    return Text(text, style=style)
+
+
+def _visible(said: str, unicode: bool) -> str:
+    """A text without control characters, in ASCII when that is all there is."""
+    clean = "".join(c if c.isprintable() else " " for c in said)
+    if unicode:
+        return clean
+    return (
+        numbers.plain(clean.lstrip(SIGNS) if clean[:1] in SIGNS[:-1] else clean)
+        .encode("ascii", "replace")
+        .decode()
+    )
+
+
+def _style_of(said: Said) -> str:
+    """The style of words that stand apart."""
+    words = said[0] if said and not isinstance(said, str) else None
+    return STYLES.get(words.style, "") if isinstance(words, Words) else ""
+
+
+def _plain(said: Said) -> str:
+    return said if isinstance(said, str) else plain(said)
+
+
+def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Text:
+    from rich.text import Text
+
+    line = Text()
+    for column, cell, width in zip(columns, cells, widths, strict=False):
+        space = " " * (width - cell.cell_len)
+        line.append(space if column.style == "num" else "")
+        line.append(cell.plain, style=cell.style)
+        line.append("" if column.style == "num" else space)
+        line.append(" " * GAP)
+    line.rstrip()
+    return line
+
+
+def _wrapped(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Iterator[Text]:
+    """The lines of a row: one, or more when its wrapping cell is longer than its column."""
+    from rich.text import Text
+
+    last = len(widths) - 1
+    if columns[last].style != "wrap" or row[last].cell_len <= widths[last]:
+        yield _line(row, columns, widths)
+        return
+    for i, piece in enumerate(folded(row[last].plain, widths[last], True)):
+        yield _line([*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths)
+
+
+_DRAWN: dict[type, Callable[[Any, Room], list[Text]]] = {
+    Verdict: _verdict,
+    Paragraph: _paragraph,
+    Bullets: _bullets,
+    Care: _care,
+    Table: _table,
+}

@@ -29,9 +29,9 @@ from embassay.protocols.compare import (
 from embassay.protocols.compare.values import wanted
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
+from embassay.protocols.kernel.outcome import in_words
 from embassay.protocols.kernel.tables import counted
 from embassay.records import Result
-from embassay.registry import attribute
 from embassay.runs.folder import RunFolder
 from embassay.stats import holm
 
@@ -474,7 +474,7 @@ class Gate:
 
     def __str__(self) -> str:
         """Verdict and table in 80 columns."""
-        return str(attribute("embassay.report.terminal:render_gate")(self.verdicts).plain)
+        return in_words("gate_view", self.verdicts)
 
 
 def gate(

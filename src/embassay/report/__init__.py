@@ -1,4 +1,4 @@
-"""What runs say, for people: one HTML file (`write_report`) and the terminal (`terminal.render_run`)."""
+"""What runs say, for people: one HTML file (`write_report`) and the terminal (`terminal.run_view`)."""
 
 from __future__ import annotations
 

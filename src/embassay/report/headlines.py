@@ -8,8 +8,9 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from embassay.contracts import Kind
+from embassay.document.blocks import Block, Bullets, Column, Table, figures
 from embassay.document.marks import Scale, scale_of
-from embassay.document.terminal import GAP, Column, folded, render_table
+from embassay.document.terminal import fits
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.tables import Unit
@@ -19,8 +20,6 @@ from embassay.report.record import APART, OVERALL, Record, System
 from embassay.report.runs import ReportRun, score_of, summary_of, systems_of
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from embassay.protocols.hume.summary.record import Summary
 
 KINDS = ("embedding", "classical", "llm", "reference")
@@ -174,18 +173,12 @@ def leading_of(runs: Sequence[ReportRun]) -> Iterator[Leading]:
 _APART = "*"
 
 
-def render_headlines(found: Sequence[Leading], *, width: int = 80, unicode: bool = True) -> Text:
+def headlines_view(found: Sequence[Leading], width: int = 80) -> Iterator[Block]:
     """A row per system, two columns per run; side by side as far as `width` allows, then in tables below one another,
     so that nothing is hidden."""
-    from rich.text import Text
-
     systems = tuple(shared(found))
-    tables = [
-        render_table(*_table(part, systems), width=width, wide=True, unicode=unicode)
-        for part in _parts(found, systems, width)
-    ]
-    notes = [line for note in _notes(found) for line in folded(f"- {note}", width, unicode)]
-    return Text("\n\n").join([*tables, Text("\n").join(notes)])
+    yield from (_table(part, systems) for part in _parts(found, systems, width))
+    yield Bullets(tuple(_notes(found)))
 
 
 def cells(run: Leading, system: str) -> tuple[str, str]:
@@ -202,16 +195,14 @@ def _column_title(run: Leading) -> str:
     return f"{run.run}, 95%" if run.people or run.measure == "overall" else f"{run.run} {run.measure}, 95%"
 
 
-def _table(found: Sequence[Leading], systems: Sequence[str]) -> tuple[list[Column], list[list[str | Text]]]:
-    columns = [Column("System")]
-    for run in found:
-        columns += [Column(_column_title(run), right=True), Column("Rank")]
-    rows: list[list[str | Text]] = [
+def _table(found: Sequence[Leading], systems: Sequence[str]) -> Table:
+    heads = [column for run in found for column in (*figures(_column_title(run)), Column("Rank"))]
+    rows = (
         [name, *(cell for run in found for cell in cells(run, name))]
         for name in systems
         if any(name in run.leaders for run in found)
-    ]
-    return columns, rows
+    )
+    return Table.of("headlines", ("System", *heads), rows)
 
 
 def _parts(found: Sequence[Leading], systems: Sequence[str], width: int) -> Iterator[Sequence[Leading]]:
@@ -219,15 +210,9 @@ def _parts(found: Sequence[Leading], systems: Sequence[str], width: int) -> Iter
     for count in range(1, len(found) + 1):
         size = ceil(len(found) / count)
         parts = [found[i : i + size] for i in range(0, len(found), size)]
-        if count == len(found) or all(_width(part, systems) <= width for part in parts):
+        if count == len(found) or all(fits(_table(part, systems), width) for part in parts):
             yield from parts
             return
-
-
-def _width(found: Sequence[Leading], systems: Sequence[str]) -> int:
-    columns, rows = _table(found, systems)
-    lines = [[column.title for column in columns], *rows]
-    return sum(max(map(len, map(str, column))) + GAP for column in zip(*lines, strict=True)) - GAP
 
 
 def _notes(found: Sequence[Leading]) -> Iterator[str]:

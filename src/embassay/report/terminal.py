@@ -1,13 +1,31 @@
-"""Results on a terminal: the verdict, one table, notes, the report's path. Plain text when it is not one."""
+"""What a run, a comparison and a gate say on a terminal: blocks that `document.terminal.drawn` draws."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embassay.document.terminal import GAP, Column, folded, notes_below, render_table
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    Care,
+    Column,
+    Command,
+    Entry,
+    Said,
+    Table,
+    Text,
+    Words,
+    figures,
+    listed,
+    plain,
+)
+from embassay.document.blocks import Verdict as Finding
+from embassay.document.marks import scale_of
+from embassay.document.terminal import folded
 from embassay.protocols.compare import (
     Across,
     Among,
@@ -23,29 +41,21 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from rich.text import Text as Styled
 
     from embassay.report.board import Board, Row, Value
     from embassay.report.record import Record
     from embassay.report.runs import ReportRun
 
 
-STRIP_FROM = 100
 BRIEFLY = 2
 """Sentences that stand below the heading where a run is told of briefly."""
 APART = "*"
 """Behind the rank of a system that is ranked by itself."""
-STATE_STYLES = {"failed": "red", "running": "yellow", "partial": "yellow"}
 
 
-def render_run(run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
-    """A run as text: verdict, table, notes, report. Only states carry colour; print it with a rich console.
-
-    Raises DataError when the folder holds no run.
-    """
-    from rich.text import Text
-
-    from embassay.document.blocks import plain
+def run_view(run: Path, wide: bool = False) -> Iterator[Block]:
+    """A run: verdict, table, notes, where its report is. Raises DataError when the folder holds no run."""
     from embassay.report.notes import notes_of
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
@@ -53,41 +63,38 @@ def render_run(run: Path, *, width: int = 80, wide: bool = False, unicode: bool 
 
     shown = gathered((read_record(Path(run)),))[0]
     if shown.record.kind == "hume":
-        from embassay.report.hume.conclusions import render_hume
+        from embassay.report.hume.conclusions import hume_view
 
-        return render_hume(Path(run), width=width, wide=wide, unicode=unicode)
+        yield from hume_view(Path(run), wide)
+        return
     record, board = shown.record, shown.board
-    verdict = run_verdict(shown)
-    parts = [Text("\n").join(folded(plain(verdict.heading), width, unicode, "bold"))]
-    parts += (
-        [Text("\n").join(folded(" ".join(map(plain, verdict.lede)), width, unicode))] if verdict.lede else []
-    )
-    parts += _main_table(record, board, width, wide, unicode)
+    yield run_verdict(shown)
+    yield from _main_table(record, board, wide)
     notes = [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
-    notes += [note.plain for note in notes_of(record)]
-    parts += notes_below(notes, width=width, wide=wide, unicode=unicode, signs=_references(board))
-    report = Path(run) / "report.html"
+    yield Care((*notes, *(note.plain for note in notes_of(record))), more=tuple(_references(board)))
+    yield from where(Path(run))
+
+
+def where(run: Path, otherwise: str = "") -> Iterator[Text]:
+    """Where the report of a run is; `otherwise` what there is in its place."""
+    report = run / "report.html"
     if report.exists():
-        parts.append(Text(f"Report: {report}"))
-    return Text("\n\n").join(parts)
+        yield Text(("Report: ", Command(str(report))))
+    elif otherwise:
+        yield Text(("Tables: ", Command(str(run / otherwise))))
 
 
-def render_verdict(run: Path, *, width: int = 80, unicode: bool = True) -> Text:
+def verdict_view(run: Path) -> Iterator[Block]:
     """What a run of any kind found: the heading of its verdict and the first sentences below.
 
     Raises DataError when the folder holds no run.
     """
-    from rich.text import Text
-
-    from embassay.document.blocks import plain
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
     from embassay.report.runs import gathered
 
     verdict = run_verdict(gathered((read_record(Path(run)),))[0])
-    lede = " ".join(map(plain, verdict.lede[:BRIEFLY]))
-    lines = [*folded(plain(verdict.heading), width, unicode, "bold"), *folded(lede, width, unicode)]
-    return Text("\n").join(lines)
+    yield replace(verdict, lede=verdict.lede[:BRIEFLY])
 
 
 LEVELS = {"sure": ("sure", "green"), "likely": ("likely", "blue"), "open": ("cannot decide", "yellow")}
@@ -98,156 +105,91 @@ MOST_NAMES = 20
 """Columns for the names of an answer; longer ones have a line of their own."""
 
 
-def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool = True) -> Text:
+def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool = True) -> Styled:
     """The answers that runs give, a line each, and what to use; empty where they give none."""
-    from rich.text import Text
+    from rich.text import Text as Styled
 
     from embassay.report.answers import answers_of, recommendation
 
     answers = answers_of(runs)
     if not answers:
-        return Text("")
+        return Styled("")
     asks = max(len(one.question.short) for one in answers) + 4
     names = min(max(len(one.answer) for one in answers), MOST_NAMES) + 2
-    lines = [Text("Answers", style="bold")]
+    lines = [Styled("Answers", style="bold")]
     for one in answers:
         word, colour = LEVELS.get(one.level, ("", ""))
         said = folded(f"{word}: {one.brief}" if word else one.brief, width - asks - names, unicode)
         said[0].highlight_words([f"{word}:"], colour)
-        head = Text(f"  {one.question.short}".ljust(asks)).append(one.answer.ljust(names), style="bold")
+        head = Styled(f"  {one.question.short}".ljust(asks)).append(one.answer.ljust(names), style="bold")
         if len(head) > asks + names:
             lines.append(head)
-            head = Text(" " * (asks + names))
+            head = Styled(" " * (asks + names))
         lines += [
             head.append_text(said[0]),
-            *(Text(" " * (asks + names)).append_text(line) for line in said[1:]),
+            *(Styled(" " * (asks + names)).append_text(line) for line in said[1:]),
         ]
     use, rest = recommendation(answers)
-    lines += [Text(""), *folded(use, width, unicode), *folded(rest, width, unicode)] if use else []
-    return Text("\n").join(lines)
+    lines += [Styled(""), *folded(use, width, unicode), *folded(rest, width, unicode)] if use else []
+    return Styled("\n").join(lines)
 
 
-def _main_table(record: Record, board: Board, width: int, wide: bool, unicode: bool) -> list[Text]:
+def _main_table(record: Record, board: Board, wide: bool) -> Iterator[Table]:
     """The one table of a run: SAGE's board, PTEB's drops, or the first that another command wrote."""
+    from embassay.report.pteb.conclusions import drop_table, step_table
+
     if record.kind == "pteb":
-        from embassay.report.pteb.conclusions import drop_table
-
-        columns, rows = drop_table(record, board, wide=wide, unicode=unicode)
-        return [render_table(columns, rows, width=width, wide=wide, unicode=unicode)] if rows else []
-    if board.tasks:
-        return [_board(board, width, wide, unicode)] if board.rows else []
-    from embassay.report.pteb.conclusions import step_table
-
-    columns, rows = step_table(record, board)
-    return [render_table(columns, rows, width=width, wide=wide, unicode=unicode)] if rows else []
+        yield drop_table(record, board, wide)
+    elif board.tasks:
+        yield _board(board, wide)
+    else:
+        yield from step_table(record, board)
 
 
-def _references(board: Board) -> list[str]:
-    from embassay.document.blocks import listed, plain
-
+def _references(board: Board) -> Iterator[str]:
     names = " and ".join(row.label for row in board.references)
-    apart = plain(listed([row.label for row in board.apart]))
-    told = (
-        [f"{APART} {apart} are ranked by themselves: another method stands behind some scores."]
-        if apart
-        else []
-    )
-    return [*told, f"{names} are references, not ranked."] if names and board.tasks else told
+    if board.apart:
+        apart = plain(listed([row.label for row in board.apart]))
+        yield f"{APART} {apart} are ranked by themselves: another method stands behind some scores."
+    if names and board.tasks:
+        yield f"{names} are references, not ranked."
 
 
-def _board(board: Board, width: int, wide: bool, unicode: bool) -> Text:
-    tasks = [task for task in board.tasks if task.name != board.lead]
-    places = [board.tasks.index(task) for task in tasks]
-    columns = [Column("Rank"), Column("System"), Column(f"{board.lead_title}, 95%", right=True)]
-    columns += [Column(task.short, right=True) for task in tasks]
-    rows: list[list[str | Text]] = [
-        [
-            row.rank or numbers.NONE,
-            row.system.name if wide else row.label,
-            _lead(row, unicode),
-            *(state_or_value(row.tasks[i], unicode) for i in places),
-        ]
-        for row in board.rows
-    ]
-    strip = _strip_width(columns, rows, width, wide, unicode)
-    if strip:
-        columns.insert(3, Column(""))
-        for row, cells in zip(board.rows, rows, strict=True):
-            cells.insert(3, _strip(board, row, strip))
-    return render_table(columns, rows, width=width, wide=wide, unicode=unicode)
-
-
-def _strip_width(
-    columns: Sequence[Column], rows: Sequence[Sequence[str | Text]], width: int, wide: bool, unicode: bool
-) -> int:
-    """Room for the interval strip: from 100 columns, and only where no number has to go for it."""
-    from rich.cells import cell_len
-
-    if not unicode or width < STRIP_FROM or not rows:
-        return 0
-    used = sum(
-        max(cell_len(column.title), *(cell_len(str(row[i])) for row in rows)) + GAP
-        for i, column in enumerate(columns)
-    )
-    return 21 if wide else min(21, width - used) if width - used >= 9 else 0
-
-
-def _strip(board: Board, row: Row, width: int) -> str:
-    """`··━━┃━━··` on the scale of all leading values."""
-    from embassay.document.marks import scale_of
+def _board(board: Board, wide: bool) -> Table:
+    """Rank, system, leading score with its interval, and the other tasks."""
     from embassay.report.board import ends
 
-    value = row.lead.row
-    if value is None or value.value is None:
-        return ""
-    scale = scale_of(ends(one.lead for one in board.rows))
-
-    def place(number: float) -> int:
-        return min(width - 1, int(scale.at(number) / 100 * width))
-
-    marks = ["·"] * width
-    if value.ci_low is not None and value.ci_high is not None:
-        for i in range(place(value.ci_low), place(value.ci_high) + 1):
-            marks[i] = "━"
-    marks[place(value.value)] = "┃"
-    return "".join(marks)
+    places = [i for i, task in enumerate(board.tasks) if task.name != board.lead]
+    scale = scale_of(ends(row.lead for row in board.rows))
+    lead = Column(f"{board.lead_title}, 95%", scale, "num")
+    heads: list[str | Column] = ["Rank", "System", lead, *figures(*(board.tasks[i].short for i in places))]
+    return Table.of("board", heads, (_board_row(row, places, wide) for row in board.rows), at=1)
 
 
-def _lead(row: Row, unicode: bool) -> str | Text:
-    """Value and interval as one pair."""
-    if row.lead.interval:
-        return f"{row.lead.text} {row.lead.interval}"
-    return state_or_value(row.lead, unicode)
+def _board_row(row: Row, places: Sequence[int], wide: bool) -> list[Said | Entry]:
+    lead = row.lead
+    first = Entry(lead.text, lead.interval, lead.exact) if lead.interval else state_or_value(lead)
+    label = row.system.name if wide else row.label
+    return [row.rank or numbers.NONE, label, first, *(state_or_value(row.tasks[i]) for i in places)]
 
 
-def state_or_value(value: Value, unicode: bool) -> str | Text:
-    """The value, bold if it is the best, or the word of its state in its colour."""
-    from rich.text import Text
-
+def state_or_value(value: Value) -> Entry:
+    """The value, bold if it is the best, or the word of its state."""
     if value.value is not None:
-        return Text(value.text, style="bold" if value.best else "")
-    word = value.text if unicode else value.text.lstrip("✕◔◐ ")
-    return Text(
-        word if unicode or value.state != "failed" else "FAILED", style=STATE_STYLES.get(value.state, "")
-    )
+        return Entry(value.text, bold=value.best)
+    return Entry((Words(value.text, f"state {value.state.replace(' ', '-')}"),))
 
 
 _FEW = 5
 """Below so many datasets Wilcoxon's test cannot reach 0.05."""
 
 
-def render_pair(
-    pair: PairOfSystems, protocol: str, *, width: int = 80, wide: bool = False, unicode: bool = True
-) -> Text:
-    """Two systems, place by place, as text within `width` columns unless `wide`."""
-    from rich.text import Text
-
+def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
+    """Two systems, place by place."""
     unit = numbers.unit_of(protocol)
-    said = verdict(leading(pair.contrasts), unit, pair.among)
-    parts = [Text("\n").join(folded(said, width, unicode, "bold"))]
-    parts.append(render_table(*_pair_table(pair.contrasts, unit), width=width, wide=wide, unicode=unicode))
-    lines = [line for note in _notes(pair, unit) for line in folded(f"- {note}", width, unicode)]
-    return Text("\n\n").join([*parts, Text("\n").join(lines)])
+    yield Finding((verdict(leading(pair.contrasts), unit, pair.among),))
+    yield _pair_table(pair.contrasts, unit)
+    yield Bullets(tuple(_notes(pair, unit)))
 
 
 def verdict(one: Contrast, unit: numbers.Unit, among: Among | None = None) -> str:
@@ -298,45 +240,41 @@ def _other_answer(told: bool, among: Among | None) -> str:
     return f"; among all {among.pairs} pairs of the run {answer} (p {numbers.p_value(among.p_adjusted)})"
 
 
-def render_fields(
-    found: Sequence[Field], protocol: str, *, width: int = 80, wide: bool = False, unicode: bool = True
-) -> Text:
-    """All systems of each field as text."""
-    from rich.text import Text
+HOW_RANKED = (
+    "Ranks and groups are by paired bootstrap t tests, Holm over all pairs of a table, alpha 0.05; two whose "
+    "intervals do not meet are told apart. In one group: no test does, which is not being equal. Best: how "
+    "likely a system is ahead of all, by resamples and by how many items these are of."
+)
 
+
+def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
+    """All systems of each field."""
     unit = numbers.unit_of(protocol)
-    parts = []
     # An overall score that a run of few tasks has not must not come first.
     for one in sorted(found, key=lambda one: not one.entrants):
-        parts.append(Text("\n").join(folded(_headline(one), width, unicode, "bold")))
-        if one.entrants:
-            parts.append(render_table(*_field_table(one, unit), width=width, wide=wide, unicode=unicode))
-        lines = [line for note in _field_notes(one) for line in folded(f"- {note}", width, unicode)]
-        parts += [Text("\n").join(lines)] if lines else []
-    last = (
-        "Ranks and groups are by paired bootstrap t tests, Holm over all pairs of a table, alpha 0.05; two whose "
-        "intervals do not meet are told apart. In one group: no test does, which is not being equal. Best: how "
-        "likely a system is ahead of all, by resamples and by how many items these are of."
-    )
-    parts.append(Text("\n").join(folded(last, width, unicode)))
-    return Text("\n\n").join(parts)
-
-
-Table = tuple[list[Column], list[list["str | Text"]]]
+        yield Finding((_headline(one),))
+        yield _field_table(one, unit)
+        yield Bullets(tuple(_field_notes(one)))
+    yield Text(HOW_RANKED)
 
 
 def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
     first = contrasts[0]
-    columns = [
-        Column("Where"), Column("Difference, 95%", right=True), Column("p, Holm", right=True),
-        Column(first.a, right=True), Column(first.b, right=True), Column("Detectable", right=True),
-        Column("n", right=True), Column("d_z", right=True), Column("p, swaps", right=True),
-        Column("p, ranks", right=True),
-    ]  # fmt: skip
-    return columns, [[*_row(one, unit)] for one in contrasts]
+    titles = (
+        "Difference, 95%",
+        "p, Holm",
+        first.a,
+        first.b,
+        "Detectable",
+        "n",
+        "d_z",
+        "p, swaps",
+        "p, ranks",
+    )
+    return Table.of("pair", ("Where", *figures(*titles)), ([*_row(one, unit)] for one in contrasts))
 
 
-def _row(one: Contrast, unit: numbers.Unit) -> Iterator[str | Text]:
+def _row(one: Contrast, unit: numbers.Unit) -> Iterator[str]:
     yield f"{one.task} {one.dataset}".strip() + (f" {one.measure}" if one.task == "score" else "")
     if one.difference is None:
         yield from ("n/a", "n/a", _value(one.value_a, unit), _value(one.value_b, unit), "n/a", str(one.n))
@@ -427,20 +365,19 @@ def _headline(one: Field) -> str:
 
 
 def _field_table(one: Field, unit: numbers.Unit) -> Table:
-    from rich.text import Text
+    heads: list[str | Column] = ["Rank", "System", *figures("Value, 95%", "Best"), "Group", *figures("n")]
+    rows = (_field_row(one, place, unit) for place in range(len(one.entrants)))
+    return Table.of("field", heads, rows, at=1)
 
-    columns = [Column("Rank"), Column("System"), Column("Value, 95%", right=True), Column("Best", right=True)]
-    columns += [Column("Group"), Column("n", right=True)]
-    rows: list[list[str | Text]] = []
-    for place, entrant in enumerate(one.entrants):
-        first = entrant.rank_low == 1
-        letters = [_letter(i) for i, (low, high) in enumerate(one.groups) if low <= place <= high]
-        rows.append([
-            _rank(entrant), entrant.system, Text(_interval(entrant, unit), style="bold" if first else ""),
-            numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
-            numbers.count(entrant.n),
-        ])  # fmt: skip
-    return columns, rows
+
+def _field_row(one: Field, place: int, unit: numbers.Unit) -> list[Said | Entry]:
+    entrant = one.entrants[place]
+    letters = [_letter(i) for i, (low, high) in enumerate(one.groups) if low <= place <= high]
+    return [
+        _rank(entrant), entrant.system, Entry(_interval(entrant, unit), bold=entrant.rank_low == 1),
+        numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
+        numbers.count(entrant.n),
+    ]  # fmt: skip
 
 
 def _field_notes(one: Field) -> Iterable[str]:
@@ -472,25 +409,22 @@ def _p(p: float) -> str:
     return "n/a" if math.isnan(p) else numbers.p_value(p)
 
 
-def render_gate(
-    verdicts: Sequence[Verdict], *, width: int = 80, wide: bool = False, unicode: bool = True
-) -> Text:
-    """The verdicts as text within `width` columns unless `wide`."""
-    from rich.text import Text
-
-    columns = [Column("Bar"), Column("Verdict"), Column("Value, 95%", right=True), Column("n", right=True)]
-    rows: list[list[str | Text]] = [
-        [one.bar, Text(word(one), style="red" if one.stops else ""), value_text(one), numbers.count(one.n)]
+def gate_view(verdicts: Sequence[Verdict]) -> Iterator[Block]:
+    """The verdicts, a row each, and why one has none."""
+    yield Finding((f"{summary(verdicts)}.",))
+    heads: list[str | Column] = ["Bar", "Verdict", *figures("Value, 95%", "n")]
+    stops = {True: "state failed", False: ""}
+    rows: list[list[Said | Entry]] = [
+        [one.bar, Entry(word(one), style=stops[one.stops]), value_text(one), numbers.count(one.n)]
         for one in verdicts
     ]
-    notes = [f"{one.bar}: {one.reason}." for one in verdicts if one.reason]
+    yield Table.of("gate", heads, rows)
+    yield Bullets(tuple(_gate_notes(verdicts)))
+
+
+def _gate_notes(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    yield from (f"{one.bar}: {one.reason}." for one in verdicts if one.reason)
     if any(one.near for one in verdicts):
-        notes.append("Near: the bar lies inside the interval, so another sample could have said otherwise.")
+        yield "Near: the bar lies inside the interval, so another sample could have said otherwise."
     reasons = dict.fromkeys(one.unpaired for one in verdicts if one.unpaired)
-    notes += [f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons]
-    lines = [line for note in notes for line in folded(f"- {note}", width, unicode)]
-    parts = [
-        Text("\n").join(folded(f"{summary(verdicts)}.", width, unicode, "bold")),
-        render_table(columns, rows, width=width, wide=wide, unicode=unicode),
-    ]
-    return Text("\n\n").join([*parts, *([Text("\n").join(lines)] if lines else [])])
+    yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

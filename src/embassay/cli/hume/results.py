@@ -207,9 +207,9 @@ def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # n
 
 def _show(path: Path, display: Display, report: bool) -> None:
     from embassay.cli.session import show_run
-    from embassay.report.hume.conclusions import render_hume
+    from embassay.report.hume.conclusions import hume_view
 
-    show_run(path, display, report, render=render_hume)
+    show_run(path, display, report, view=hume_view)
 
 
 def _study_request(study: Path | None, system: list[str] | None, *rest: Any) -> StudyRequest:

@@ -194,33 +194,13 @@ def _show_study(study: Study) -> None:
 
 
 def _show_scored(scored: Scored, wide: bool) -> None:
-    from embassay.cli.terminal import screen, show
-    from embassay.document.terminal import Column, render_table
+    from embassay.cli.terminal import show_blocks
+    from embassay.document.blocks import Column, Table, figures
 
-    here = screen()
     typer.echo(_verdict(scored) + "\n")
-    titles = (
-        "Language",
-        "Mean",
-        "95%",
-        "Verdict",
-        "Median",
-        "At the bar",
-        "Alpha",
-        "Pairs",
-        "Ratings",
-        "Rejected",
-    )
-    columns = [Column(title, right=title not in ("Language", "Verdict")) for title in titles]
-    show(
-        render_table(
-            columns,
-            [_cells(one, scored.results) for one in scored.results],
-            width=here.width,
-            wide=wide,
-            unicode=here.unicode,
-        )
-    )
+    titles = ("Median", "At the bar", "Alpha", "Pairs", "Ratings", "Rejected")
+    heads: list[str | Column] = ["Language", *figures("Mean", "95%"), "Verdict", *figures(*titles)]
+    show_blocks([Table.of("languages", heads, (_cells(one, scored.results) for one in scored.results))], wide)
     for one in scored.checked.raters:
         if one.fate != "kept":
             typer.echo(f"- {one.rater_id} {one.fate}: {one.reason}")

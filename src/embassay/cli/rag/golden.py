@@ -176,11 +176,10 @@ def _show(path: Path, display: Display, report: bool) -> None:
     if display.json:
         _print_json(path, golden, written)
         return
-    from embassay.cli.terminal import screen, show
-    from embassay.report.rag.golden import render_golden
+    from embassay.cli.terminal import show_blocks
+    from embassay.report.rag.golden import golden_view
 
-    here = screen()
-    show(render_golden(golden, path, width=here.width, wide=display.wide, unicode=here.unicode))
+    show_blocks(golden_view(golden, path), display.wide)
 
 
 def _print_json(path: Path, golden: Golden, written: Path | None) -> None:

@@ -188,10 +188,10 @@ def run_probe(
     """Carry out a request."""
     from embassay.cli.session import carry_out, show_run
     from embassay.protocols.rag.probes.protocol import Probe
-    from embassay.report.rag.probes import render_probe
+    from embassay.report.rag.probes import probe_view
 
     do = partial(Probe().carry_out, request)
-    show = partial(show_run, render=render_probe)
+    show = partial(show_run, view=lambda run, _: probe_view(run))
     carry_out(do, out, display=display, report=report, show=show, **arguments)
 
 

@@ -186,11 +186,10 @@ def _command() -> str:
 
 
 def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
-    from embassay.cli.terminal import screen, show
-    from embassay.report.rag.tables import per_query_lines, render_score
+    from embassay.cli.terminal import show_blocks
+    from embassay.report.rag.tables import per_query_lines, score_view
 
-    here = screen()
-    show(render_score(scored.record, width=here.width, wide=wide, unicode=here.unicode))
+    show_blocks(score_view(scored.record, wide), wide)
     if per_query:
         typer.echo("")
         for line in per_query_lines(scored.per_query()):

@@ -125,12 +125,10 @@ def _show(path: Path, display: Display, report: bool) -> None:
         _print_json(path, written)
         return
     if measured:
-        from embassay.cli.terminal import screen, show
-        from embassay.report.rag.frontier import render_sweep
+        from embassay.cli.terminal import show_blocks
+        from embassay.report.rag.frontier import sweep_view
 
-        here = screen()
-        found = read_findings(path / FILE)
-        show(render_sweep(found, path, width=here.width, wide=display.wide, unicode=here.unicode))
+        show_blocks(sweep_view(read_findings(path / FILE), path, display.wide), display.wide)
 
 
 def _print_json(path: Path, written: Path | None) -> None:

@@ -187,6 +187,14 @@ def _dataset(dataset: PlannedDataset) -> Plain:
 
 
 _SHOWN = "embassay.report"  # how a run looks is said above the protocols, and found when somebody looks
+
+
+def in_words(view: str, of: object) -> str:
+    """What one of the report's terminal views says of something, in 80 columns."""
+    blocks = attribute(f"{_SHOWN}.terminal:{view}")(of)
+    return str(attribute("embassay.document.terminal:drawn")(blocks).plain)
+
+
 _OVERALL = {"sage": "sage_table1", "pteb": "pteb_table9"}
 
 
@@ -282,13 +290,13 @@ class Run:
 
     def __str__(self) -> str:
         """The verdict, one table and notes, as the command says them."""
-        return str(attribute(f"{_SHOWN}.terminal:render_run")(self.path).plain)
+        return in_words("run_view", self.path)
 
     def _repr_html_(self) -> str:
         """In a notebook: the verdict, and the ranks where there are some."""
         from html import escape
 
-        said = escape(attribute(f"{_SHOWN}.terminal:render_verdict")(self.path).plain)
+        said = escape(in_words("verdict_view", self.path))
         try:
             return f"<p>{said}</p>{self.ranks()._repr_html_()}"
         except UsageError:  # one task alone has no mean over tasks

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Name, Sentence, Verdict, plain
-from embassay.document.terminal import Column, folded, notes_below, render_table
+from embassay.document.blocks import Block, Care, Column, Name, Sentence, Table, Verdict, figures
 from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Board
@@ -29,9 +27,7 @@ from embassay.report.hume.families import (
 )
 from embassay.report.notes import notes_of
 from embassay.report.record import FEW, Record, labels, read_record
-
-if TYPE_CHECKING:
-    from rich.text import Text
+from embassay.report.terminal import where
 
 MOST = 80
 """Characters of a heading."""
@@ -304,48 +300,38 @@ def _on(pairs: Sequence[PairRecord]) -> str:
     return numbers.counted(len(pairs), "pair")
 
 
-Cells = list["str | Text"]
 _LEADERS = 5
 
 
-def render_hume(run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
-    """A HUME run as text, within `width` columns unless `wide`. DataError where the folder has no `summary.json`."""
-    from rich.text import Text
-
+def hume_view(run: Path, wide: bool = False) -> Iterator[Block]:
+    """A HUME run. DataError where the folder has no `summary.json`."""
     folder = Path(run)
     summary = read_summary(folder)
-    verdict, label = verdict_of(summary), labels(system_names(summary))
-    parts = [Text("\n").join(folded(plain(verdict.heading), width, unicode, "bold"))]
-    if verdict.lede:
-        parts.append(Text("\n").join(folded(" ".join(map(plain, verdict.lede)), width, unicode)))
-    if summary.pairs:
-        rows = [_row(one, label) for one in standings(summary)]
-        parts.append(render_table(_columns(summary), rows, width=width, wide=wide, unicode=unicode))
-    if wide and summary.places:
-        parts.append(render_table(*_places(summary, label), width=width, wide=wide, unicode=unicode))
+    label = labels(system_names(summary))
+    yield verdict_of(summary)
+    yield _pairs(summary, label)
+    if wide:
+        yield _places(summary, label)
     notes = [note.plain for note in notes_of(read_record(folder))]
     notes += [*_llms(summary, label), *_leaders(summary, label)]
-    parts += notes_below(notes, width=width, wide=wide, unicode=unicode, signs=list(_signs(summary)))
-    report = folder / "report.html"
-    parts.append(Text(f"Report: {report}" if report.exists() else f"Tables: {folder / 'tables'}"))
-    return Text("\n\n").join(parts)
+    yield Care(tuple(notes), more=tuple(_signs(summary)))
+    yield from where(folder, "tables")
 
 
-def _columns(summary: Summary) -> list[Column]:
+def _pairs(summary: Summary, label: Mapping[str, str]) -> Table:
     who = answerers(summary).capitalize().removesuffix(" annotators")
-    right = ("n", f"{who}, 95%")
-    return [
-        Column("Pair"), *(Column(title, right=True) for title in right), Column("Agreement"),
-        Column("Best", right=True), Column("Difference", right=True), Column("Model"),
-        Column("Of people", right=True), Column("Paired, 95%", right=True),
+    heads: list[str | Column] = [
+        "Pair", *figures("n", f"{who}, 95%"), "Agreement", *figures("Best", "Difference"), "Model",
+        *figures("Of people", "Paired, 95%"),
     ]  # fmt: skip
+    return Table.of("pairs", heads, (_row(one, label) for one in standings(summary)))
 
 
-def _row(one: PairModels, label: Mapping[str, str]) -> Cells:
+def _row(one: PairModels, label: Mapping[str, str]) -> list[str]:
     pair, best = one.pair, one.best
     agreement = agreed(pair) + (" !" if pair.trust == "low" else "")
     people = f"{points(pair.human)} {interval(pair.human)}{' r' if is_range(pair.human) else '  '}"
-    cells: Cells = [pair.name, numbers.count(pair.n), people, agreement]
+    cells = [pair.name, numbers.count(pair.n), people, agreement]
     if best is None:
         return [*cells, numbers.NONE, numbers.NONE, "no model", numbers.NONE, numbers.NONE]
     gap, paired = one.gap(), best.difference
@@ -356,22 +342,16 @@ def _row(one: PairModels, label: Mapping[str, str]) -> Cells:
     ]  # fmt: skip
 
 
-def _places(summary: Summary, label: Mapping[str, str]) -> tuple[list[Column], list[Cells]]:
-    columns = [
-        Column("Place", right=True),
-        Column("Who"),
-        Column("Mean over pairs", right=True),
-        Column("Kind"),
-    ]
-    rows: list[Cells] = [
+def _places(summary: Summary, label: Mapping[str, str]) -> Table:
+    rows = (
         [
             numbers.NONE if one.rank is None else str(one.rank),
             answerers(summary).capitalize() if one.kind == "human" else label.get(one.system, one.system),
             points(one.mean) if one.mean.value is not None else one.mean.reason or "n/a", one.kind,
         ]
         for one in summary.places
-    ]  # fmt: skip
-    return columns, rows
+    )  # fmt: skip
+    return Table.of("places", (*figures("Place"), "Who", *figures("Mean over pairs"), "Kind"), rows, at=1)
 
 
 def _llms(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:

@@ -7,10 +7,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Entry, Part, Sentence, Verdict, listed, plain
-from embassay.document.terminal import Column
+from embassay.document.blocks import (
+    Column,
+    Entry,
+    Part,
+    Said,
+    Sentence,
+    Table,
+    Verdict,
+    figures,
+    listed,
+    plain,
+)
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.analysis.drops import source_of
@@ -20,10 +29,6 @@ from embassay.records import Result
 from embassay.report.board import Board, Row, Task, Value, missing_value, name
 from embassay.report.record import OVERALL, Record
 from embassay.report.terminal import APART, state_or_value
-
-if TYPE_CHECKING:
-    from rich.text import Text
-
 
 ORIGINAL, DELTA, SD, PARAPHRASE = "original", "delta", "sd", "paraphrase:"
 
@@ -545,70 +550,58 @@ def _partly(losses: Losses, board: Board) -> Verdict:
     )
 
 
-def drop_table(
-    record: Record, board: Board, *, wide: bool, unicode: bool
-) -> tuple[list[Column], list[list[str | Text]]]:
-    """Columns and rows, best score on paraphrases first. Scores in points."""
+def drop_table(record: Record, board: Board, wide: bool) -> Table:
+    """Every system's scores in points, best on paraphrases first; for a terminal."""
     losses = Losses(record, board)
     tasks = [task for task in board.tasks if task.name != board.lead]
-    columns = [Column("Rank"), Column("System"), Column("Orig.", right=True), Column("PTEB", right=True)]
-    columns += [Column("Change ± sd", right=True), Column("95% CI", right=True)]
     whole = any(losses.leading(row).before_all for row in board.rows)
-    columns += [Column("Orig., all items", right=True)] if whole else []
-    columns += [Column(f"Δ {task.short}", right=True) for task in tasks]
-    rows: list[list[str | Text]] = []
+    titles = ["Orig.", "PTEB", "Change ± sd", "95% CI", *(["Orig., all items"] if whole else [])]
+    rows: list[list[Said | Entry]] = []
     for row in board.rows:
         total = losses.leading(row)
-        cells = _leading(total, unicode)
+        cells = _leading(total)
         cells += [total.before_all or cells[0]] if whole else []
-        cells += [_drop(losses.on_task(row, task), unicode) for task in tasks]
+        cells += [_drop(losses.on_task(row, task)) for task in tasks]
         apart = APART if row in board.apart else ""
         rows.append([f"{row.rank or numbers.NONE}{apart}", row.system.name if wide else row.label, *cells])
-    return columns, rows
+    heads: list[str | Column] = ["Rank", "System", *figures(*titles, *(f"Δ {task.short}" for task in tasks))]
+    return Table.of("drops", heads, rows, at=1)
 
 
-def _leading(loss: Loss, unicode: bool) -> list[str | Text]:
+def _leading(loss: Loss) -> list[Said | Entry]:
     drop = " ".join(part for part in (loss.drop_text, loss.drop_spread) if part)
-    before, after = state_or_value(loss.before, unicode), state_or_value(loss.after, unicode)
+    before, after = state_or_value(loss.before), state_or_value(loss.after)
     return [before, after, drop or numbers.NONE, loss.drop_interval or numbers.NONE]
 
 
-def _drop(loss: Loss, unicode: bool) -> str | Text:
-    return loss.drop_text if loss.drop is not None else state_or_value(loss.after, unicode)
+def _drop(loss: Loss) -> Said | Entry:
+    return loss.drop_text if loss.drop is not None else state_or_value(loss.after)
 
 
-def step_table(record: Record, board: Board) -> tuple[list[Column], list[list[str | Text]]]:
+def step_table(record: Record, board: Board) -> Iterator[Table]:
     """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
-    if record.kind == "validation":
-        return _languages(record)
     from embassay.report.pteb.models import candidates, judge_scores
 
-    if not record.rows or record.kind not in ("judge", "paraphrasers"):
-        return [], []
-    table = (judge_scores if record.kind == "judge" else candidates)(record, board)
-    first, *others = (plain(column.title) for column in table.heads)
-    columns = [Column(plain(table.heading)), Column(f"{first}, 95%", right=True)]
-    columns += [Column(name, right=True) for name in others]
-    rows: list[list[str | Text]] = [
-        [plain(line.label), _with_interval(line.entries[0]), *(plain(one.text) for one in line.entries[1:])]
-        for line in table.lines
-    ]
-    return columns, rows
+    if record.kind == "validation":
+        yield _languages(record)
+    elif record.rows and record.kind in ("judge", "paraphrasers"):
+        table = (judge_scores if record.kind == "judge" else candidates)(record, board)
+        first, *others = (plain(column.title) for column in table.heads)
+        yield replace(table, columns=figures(f"{first}, 95%", *others))
 
 
-def _languages(record: Record) -> tuple[list[Column], list[list[str | Text]]]:
+def _languages(record: Record) -> Table:
     from embassay.report.pteb.validation import COLUMNS, ratings
 
-    lines = ratings(record).lines
-    columns = [Column("Language"), Column("Mean rating, 95%", right=True), Column("Verdict")]
-    columns += [Column(name, right=True) for name in (*COLUMNS[1:], "Ratings")]
-    rows: list[list[str | Text]] = []
-    for line in lines:
+    heads: list[str | Column] = [
+        "Language",
+        *figures("Mean rating, 95%"),
+        "Verdict",
+        *figures(*COLUMNS[1:], "Ratings"),
+    ]
+    rows: list[list[Said | Entry]] = []
+    for line in ratings(record).lines:
         _, mean, *others, verdict = line.entries
         said = plain(verdict.text[:1]).lstrip("✓✕ ")
-        rows.append([plain(line.label), _with_interval(mean), said, *(plain(one.text) for one in others)])
-    return (columns, rows) if rows else ([], [])
-
-
-def _with_interval(one: Entry) -> str:
-    return f"{plain(one.text)} {one.small}" if one.exact and one.small else plain(one.text)
+        rows.append([plain(line.label), mean, said, *(plain(one.text) for one in others)])
+    return Table.of("languages", heads, rows)

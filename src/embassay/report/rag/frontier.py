@@ -11,19 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from embassay.document.blocks import Block, Care, Entry, Table, Verdict, Words, figures
 from embassay.document.marks import LogScale, Scale, log_scale, scale_of
-from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.recommendation import ms, percent, usd
 from embassay.protocols.rag.sweep.findings.record import Findings, Part, StackFacts, Terms
 from embassay.protocols.rag.tradeoffs import ROUNDING
-
-if TYPE_CHECKING:
-    from rich.text import Text
+from embassay.report.terminal import where
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,6 @@ def _equal(one: StackFacts, other: StackFacts, asked: Terms) -> bool:
     return all(abs(a - b) <= ROUNDING for a, b in pairs)
 
 
-Cells = list["str | Text"]
 RECOMMENDED = (
     "* is the recommended stack. No stack on the frontier is beaten on price, time and quality at once."
 )
@@ -71,32 +67,19 @@ FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
 
-def render_sweep(
-    findings: Findings, run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True
-) -> Text:
-    """A sweep as text: verdict, frontier, notes and paths, within `width` columns unless `wide`."""
-    from rich.text import Text
-
+def sweep_view(findings: Findings, run: Path, wide: bool = False) -> Iterator[Block]:
+    """A sweep: verdict, frontier, notes and paths."""
     part = findings.parts[0]
-    parts = [Text("\n").join(folded(part.verdict, width, unicode, "bold"))]
-    parts.append(Text("\n").join(folded(" ".join(part.lede), width, unicode)))
+    yield Verdict((part.verdict,), tuple((one,) for one in part.lede))
     spots = shown_frontier(part, findings.asked)
     shown = _shown(part, [one.stack for one in spots], wide)
-    rows = [_table_row(part, findings, id, place) for place, id in shown]
-    parts.append(render_table(_columns(findings), rows, width=width, wide=wide, unicode=unicode))
-    hidden = len(spots) - len(shown)
+    titles = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
+    rows = (_table_row(part, findings, id, place) for place, id in shown)
+    yield Table.of("frontier", ("Frontier, fastest first", *figures(*titles)), rows)
     equal = sum(len(one.equal) for one in spots)
-    signs = [RECOMMENDED] if part.recommendation.stack else []
-    notes = _notes(findings, hidden, equal, wide)
-    parts += notes_below(notes, width=width, wide=wide, unicode=unicode, signs=signs)
-    report = run / "report.html"
-    parts.append(Text(f"Report: {report}" if report.exists() else f"Tables: {run / 'tables'}"))
-    return Text("\n\n").join(parts)
-
-
-def _columns(findings: Findings) -> list[Column]:
-    right = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
-    return [Column("Frontier, fastest first"), *(Column(title, right=True) for title in right)]
+    signs = (RECOMMENDED,) if part.recommendation.stack else ()
+    yield Care(tuple(_notes(findings, len(spots) - len(shown), equal, wide)), more=signs)
+    yield from where(run, "tables")
 
 
 def _shown(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
@@ -108,9 +91,7 @@ def _shown(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]
     return [one for one in placed if one[1] in best]
 
 
-def _table_row(part: Part, findings: Findings, id: str, place: int) -> Cells:
-    from rich.text import Text
-
+def _table_row(part: Part, findings: Findings, id: str, place: int) -> list[Entry]:
     one, chosen = part.stack(id), id == part.recommendation.stack
     total, mark = one.time("total"), "*" if chosen else ""
     times = ("n/a", "n/a") if total is None else (ms(total.p50), ms(total.p95))
@@ -118,7 +99,7 @@ def _table_row(part: Part, findings: Findings, id: str, place: int) -> Cells:
         f"{place}{mark} {id}", _quality(one, findings.asked.measure), times[0], usd(one.cost), times[1],
         _reached(one, findings.asked.measure),
     )  # fmt: skip
-    return [Text(cell, style="bold" if chosen else "") for cell in cells]
+    return [Entry((Words(cell, "b"),) if chosen else cell) for cell in cells]
 
 
 def _quality(one: StackFacts, measure: str) -> str:

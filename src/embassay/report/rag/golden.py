@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, median
-from typing import TYPE_CHECKING
 
 from embassay.document.blocks import (
     Block,
     Bullets,
     Care,
+    Column,
     Command,
     Details,
     Entry,
@@ -26,9 +26,8 @@ from embassay.document.blocks import (
     Verdict,
     Words,
     clipped,
-    plain,
+    figures,
 )
-from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.final_lists import Listed
 from embassay.protocols.rag.golden.summary import Figure, Golden, Query, read_golden
@@ -55,9 +54,6 @@ from embassay.report.rag.tables import CLAIMS, DOUBTS, STOPPED, failed_list, sho
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
 from embassay.runs.spending import dollars
-
-if TYPE_CHECKING:
-    from rich.text import Text as Styled
 
 
 def stops(golden: Golden) -> str:
@@ -387,30 +383,23 @@ def _settings(golden: Golden) -> tuple[tuple[str, str], ...]:
 
 
 CHECK = "human_check.csv"
-TERMINAL_COLUMNS = (
-    Column("Quantity"), Column("Median", right=True), Column("Mean", right=True), Column("From", right=True),
-    Column("To", right=True), Column("What it is", wraps=True),
-)  # fmt: skip
-Cells = list["str | Styled"]
+TERMINAL_COLUMNS: tuple[str | Column, ...] = (
+    "Quantity",
+    *figures("Median", "Mean", "From", "To"),
+    Column("What it is", style="wrap"),
+)
 
 
-def render_golden(
-    golden: Golden, run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True
-) -> Styled:
-    """A golden set as text: verdict, table, notes and paths, within `width` columns unless `wide`."""
-    from rich.text import Text as Styled
-
-    verdict = verdict_of(golden)
-    parts = [Styled("\n").join(folded(plain(verdict.heading), width, unicode, "bold"))]
-    lede = " ".join(map(plain, verdict.lede))
-    parts += [Styled("\n").join(folded(lede, width, unicode))] if lede else []
-    parts.append(render_table(TERMINAL_COLUMNS, list(_rows(golden)), width=width, wide=wide, unicode=unicode))
-    parts += notes_below(_notes(golden), width=width, wide=wide, unicode=unicode)
-    parts.append(Styled("\n".join(_paths(golden, run))))
-    return Styled("\n\n").join(parts)
+def golden_view(golden: Golden, run: Path) -> Iterator[Block]:
+    """A golden set: verdict, table, notes and paths."""
+    yield verdict_of(golden)
+    yield Table.of("golden", TERMINAL_COLUMNS, _rows(golden))
+    yield Care(tuple(_notes(golden)))
+    if paths := "\n".join(_paths(golden, run)):
+        yield Text((Command(paths),))
 
 
-def _rows(golden: Golden) -> Iterator[Cells]:
+def _rows(golden: Golden) -> Iterator[list[str]]:
     """Labels, calls, claims and steadiness, one row each."""
     for name, title in LABELS:
         found = (golden.labels.get(f"{name}_{of}") for of in ("median", "mean"))
@@ -424,7 +413,7 @@ def _rows(golden: Golden) -> Iterator[Cells]:
     yield from _steadiness(golden)
 
 
-def _claims(golden: Golden) -> Iterator[Cells]:
+def _claims(golden: Golden) -> Iterator[list[str]]:
     """What the engine claims: that for which it has a target, or all where it has none."""
     done = [one.claims for one in golden.queries if one.status == "done"]
     wanted = targets(golden.settings.ranking)
@@ -437,7 +426,7 @@ def _claims(golden: Golden) -> Iterator[Cells]:
             yield ["Claimed", *(numbers.score(one) for one in figures), words]
 
 
-def _steadiness(golden: Golden) -> Iterator[Cells]:
+def _steadiness(golden: Golden) -> Iterator[list[str]]:
     """What was judged twice: the value and its interval."""
     again, ranking = golden.repeated, golden.ranking
     found: list[tuple[str, Figure | None, str]] = []

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Line, Table, plain
+from embassay.document.blocks import Block, Care, Column, Command, Line, Table, Text, figures
 from embassay.document.tables import entry
-from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes import names as names
@@ -26,9 +24,7 @@ from embassay.report.notes import notes_of
 from embassay.report.overview import run_verdict
 from embassay.report.record import Record, System, labels, read_record
 from embassay.report.runs import ReportRun, gathered
-
-if TYPE_CHECKING:
-    from rich.text import Text
+from embassay.report.terminal import where
 
 LANGUAGES = {"en": "English", "fr": "French"}
 
@@ -114,41 +110,28 @@ def links(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Table
 
 
 PERCENTS = Unit(1.0, 1, 1)
-Cells = list["str | Text"]
 
 
-def render_probe(run: Path, *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
-    """A probe as text, within `width` columns unless `wide`. DataError when the folder holds no run."""
-    from rich.text import Text
-
+def probe_view(run: Path) -> Iterator[Block]:
+    """A probe; DataError when the folder holds no run."""
     shown = gathered((read_record(run),))[0]
-    where, verdict = Where(shown.record), run_verdict(shown)
-    parts = [Text("\n").join(folded(plain(verdict.heading), width, unicode, "bold"))]
-    if verdict.lede:
-        parts.append(Text("\n").join(folded(" ".join(map(plain, verdict.lede)), width, unicode)))
-    columns, rows = _names(where) if where.task == names.TASK else _noise(where)
-    if rows:
-        parts.append(render_table(columns, rows, width=width, wide=wide, unicode=unicode))
-    notes = [note.plain for note in notes_of(shown.record)]
-    parts += notes_below(notes, width=width, wide=wide, unicode=unicode)
-    parts.append(Text(f"Tables: {run / 'tables'}"))
-    if (run / "report.html").exists():
-        parts.append(Text(f"Report: {run / 'report.html'}"))
-    return Text("\n\n").join(parts)
+    here = Where(shown.record)
+    yield run_verdict(shown)
+    yield _names(here) if here.task == names.TASK else _noise(here)
+    yield Care(tuple(note.plain for note in notes_of(shown.record)))
+    yield Text(("Tables: ", Command(str(run / "tables"))))
+    yield from where(run)
 
 
-def _names(where: Where) -> tuple[tuple[Column, ...], list[Cells]]:
+def _names(where: Where) -> Table:
     """A row per system and language: base margin with interval, name/topic, percent under each ablation."""
     asked = [
         name
         for name in CONDITIONS
         if any(where.find(dataset, system.name, name, names.PERCENT) for dataset, _, system in where.each())
     ]
-    columns = (
-        Column("System"), Column("Lang"), Column("Margin, 95%", right=True), Column("/topic", right=True),
-        *(Column(_short(name), right=True) for name in asked),
-    )  # fmt: skip
-    rows: list[Cells] = []
+    heads: list[str | Column] = ["System", "Lang", *figures("Margin, 95%", "/topic", *map(_short, asked))]
+    rows = []
     for dataset, said, system in where.each():
         ratio = where.value(dataset, system.name, "", names.RATIO)
         percents = (where.value(dataset, system.name, name, names.PERCENT) for name in asked)
@@ -159,7 +142,7 @@ def _names(where: Where) -> tuple[tuple[Column, ...], list[Cells]]:
                 *("n/a" if one is None else f"{numbers.change(one, 0)}%" for one in percents),
             ]
         )  # fmt: skip
-    return columns, rows
+    return Table.of("names", heads, rows)
 
 
 def _short(condition: str) -> str:
@@ -179,17 +162,13 @@ _SHORT = {
 }  # fmt: skip
 
 
-def _noise(where: Where) -> tuple[tuple[Column, ...], list[Cells]]:
+def _noise(where: Where) -> Table:
     """A row per system and dataset, as asked and after each rewriter."""
-    columns = (
-        Column("System"), Column("Data"), Column("Wording"), Column("Level 0", right=True),
-        Column(f"Level {NOISIEST}", right=True), Column("Drop, 95%", right=True), Column("Drop %", right=True),
-        Column("Recovered", right=True), Column(RECALL, right=True), Column("Change, 95%", right=True),
-    )  # fmt: skip
-    return columns, list(_noise_rows(where))
+    titles = ("Level 0", f"Level {NOISIEST}", "Drop, 95%", "Drop %", "Recovered", RECALL, "Change, 95%")
+    return Table.of("noise", ("System", "Data", "Wording", *figures(*titles)), _noise_rows(where))
 
 
-def _noise_rows(where: Where) -> Iterator[Cells]:
+def _noise_rows(where: Where) -> Iterator[list[str]]:
     called = labels(where.rewriters)
     for dataset, said, system in where.each():
         for rewriter in ("", *where.rewriters):

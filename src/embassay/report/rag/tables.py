@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Block, Entry, Heading, Line, Table, Words
+from embassay.document.blocks import (
+    Block,
+    Care,
+    Column,
+    Entry,
+    Heading,
+    Line,
+    Said,
+    Table,
+    Verdict,
+    Words,
+    figures,
+)
 from embassay.document.blocks import Text as Paragraph
 from embassay.document.tables import entry, step_of
-from embassay.document.terminal import Column, folded, notes_below, render_table
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Query, read_golden
 from embassay.protocols.rag.scoring.conclusions import NEXT
@@ -18,8 +29,6 @@ from embassay.report.record import Record
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.text import Text
-
 
 STOPPED = {
     "sure": "sure enough",
@@ -128,17 +137,14 @@ DEFAULT_CELL = "* is the default cell; change and tau are against it."
 PERCENT = numbers.Unit(100.0, 1, 1)
 
 
-def render_score(score: Score, *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
-    """A scoring as text: verdict, table, notes, within `width` columns unless `wide`."""
-    from rich.text import Text
-
-    parts = [Text("\n").join(folded(score.verdict, width, unicode, "bold"))]
-    parts += [Text("\n").join(folded(" ".join(score.lede), width, unicode))] if score.lede else []
-    for columns, rows in (_main(score), *_sensitivity(score)):
-        parts.append(render_table(columns, rows, width=width, wide=wide, unicode=unicode))
-    signs = [DEFAULT_CELL] if any(cell.default for cell in score.sensitivity) else []
-    parts += notes_below(_remarks(score, wide), width=width, wide=wide, unicode=unicode, signs=signs)
-    return Text("\n\n").join(parts)
+def score_view(score: Score, wide: bool = False) -> Iterator[Block]:
+    """A scoring: verdict, tables, notes."""
+    yield Verdict((score.verdict,), tuple((one,) for one in score.lede))
+    yield _main(score)
+    if score.sensitivity:
+        yield _sensitivity(score)
+    signs = (DEFAULT_CELL,) if any(cell.default for cell in score.sensitivity) else ()
+    yield Care(tuple(_remarks(score, wide)), more=signs)
 
 
 def per_query_lines(frame: pl.DataFrame) -> Iterator[str]:
@@ -167,16 +173,13 @@ def unit_of(measure: str) -> numbers.Unit:
     return PERCENT if measure.startswith("%") else numbers.SCORE
 
 
-Shown = tuple[list[Column], list[list["str | Text"]]]
-
-
-def _main(score: Score) -> Shown:
+def _main(score: Score) -> Table:
     if len(score.runs) == 1:
         return _by_cutoff(score)
     return _side_by_side(score) if len(score.runs) <= SIDE_BY_SIDE else _board(score)
 
 
-def _by_cutoff(score: Score) -> Shown:
+def _by_cutoff(score: Score) -> Table:
     """One run: a row per measure, a column per cutoff."""
     [run] = score.runs
     cutoffs = list(dict.fromkeys(one.cutoff for one in score.measures))
@@ -184,53 +187,46 @@ def _by_cutoff(score: Score) -> Shown:
     titles = [
         ("whole list" if k is None else f"@{k}") + (", 95%" if i == 0 else "") for i, k in enumerate(cutoffs)
     ]
-    columns = [Column("Measure"), *(Column(title, right=True) for title in titles)]
-    rows: list[list[str | Text]] = []
+    rows = []
     for base in dict.fromkeys(one.base for one in score.measures):
         found = [names.get((base, k)) for k in cutoffs]
         label = next(_label(one, base) for one in found if one)
         rows.append([label, *(value_text(score.value(run.name, one.name) if one else None) for one in found)])
-    return columns, rows
+    return Table.of("cutoffs", ("Measure", *figures(*titles)), rows)
 
 
-def _side_by_side(score: Score) -> Shown:
+def _side_by_side(score: Score) -> Table:
     """A few runs: a row per measure, a column per run; who may be first is bold."""
-    from rich.text import Text
-
-    columns = [Column("Measure")]
-    columns += [
-        Column(run.name + (", 95%" if i == 0 else ""), right=True) for i, run in enumerate(score.runs)
-    ]
-    rows: list[list[str | Text]] = []
+    titles = (run.name + (", 95%" if i == 0 else "") for i, run in enumerate(score.runs))
+    rows: list[list[Said | Entry]] = []
     for measure in score.measures:
         first = _first(score, measure.name)
         cells = [
-            Text(value_text(score.value(run.name, measure.name)), style="bold" if run.name in first else "")
+            Entry(value_text(score.value(run.name, measure.name)), bold=run.name in first)
             for run in score.runs
         ]
         rows.append([_label(measure, measure.name), *cells])
-    return columns, rows
+    return Table.of("runs", ("Measure", *figures(*titles)), rows)
 
 
-def _board(score: Score) -> Shown:
+def _board(score: Score) -> Table:
     """Many runs: a row per run, best first by the headline, its interval, and the other measures without theirs."""
     comparison = score.comparison(score.headline)
     ranked = list(comparison.runs) if comparison else []
     order = [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
     others = [one for one in score.measures if one.name != score.headline]
-    columns = [Column("Rank"), Column("Run"), Column(f"{score.headline}, 95%", right=True)]
-    columns += [Column(_label(one, one.name), right=True) for one in others]
+    titles = (f"{score.headline}, 95%", *(_label(one, one.name) for one in others))
     ranks = (
         dict(zip(ranked, zip(comparison.rank_low, comparison.rank_high, strict=False), strict=False))
         if comparison
         else {}
     )
-    rows: list[list[str | Text]] = []
+    rows = []
     for name in order:
         rank = numbers.rank(*ranks[name]) if name in ranks else numbers.NONE
         values = [_bare(score.value(name, one.name)) for one in others]
         rows.append([rank, name, value_text(score.value(name, score.headline)), *values])
-    return columns, rows
+    return Table.of("ranks", ("Rank", "Run", *figures(*titles)), rows, at=1)
 
 
 def _bare(value: Value | None) -> str:
@@ -254,19 +250,10 @@ def _first(score: Score, measure: str) -> set[str]:
     return found if len(found) < len(score.runs) else set()
 
 
-def _sensitivity(score: Score) -> Iterable[Shown]:
-    if not score.sensitivity:
-        return
+def _sensitivity(score: Score) -> Table:
     names = [run.name for run in score.runs]
-    columns = [
-        Column("K", right=True),
-        Column("alpha", right=True),
-        Column("cap4", right=True),
-        Column("cap3", right=True),
-    ]
-    columns += [Column(name, right=True) for name in names]
-    columns += [Column("change", right=True), Column("tau", right=True), Column("order")]
-    rows: list[list[str | Text]] = []
+    heads: list[str | Column] = [*figures("K", "alpha", "cap4", "cap3", *names, "change", "tau"), "order"]
+    rows = []
     for cell in score.sensitivity:
         values = [cell.values[name] for name in names]
         rows.append([
@@ -275,7 +262,7 @@ def _sensitivity(score: Score) -> Iterable[Shown]:
             "n/a" if cell.largest_change is None else numbers.score(cell.largest_change),
             "n/a" if cell.tau is None else numbers.score(cell.tau, 2), " > ".join(cell.order),
         ])  # fmt: skip
-    yield columns, rows
+    return Table.of("sensitivity", heads, rows, at=len(heads) - 1)
 
 
 def _remarks(score: Score, wide: bool) -> Iterator[str]:
