@@ -21,14 +21,15 @@ from embassay.protocols.rag.golden.summary import read_golden
 from embassay.protocols.rag.scoring.score import Score, read_score
 from embassay.protocols.rag.sweep.findings import read_findings
 from embassay.protocols.rag.sweep.findings.record import FILE as SWEEP
-from embassay.report.hume.conclusions import render_hume
-from embassay.report.rag.frontier import render_sweep
-from embassay.report.rag.golden import render_golden
-from embassay.report.rag.probes import render_probe
-from embassay.report.rag.tables import render_score
+from embassay.report.hume.conclusions import hume_view
+from embassay.report.rag.frontier import sweep_view
+from embassay.report.rag.golden import golden_view
+from embassay.report.rag.probes import probe_view
+from embassay.report.rag.tables import score_view
 from embassay.report.runs import read_runs
-from embassay.report.terminal import render_run
+from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder
+from report.pages import printed
 
 pytestmark = pytest.mark.slow
 LESS = {"DOCUMENTS": 6, "TEXTS": 40, "RUNS": 2, "QUESTIONS": 3, "BUNDLES": 6, "ITEMS": 12}
@@ -95,11 +96,11 @@ def test_the_last_table_has_every_system_of_every_protocol(made: Made) -> None:
 
 def test_every_verdict_is_said(made: Made) -> None:
     """The heading of each run, once."""
-    from embassay.report.terminal import render_verdict
+    from embassay.report.terminal import verdict_view
 
     said = " ".join(made.stdout.split())
     for name in module.PARTS:
-        heading = str(render_verdict(made.out / name, unicode=False)).splitlines()[0]
+        heading = printed(verdict_view(made.out / name), unicode=False).splitlines()[0]
         assert said.count(heading) == 1
 
 
@@ -109,7 +110,7 @@ def test_no_table_has_more_than_five_notes(made: Made) -> None:
         [len(re.findall(r"^- ", text, re.M)) for text in _rendered(made.out, wide)] for wide in (False, True)
     )
     assert max(few) == MOST_NOTES < max(every)
-    [more] = re.findall(r"^(\d+) more notes: --wide", str(render_score(_score(made.out))), re.M)
+    [more] = re.findall(r"^(\d+) more notes: --wide", printed(score_view(_score(made.out))), re.M)
     assert int(more) > 0
 
 
@@ -158,14 +159,13 @@ def _score(out: Path) -> Score:
 def _rendered(out: Path, wide: bool) -> list[str]:
     """Each run as its own command shows it."""
     golden, sweep = read_golden(out / "golden" / "golden.json"), read_findings(out / "sweep" / SWEEP)
-    found = [
-        *(render_run(out / name, wide=wide) for name in ("sage", "pteb")),
-        render_golden(golden, out / "golden", wide=wide), render_score(_score(out), wide=wide),
-        render_sweep(sweep, out / "sweep", wide=wide),
-        *(render_probe(out / name, wide=wide) for name in ("names", "noise")),
-        render_hume(out / "hume", wide=wide),
+    return [
+        *(printed(run_view(out / name, wide=wide), wide=wide) for name in ("sage", "pteb")),
+        printed(golden_view(golden, out / "golden"), wide=wide), printed(score_view(_score(out), wide=wide), wide=wide),
+        printed(sweep_view(sweep, out / "sweep", wide=wide), wide=wide),
+        *(printed(probe_view(out / name), wide=wide) for name in ("names", "noise")),
+        printed(hume_view(out / "hume", wide=wide), wide=wide),
     ]  # fmt: skip
-    return [text.plain for text in found]
 
 
 def _speak(fail: bool) -> None:

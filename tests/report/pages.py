@@ -1,11 +1,12 @@
-"""Every block of a page, those within others included; and the tables by their ids."""
+"""Every block of a page, those within others included; the tables by their ids; what a terminal shows of blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from embassay.document.blocks import Block, Box, Details, Panes, Table
+from embassay.document.terminal import drawn
 
 T = TypeVar("T", bound=Block)
 
@@ -18,6 +19,11 @@ def every(blocks: Iterable[Block], kind: type[T]) -> list[T]:
 def tables(blocks: Iterable[Block]) -> dict[str, Table]:
     """The tables of a page."""
     return {table.id: table for table in every(blocks, Table)}
+
+
+def printed(blocks: Iterable[Block], **room: Any) -> str:
+    """Blocks as a terminal shows them."""
+    return drawn(blocks, **room).plain
 
 
 def _flat(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -6,7 +6,8 @@ import math
 from dataclasses import replace
 
 from embassay.protocols.compare import Contrast, Entrant, Field, Pairing, PairOfSystems
-from embassay.report.terminal import leading, render_fields, render_pair
+from embassay.report.terminal import fields_view, leading, pair_view
+from report.pages import printed
 
 NONE = Contrast(
     "a", "b", "overall", "", "overall", None, None, None, reason="a: preference was not part of the run"
@@ -22,17 +23,17 @@ def test_the_verdict_is_on_the_first_difference_over_datasets() -> None:
     """A run of few tasks has no overall score; that is said below, not in place of the finding."""
     pair = PairOfSystems((NONE, ON_SET, OVER), (), Pairing(True))
     assert leading(pair.contrasts) is OVER
-    text = render_pair(pair, "sage").plain
+    text = printed(pair_view(pair, "sage"))
     assert text.startswith("a beats b on sts by 0.100")
     assert "t test, 12 to 39 degrees of freedom" in " ".join(text.split())
     assert "overall: a: preference was not part of the run." in text
     alone = PairOfSystems((NONE,), (), Pairing(True))
-    assert render_pair(alone, "sage").plain.startswith("a and b cannot be compared overall: a: preference")
+    assert printed(pair_view(alone, "sage")).startswith("a and b cannot be compared overall: a: preference")
 
 
 def test_known_errors_have_no_degrees() -> None:
     pair = PairOfSystems((replace(OVER, df=math.inf),), (), Pairing(True))
-    assert "degrees" not in render_pair(pair, "sage").plain
+    assert "degrees" not in printed(pair_view(pair, "sage"))
 
 
 def test_what_has_no_ranks_comes_last() -> None:
@@ -40,5 +41,5 @@ def test_what_has_no_ranks_comes_last() -> None:
         "overall", "", "overall", "", (), (), (("a", "not run"),), "fewer than two systems with a value"
     )
     full = Field("sts", "", "sts", "", (Entrant("a", 0.5, 0.4, 0.6, 9, 1, 1, 0.99),))
-    text = render_fields([bare, full], "sage").plain
+    text = printed(fields_view([bare, full], "sage"))
     assert text.index("sts. a is first.") < text.index("overall. No ranks")

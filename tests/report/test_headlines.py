@@ -15,9 +15,10 @@ from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.records import Result
 from embassay.report.board import Value
 from embassay.report.cards.card import cards_of
-from embassay.report.headlines import Leader, Leading, cells, leading, leading_of, render_headlines, together
+from embassay.report.headlines import Leader, Leading, cells, headlines_view, leading, leading_of, together
 from embassay.report.html import render
 from embassay.report.runs import ReportRun, read_runs
+from report.pages import printed
 
 from .hume_run import write_hume_run
 
@@ -48,7 +49,7 @@ HUME = Leading(
 
 def test_values_carry_intervals_and_ranks() -> None:
     """Each run in its own unit; a dash where there is nothing to rank by. People stand in a note."""
-    text = str(render_headlines([SAGE, HUME], width=100))
+    text = printed(headlines_view([SAGE, HUME], width=100), width=100)
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in text.splitlines() if line}
     assert rows["a-long-name"] == "0.456 0.432–0.477 1 70.00 –"
     assert rows["b"] == "0.400 0.350–0.450 2 85.50 80.00–90.00 1–2*"
@@ -59,7 +60,7 @@ def test_values_carry_intervals_and_ranks() -> None:
 
 def test_runs_that_do_not_fit_stand_below_one_another() -> None:
     """No column is dropped and no line is wider than the screen."""
-    text = str(render_headlines([SAGE, HUME] * 2, width=80))
+    text = printed(headlines_view([SAGE, HUME] * 2, width=80), width=80)
     tables, lines = text.split("\n\n")[:-1], text.splitlines()
     assert len(tables) == 2
     assert max(map(cell_len, lines)) <= 80
@@ -69,20 +70,20 @@ def test_runs_that_do_not_fit_stand_below_one_another() -> None:
 def test_a_system_of_one_run_alone_is_counted_not_shown() -> None:
     """The tables keep to what can be set side by side, and say that there is more."""
     more = replace(SAGE, leaders={**SAGE.leaders, "c": _leader(0.2, 0.1, 0.3)})
-    text = str(render_headlines([HUME, more], width=100))
+    text = printed(headlines_view([HUME, more], width=100), width=100)
     assert "\nc " not in text
     assert "1 system of one later run alone" in text
-    assert "\nc " in str(render_headlines([more, HUME], width=100))
+    assert "\nc " in printed(headlines_view([more, HUME], width=100), width=100)
 
 
 def test_ascii() -> None:
     """A terminal that knows no more gets no more."""
-    assert str(render_headlines([SAGE, HUME], width=60, unicode=False)).isascii()
+    assert printed(headlines_view([SAGE, HUME], width=60), width=60, unicode=False).isascii()
 
 
 def test_one_system_alone_has_no_rank() -> None:
     """Nothing is said of tests where there are none."""
-    text = str(render_headlines([Leading("SAGE", "overall", SCORE, {"b": _leader(0.4, 0.35, 0.45)})]))
+    text = printed(headlines_view([Leading("SAGE", "overall", SCORE, {"b": _leader(0.4, 0.35, 0.45)})]))
     assert "No ranks" in text
     assert "points" not in text
 

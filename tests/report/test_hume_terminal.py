@@ -10,8 +10,9 @@ from embassay.document.blocks import plain
 from embassay.errors import DataError
 from embassay.protocols.hume.summary.record import Summary
 from embassay.report import write_report
-from embassay.report.hume.conclusions import render_hume, verdict_of
-from embassay.report.terminal import render_run
+from embassay.report.hume.conclusions import hume_view, verdict_of
+from embassay.report.terminal import run_view
+from report.pages import printed
 
 from .hume_run import published, study, write_hume_run
 
@@ -27,7 +28,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def test_it_fits_eighty_columns(run: tuple[Path, Summary]) -> None:
     """Verdict first; no line is longer; what is dropped is counted."""
     folder, made = run
-    lines = render_hume(folder).plain.splitlines()
+    lines = printed(hume_view(folder)).splitlines()
     assert lines[0] == plain(verdict_of(made).heading)
     assert max(len(line) for line in lines if not line.startswith("Tables:")) <= 80
     assert any(line.endswith("hidden, --wide shows them") for line in lines)
@@ -36,7 +37,7 @@ def test_it_fits_eighty_columns(run: tuple[Path, Summary]) -> None:
 def test_every_pair_has_its_row(run: tuple[Path, Summary]) -> None:
     """Points with the interval, agreement, and the best model's mark."""
     folder, made = run
-    text = render_hume(folder, wide=True).plain
+    text = printed(hume_view(folder, wide=True), wide=True)
     for pair in made.pairs:
         row = next(line for line in text.splitlines() if line.startswith(f"{pair.name} "))
         assert f" {100 * (pair.human.value or 0.0):.1f} " in row
@@ -48,7 +49,7 @@ def test_every_pair_has_its_row(run: tuple[Path, Summary]) -> None:
 
 def test_wide_shows_all_columns_and_places(run: tuple[Path, Summary]) -> None:
     folder, made = run
-    text = render_hume(folder, wide=True).plain
+    text = printed(hume_view(folder, wide=True), wide=True)
     assert "hidden" not in text
     assert "Of people" in text
     assert text.count("\n    1  ") + text.count("\n    4  ") >= 1
@@ -57,7 +58,7 @@ def test_wide_shows_all_columns_and_places(run: tuple[Path, Summary]) -> None:
 
 def test_plain_ascii(run: tuple[Path, Summary]) -> None:
     """Where the terminal knows no more, and nothing is lost to question marks."""
-    text = render_hume(run[0], unicode=False).plain
+    text = printed(hume_view(run[0]), unicode=False)
     assert text.isascii()
     assert "?" not in text.replace("?model=", "")
     assert ".." in text
@@ -70,13 +71,13 @@ def test_simulated_annotators_are_said_to_be_so() -> None:
 
 
 def test_it_is_the_text_of_any_hume_run(run: tuple[Path, Summary]) -> None:
-    """`render_run` shows it, with the report once that is written."""
+    """`run_view` shows it, with the report once that is written."""
     folder, _ = run
     write_report(folder)
-    assert render_run(folder).plain == render_hume(folder).plain
-    assert render_hume(folder).plain.endswith(f"Report: {folder / 'report.html'}")
+    assert printed(run_view(folder)) == printed(hume_view(folder))
+    assert printed(hume_view(folder)).endswith(f"Report: {folder / 'report.html'}")
 
 
 def test_a_folder_without_a_record_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no summary"):
-        render_hume(tmp_path)
+        printed(hume_view(tmp_path))

@@ -19,9 +19,9 @@ from embassay.report.pteb.models import judge_verdict
 from embassay.report.pteb.validation import validation_verdict
 from embassay.report.record import Record, read_record
 from embassay.report.runs import read_runs
-from embassay.report.terminal import render_run
+from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder, to_json
-from report.pages import every, tables
+from report.pages import every, printed, tables
 
 Row = tuple[str, str, str, str, float | None]
 """System, dataset, variant, measure, value."""
@@ -252,7 +252,7 @@ def test_every_command_has_a_report_and_a_text(make_step: MakeStep, judged: Path
     rows = {"paraphrasers": candidates(CANDIDATES), "validation": validated()}
     run = judged if step == "judge" else make_step(step, rows[step])
     page = write_report(run).read_text("utf-8")
-    heading = render_run(run).plain.splitlines()[0]
+    heading = printed(run_view(run)).splitlines()[0]
     assert f"id={step} " in page
     assert "id=systems" not in page
     assert heading in re.sub(r"</?(?:b|bdi)>", "", page)
@@ -286,9 +286,9 @@ def test_numbered_tables_come_first_in_their_order(tmp_path: Path) -> None:
 
 def test_the_terminal_shows_the_value_with_its_interval_first(make_step: MakeStep, judged: Path) -> None:
     """Names without how a model is served; the figure that decides; what does not fit is dropped from the right."""
-    text = render_run(judged).plain
+    text = printed(run_view(judged))
     assert re.search(r"^Judge +Mean, 95% +news", text, re.MULTILINE)
     assert re.search(r"^sharp +90\.00 85\.00–95\.00 +90\.00", text, re.MULTILINE)
-    text = render_run(make_step("validation", validated())).plain
+    text = printed(run_view(make_step("validation", validated())))
     assert re.search(r"^hau +2\.40 2\.35–2\.45 +rejected", text, re.MULTILINE)
     assert all(len(line) <= 80 for line in text.splitlines())

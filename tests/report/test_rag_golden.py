@@ -12,10 +12,11 @@ from embassay.document.blocks import plain
 from embassay.protocols.rag.golden.summary import Figure, Golden, Query, Repeated
 from embassay.report import write_report
 from embassay.report.notes import notes_of
-from embassay.report.rag.golden import doubts, render_golden, stops, verdict_of
+from embassay.report.rag.golden import doubts, golden_view, stops, verdict_of
 from embassay.report.rag.labels import again, bars, checked, claims, final_list, funnel, strips, targets
 from embassay.report.rag.tables import short
 from embassay.report.record import read_record
+from report.pages import printed
 
 from .rag_runs import JUDGE, golden, write_golden_run
 
@@ -199,7 +200,7 @@ def test_the_judge_is_called_by_its_file() -> None:
 
 
 def lines(made: Golden, run: Path, **options: object) -> list[str]:
-    return render_golden(made, run, **options).plain.splitlines()  # type: ignore[arg-type]
+    return printed(golden_view(made, run), **options).splitlines()  # type: ignore[arg-type]
 
 
 def test_the_terminal_has_verdict_table_notes_and_paths(golden_run: Path) -> None:

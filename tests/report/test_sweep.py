@@ -18,10 +18,11 @@ from embassay.protocols.rag.sweep.stacks import Rules
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.notes import notes_of
-from embassay.report.rag.frontier import log_scale, render_sweep
+from embassay.report.rag.frontier import log_scale, sweep_view
 from embassay.report.rag.sweep import SweepPage, page_of, sweep_page, sweep_verdict
 from embassay.report.record import read_record
 from protocols.rag.sweep.sweeps import drawn, scenarios
+from report.pages import printed
 
 from .sweep_run import write_sweep_run
 
@@ -152,8 +153,8 @@ def test_all_that_was_left_out_is_counted(findings: Findings) -> None:
 
 @pytest.mark.parametrize("unicode", [True, False])
 def test_the_terminal_says_the_verdict_first_within_80_columns(findings: Findings, unicode: bool) -> None:
-    text = render_sweep(findings, Path("runs/sweep"), unicode=unicode).plain
-    assert text.startswith(f"{findings.parts[0].verdict}\n\nOf 96 stacks")
+    text = printed(sweep_view(findings, Path("runs/sweep")), unicode=unicode)
+    assert text.startswith(f"{findings.parts[0].verdict}\nOf 96 stacks")
     assert max(map(len, text.splitlines())) <= 80
     assert text.endswith("Tables: runs/sweep/tables")
     assert unicode or text.isascii()
@@ -162,8 +163,10 @@ def test_the_terminal_says_the_verdict_first_within_80_columns(findings: Finding
 
 
 def test_wide_shows_every_column_and_advice(findings: Findings) -> None:
-    narrow, wide = (render_sweep(findings, Path("run"), wide=wide).plain for wide in (False, True))
-    assert "%PROC" in wide.split("\n\n")[2]
+    narrow, wide = (
+        printed(sweep_view(findings, Path("run"), wide=wide), wide=wide) for wide in (False, True)
+    )
+    assert "%PROC" in wide.split("\n\n")[1]
     assert "columns hidden" in narrow
     assert "Candidate depth 100 for @30: " in wide
 
@@ -171,6 +174,6 @@ def test_wide_shows_every_column_and_advice(findings: Findings) -> None:
 def test_each_dataset_has_a_word_on_the_terminal(run: Path) -> None:
     from embassay.protocols.rag.sweep.findings import read_findings
 
-    text = render_sweep(read_findings(run / FILE), run).plain
+    text = printed(sweep_view(read_findings(run / FILE), run))
     assert "- On sea alone: Use " in text
     assert "- On river alone: Use " in text

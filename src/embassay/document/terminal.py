@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.document.blocks import Bullets, Care, Column, Command, Entry, Said, Table, Verdict, Words, plain
 from embassay.document.blocks import Text as Paragraph
-from embassay.document.marks import Scale, scale_of
+from embassay.document.marks import Scale
 from embassay.protocols.kernel import tables as numbers
 
 if TYPE_CHECKING:
@@ -170,15 +170,14 @@ def _fitting(widths: Sequence[int], width: int) -> Sequence[int]:
 def _with_strip(grid: _Grid, table: Table, room: Room) -> _Grid:
     """Strips of intervals after the column that has a scale: on a broad terminal, and only where no number has to go
     for them."""
-    place = next((i for i, column in enumerate(grid.columns) if column.scale), None)
-    if place is None or not room.unicode or room.width < STRIP_FROM:
+    place, scale = next(((i, one.scale) for i, one in enumerate(grid.columns) if one.scale), (0, None))
+    if scale is None or not room.unicode or room.width < STRIP_FROM:
         return grid
     left = room.width - sum(width + GAP for width in grid.widths)
     width = STRIP if room.wide else min(STRIP, left)
     if width < 9:
         return grid
     found = [_ends(line.entries[place - (place > table.at)]) for line in table.lines]
-    scale = scale_of([end for ends in found for end in ends], within=None)
     return grid.beside(place, "", [_strip(ends, scale, width) for ends in found])
 
 

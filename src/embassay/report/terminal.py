@@ -176,7 +176,7 @@ def _board_row(row: Row, places: Sequence[int], wide: bool) -> list[Said | Entry
 def state_or_value(value: Value) -> Entry:
     """The value, bold if it is the best, or the word of its state."""
     if value.value is not None:
-        return Entry(value.text, bold=value.best)
+        return Entry(value.text, exact=value.exact, bold=value.best)
     return Entry((Words(value.text, f"state {value.state.replace(' ', '-')}"),))
 
 

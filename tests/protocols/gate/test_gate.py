@@ -20,8 +20,9 @@ from embassay.protocols.gate import (
     read_rows,
 )
 from embassay.records import Result
-from embassay.report.terminal import render_gate
+from embassay.report.terminal import gate_view
 from embassay.runs.folder import RunFolder
+from report.pages import printed
 from written_runs import TASK, write_run
 
 ITEMS = np.random.default_rng(5).uniform(0.3, 0.7, 300)
@@ -76,7 +77,7 @@ def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -
         "sage.overall[a] no worse": (True, False), f"sage.{TASK}[a] no worse": (True, False),
         "sage.overall[still] no worse": (None, False), f"sage.{TASK}[still] no worse": (None, False),
     }  # fmt: skip
-    assert str(render_gate(found)).startswith("2 of 4 bars are met; 2 are not tested.")
+    assert printed(gate_view(found)).startswith("2 of 4 bars are met; 2 are not tested.")
     assert as_markdown(found).startswith("### Embassay gate: 2 of 4 bars are met; 2 are not tested")
     suite = ElementTree.fromstring(as_junit(found))
     assert [suite.get(kind) for kind in ("tests", "failures", "errors", "skipped")] == ["4", "0", "0", "2"]
@@ -154,7 +155,7 @@ def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
     found = judged_against(now, base)
     assert {one.met for one in found} == {True, False}
     assert all(one.unpaired.startswith("limit differs: 5 and 9") for one in found)
-    table = str(render_gate(found, width=120))
+    table = printed(gate_view(found), width=120)
     rows = [line for line in table.splitlines() if line.startswith("sage.")]
     assert len(rows) == len(found)
     assert all(", unpaired" in row for row in rows)
@@ -164,7 +165,7 @@ def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
     cases = ElementTree.fromstring(as_junit(found).encode()).findall("testcase")
     assert all(case.attrib["name"].endswith("(unpaired)") for case in cases)
     assert all("limit differs" in (case.findtext("system-out") or "") for case in cases)
-    paired = str(render_gate(judged_against(base, base), width=120))
+    paired = printed(gate_view(judged_against(base, base)), width=120)
     assert "npaired" not in paired
 
 

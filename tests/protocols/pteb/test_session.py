@@ -15,8 +15,9 @@ from embassay.errors import UsageError
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.report import write_report
-from embassay.report.terminal import render_run
+from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder
+from report.pages import printed
 from stub.paraphrasing import paraphrasing
 
 OPTIONS = eb.pteb.PtebOptions(languages="pooled", resamples=100)
@@ -103,7 +104,7 @@ def test_a_plain_score_needs_no_paraphrases(recorded, tmp_path):
         (task, system): value for task, system, value in rows.select("task", "system", "value").iter_rows()
     }
     assert plain == {(one["task"], one["system"]): one["value"] for one in original.to_dicts()}
-    shown = render_run(out.path, width=100).plain
+    shown = printed(run_view(out.path), width=100)
     assert "paraphrased" not in shown
     assert "changes by" not in shown
     page = write_report(out.path).read_text()

@@ -13,9 +13,9 @@ from embassay.protocols.kernel.tables import change, score
 from embassay.report import write_report
 from embassay.report.rag.names import PERCENTS, names_page
 from embassay.report.rag.noise import noise_page
-from embassay.report.rag.probes import render_probe
+from embassay.report.rag.probes import probe_view
 from embassay.report.runs import ReportRun, read_runs
-from report.pages import every, tables
+from report.pages import every, printed, tables
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
 
@@ -101,12 +101,12 @@ def test_both_in_one_report(names: Path, noise: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("unicode", [True, False])
 def test_it_fits_eighty_columns(names: Path, noise: Path, unicode: bool) -> None:
     for path in (names, noise):
-        text = render_probe(path, unicode=unicode).plain
+        text = printed(probe_view(path), unicode=unicode)
         shown = [line for line in text.splitlines() if str(path) not in line]
         assert max(map(len, shown)) <= 80
         assert "columns hidden" in text
         assert unicode or text.replace(str(path), "").isascii()
-        assert len(render_probe(path, wide=True).plain.splitlines()[6]) > 80 or path == noise
+        assert len(printed(probe_view(path), wide=True).splitlines()[6]) > 80 or path == noise
 
 
 def test_a_run_with_one_condition(tmp_path: Path) -> None:
@@ -119,4 +119,4 @@ def test_a_run_with_one_condition(tmp_path: Path) -> None:
     assert not every(page, Figure)
     assert tables(page)["margins"].lines[0].entries[-1].why == "one run only"
     assert plain(every(page, Verdict)[0].heading).startswith("How far names hold")
-    assert "French" in render_probe(out).plain
+    assert "French" in printed(probe_view(out))

@@ -6,7 +6,8 @@ import pytest
 
 import embassay as eb
 from embassay.protocols.rag.scoring.score import Score
-from embassay.report.rag.tables import per_query_lines, render_score
+from embassay.report.rag.tables import per_query_lines, score_view
+from report.pages import printed
 from stub.ranked import qrels, run
 
 JUDGED = qrels(20)
@@ -25,7 +26,7 @@ def records() -> dict[int, Score]:
 @pytest.mark.parametrize("runs", [1, 2, 3, 6])
 def test_it_fits_eighty_columns(records: dict[int, Score], runs: int) -> None:
     """Verdict first; no line is longer, no name or number is cut."""
-    text = render_score(records[runs]).plain
+    text = printed(score_view(records[runs]))
     assert text.startswith(records[runs].verdict)
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "\n\n- " in text
@@ -33,7 +34,7 @@ def test_it_fits_eighty_columns(records: dict[int, Score], runs: int) -> None:
 
 def test_one_run_has_its_cutoffs_side_by_side(records: dict[int, Score]) -> None:
     """A row per measure, a column per cutoff, value and interval as a pair."""
-    lines = render_score(records[1]).plain.splitlines()
+    lines = printed(score_view(records[1])).splitlines()
     header = next(line for line in lines if line.startswith("Measure"))
     assert "@10, 95%" in header
     assert "@30" in header
@@ -46,7 +47,7 @@ def test_one_run_has_its_cutoffs_side_by_side(records: dict[int, Score]) -> None
 
 def test_a_few_runs_stand_side_by_side(records: dict[int, Score]) -> None:
     """A column per run, a row per measure and cutoff."""
-    text = render_score(records[3]).plain
+    text = printed(score_view(records[3]))
     header = next(line for line in text.splitlines() if line.startswith("Measure"))
     assert [name in header for name in ("run-0", "run-1", "run-2")] == [True] * 3
 
@@ -55,17 +56,17 @@ def test_many_runs_stand_below_each_other(records: dict[int, Score]) -> None:
     """Best first, with the ranks that the tests allow; hidden columns are counted, and `wide` shows them."""
     comparison = records[6].comparison("RA-nWG@10")
     assert comparison is not None
-    lines = render_score(records[6]).plain.splitlines()
+    lines = printed(score_view(records[6])).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("Rank"))
     shown = [line.split() for line in lines[start + 2 : start + 8]]
     assert [cells[1] for cells in shown] == list(comparison.runs)
     assert "columns hidden, --wide shows them" in "\n".join(lines)
-    assert "hidden" not in render_score(records[6], wide=True).plain
+    assert "hidden" not in printed(score_view(records[6], wide=True), wide=True)
 
 
 def test_sensitivity_is_a_second_table(records: dict[int, Score]) -> None:
     """24 settings for each cutoff, the default marked."""
-    lines = render_score(records[2]).plain.splitlines()
+    lines = printed(score_view(records[2])).splitlines()
     cells = [line for line in lines if line.strip().startswith(("10 ", "10*", "30 ", "30*"))]
     assert len(cells) == 48
     assert sum("*" in line for line in cells) == 2
@@ -74,7 +75,7 @@ def test_sensitivity_is_a_second_table(records: dict[int, Score]) -> None:
 def test_plain_ascii(records: dict[int, Score]) -> None:
     """Where the encoding is not UTF-8."""
     for record in records.values():
-        render_score(record, unicode=False).plain.encode("ascii")
+        printed(score_view(record), unicode=False).encode("ascii")
 
 
 def test_values_per_query() -> None:
@@ -90,6 +91,8 @@ def test_values_per_query() -> None:
 
 def test_undefined_values_are_a_word() -> None:
     """n/a, never blank or 0."""
-    text = render_score(eb.rag.score({"q": {"a": 1, "b": 2}}, {"r": {"q": ["a"]}}, resamples=20).record).plain
+    text = printed(
+        score_view(eb.rag.score({"q": {"a": 1, "b": 2}}, {"r": {"q": ["a"]}}, resamples=20).record)
+    )
     row = next(line for line in text.splitlines() if line.startswith("RA-nWG "))
     assert row.split() == ["RA-nWG", "n/a", "n/a"]
