@@ -359,9 +359,9 @@ def test_columns_stand_on_the_same_items(make_pteb: MakePteb) -> None:
             assert one.delta_sd.value is not None
             assert one.drop_spread == f"± {POINTS.text(one.delta_sd.value)}"
             assert one.before_all == POINTS.text(one.before.value + 0.01)
-    columns, lines = drop_table(record, board, wide=False, unicode=True)
-    assert "Orig., all items" in [column.title for column in columns]
-    assert len({len(line) for line in lines} | {len(columns)}) == 1
+    table = drop_table(record, board, wide=False)
+    assert "Orig., all items" in [column.title for column in table.heads]
+    assert {len(line.entries) for line in table.lines} == {len(table.heads)}
 
 
 def test_until_ci_tells_both_intervals(make_pteb: MakePteb) -> None:

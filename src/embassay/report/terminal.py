@@ -136,14 +136,12 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
 
 def _main_table(record: Record, board: Board, wide: bool) -> Iterator[Table]:
     """The one table of a run: SAGE's board, PTEB's drops, or the first that another command wrote."""
+    if record.kind != "pteb" and board.tasks:
+        yield _board(board, wide)
+        return
     from embassay.report.pteb.conclusions import drop_table, step_table
 
-    if record.kind == "pteb":
-        yield drop_table(record, board, wide)
-    elif board.tasks:
-        yield _board(board, wide)
-    else:
-        yield from step_table(record, board)
+    yield from (drop_table(record, board, wide),) if record.kind == "pteb" else step_table(record, board)
 
 
 def _references(board: Board) -> Iterator[str]:

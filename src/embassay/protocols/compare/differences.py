@@ -23,7 +23,7 @@ from embassay.protocols.compare.values import (
 )
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing
 from embassay.protocols.kernel.estimates import DEFINED
-from embassay.registry import attribute
+from embassay.protocols.kernel.outcome import in_words
 from embassay.runs.folder import tails
 from embassay.stats import (
     Estimate,
@@ -537,9 +537,8 @@ class Comparison:
 
     def __str__(self) -> str:
         """Verdict, table and notes in 80 columns."""
-        # How it looks is said above the protocols, and found when somebody looks.
-        look = "embassay.report.terminal:render_" + ("pair" if self.pair else "fields")
-        return str(attribute(look)(self.pair or self.fields, self.protocol).plain)
+        view = "pair_view" if self.pair else "fields_view"
+        return in_words(view, self.pair or self.fields, self.protocol)
 
 
 def compare(

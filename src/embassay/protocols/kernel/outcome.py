@@ -189,9 +189,9 @@ def _dataset(dataset: PlannedDataset) -> Plain:
 _SHOWN = "embassay.report"  # how a run looks is said above the protocols, and found when somebody looks
 
 
-def in_words(view: str, of: object) -> str:
+def in_words(view: str, *of: object) -> str:
     """What one of the report's terminal views says of something, in 80 columns."""
-    blocks = attribute(f"{_SHOWN}.terminal:{view}")(of)
+    blocks = attribute(f"{_SHOWN}.terminal:{view}")(*of)
     return str(attribute("embassay.document.terminal:drawn")(blocks).plain)
 
 
