@@ -33,6 +33,7 @@ COMMANDS = {
     "run": "Run any protocol by name, also one of another package.",
     "compare": "Tell whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
+    "calibrate": "Tell what a similarity means, from labelled or graded pairs, and from which one on to accept.",
     "serve": "Serve a folder of runs as live leaderboards.",
     "export": "Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.",
     "import": "Read published MTEB results as a run.",
@@ -46,7 +47,7 @@ GROUPS = {
     "cache": "Show or empty the caches.",
 }
 """What `embassay --help` says of each command and group; the module that holds it loads when it is called."""
-OWN_MEMORY = ("doctor", "list", "run")
+OWN_MEMORY = ("doctor", "list", "run", "calibrate")
 """Commands that read no data and promise no memory, or that do cells, which keep a promise one by one."""
 HOMES = {
     "list": "names:show", "run": "protocol:run",
@@ -202,6 +203,7 @@ MEASURE = {
     "pteb": "what is left of scores after every text is paraphrased",
     "rag": "retrieval: golden sets, scores, stacks, probes",
     "hume": "people on the same items as models",
+    "calibrate": "what a similarity means; thresholds that keep a promise",
 }
 ROOMS = {
     "Read": ("report", "compare", "gate", "serve", "export", "import"),

@@ -25,7 +25,7 @@ from embassay.document.marks import SHARES, Scale
 from embassay.document.tables import beside, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Value
-from embassay.report.record import APART, KINDS
+from embassay.report.record import APART
 from embassay.report.runs import ReportRun, systems_of
 from embassay.runs.folder import write_atomic
 
@@ -93,10 +93,8 @@ SECTIONS = (
     Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage"),
     Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html"),
     Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge"),
-    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page",
-        kind="paraphrasers",),
-    Section("validation", "Validation", "embassay.report.pteb.validation:validation_page",
-        kind="validation",),
+    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page", kind="paraphrasers"),
+    Section("validation", "Validation", "embassay.report.pteb.validation:validation_page", kind="validation"),
     Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden"),
     Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score"),
     Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html"),
@@ -104,12 +102,15 @@ SECTIONS = (
     Section("noise", "Noise", "embassay.report.rag.noise:noise_page", kind="noise"),
     Section("hume", "HUME", "embassay.report.hume.gap:hume_page", kind="hume", template="hume.html"),
     Section("mteb", "MTEB", "embassay.report.mteb:mteb_page", kind="mteb"),
+    Section("calibration", "Calibration", "embassay.report.calibration:calibration_page", kind="calibration"),
     Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
     Section("items", "Items", "embassay.report.items:items_of", data=True, template="items.html"),
     Section("reading", "Reading", "embassay.report.kinds:reading_of"),
     Section("method", "Method", "embassay.report.method:methods_of", template="method.html"),
 )  # fmt: skip
 """In the order of the navigation."""
+OWN = {section.kind for section in SECTIONS}
+"""Kinds of run that have a page of their own."""
 
 
 STYLES, ANSWERS = ("report.css",), ("answers.css",)
@@ -128,7 +129,7 @@ def write(runs: Sequence[ReportRun], target: Path) -> Path:
 
 def sections(runs: Sequence[ReportRun]) -> tuple[Section, ...]:
     """Those of a report: with one for each protocol of another package, after the pages of our kinds."""
-    kinds = dict.fromkeys(run.record.kind for run in runs if run.record.kind not in KINDS)
+    kinds = dict.fromkeys(run.record.kind for run in runs if run.record.kind not in OWN)
     others = (Section(kind, kind, "embassay.report.overview:tasks_page", kind) for kind in kinds)
     own = [section for section in SECTIONS if section.kind]
     return (SECTIONS[0], *own, *others, *(section for section in SECTIONS[1:] if not section.kind))

@@ -124,6 +124,7 @@ QUESTIONS = {
     "noise": ("Small talk around questions", "embassay.report.rag.noise:noise_verdict"),
     "hume": ("People on the same items", "embassay.report.hume.conclusions:hume_verdict"),
     "mteb": ("Scores as published", "embassay.report.mteb:mteb_verdict"),
+    "calibration": ("What a similarity means", "embassay.report.calibration:calibration_verdict"),
 }
 """What each kind of run asks, and where its verdict is made."""
 

@@ -68,6 +68,12 @@ def run_view(run: Path, wide: bool = False) -> Iterator[Block]:
         yield from hume_view(Path(run), wide)
         return
     record, board = shown.record, shown.board
+    if record.kind == "calibration":
+        from embassay.report.calibration import calibration_view
+
+        yield from calibration_view(Path(run), record, board)
+        yield from where(Path(run))
+        return
     yield run_verdict(shown)
     yield from _main_table(record, board, wide)
     notes = [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]

@@ -1,0 +1,168 @@
+"""Do thresholds keep what they promise? Drawn labels, real pairs, 1,000 times; the promise is looked at on the rest.
+
+    python benchmarks/bench_promises.py --data DATA [--draws 1000] > benchmarks/results/promises.md
+
+Beside each promised threshold: the naive one (the laxest with that precision among the labels), and the oracle's (the
+laxest with that precision among all pairs). DATA holds the files named in SETS; cosines and metrics are ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.randomness import generator
+from embassay.stats.calibration import calibration_error, choose, fit, log_losses
+from embassay.stats.thresholds import precise, sensitive
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
+
+SETS = {
+    "STS-B, from 4": ("sts/stsb_en_test.jsonl.gz", 4.0), "SICK-R, from 4": ("sts/sick_r_test_trial.jsonl.gz", 4.0),
+    "STS12, from 4": ("sts/sts12_test.jsonl.gz", 4.0), "MRPC": ("pair_classification/mrpc_test.jsonl.gz", 1.0),
+}  # fmt: skip
+SYSTEMS = ("minilm", "wordllama", "jaccard", "bm25")
+LABELS = (50, 100, 200, 400, 800)
+AIMS = (0.7, 0.9)
+CONFIDENCE = 0.95
+Values = NDArray[np.float64]
+
+
+def main() -> None:
+    """Print the tables."""
+    given = argparse.ArgumentParser(description=__doc__)
+    given.add_argument("--data", type=Path, required=True)
+    given.add_argument("--draws", type=int, default=1_000)
+    asked = given.parse_args()
+    print(HEAD.format(draws=f"{asked.draws:,}"))
+    scored = dict(_scored(asked.data))
+    for aim in AIMS:
+        print(f"\n## Precision at least {aim:g}\n")
+        print(
+            "| Set | System | Labels | Given | Broken | On the rest | Naive broken | Recall | Naive | Oracle |"
+        )
+        print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+        for key, (scores, same) in scored.items():
+            for n in LABELS:
+                print(_row(key, n, list(_drawn(scores, same, n, aim, asked.draws, key))), flush=True)
+    print("\n## Recall at least 0.9\n\n| Set | System | Labels | Given | Broken |\n|---|---|---:|---:|---:|")
+    for key, (scores, same) in scored.items():
+        for n in LABELS:
+            print(_recall_row(key, n, scores, same, asked.draws), flush=True)
+    print("\n## Probabilities from n labels, on the rest\n")
+    print("| Set | System | Labels | Log loss | As it is | Base rate | Calibration error | As it is |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    for key, (scores, same) in scored.items():
+        for n in LABELS[1::2]:
+            print(_probabilities(key, n, scores, same), flush=True)
+
+
+def _scored(data: Path) -> Iterator[tuple[tuple[str, str], tuple[Values, NDArray[np.bool_]]]]:
+    for name, (file, least) in SETS.items():
+        with gzip.open(data / file, "rt", encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in lines]
+        label = "label" if "label" in rows[0] else "score"
+        rows = [row for row in rows if row.get(label) is not None]
+        same = np.array([float(row[label]) >= least for row in rows])
+        for system in SYSTEMS:
+            opened = open_system(system, tokenizer=open_tokenizer("words"), pair_corpus="reference")
+            similar = opened.pairs([row["text"] for row in rows], [row["text2"] for row in rows])
+            yield (name, system), (np.asarray(similar, np.float64).round(6), same)
+
+
+def _drawn(
+    scores: Values, same: NDArray[np.bool_], n: int, aim: float, draws: int, key: tuple[str, str]
+) -> Iterator[tuple[bool, bool, bool, bool, float, float, float]]:
+    """Per draw: given, broken, broken on the rest, naive broken, recall, naive recall, oracle's recall."""
+    oracle = _seen(scores, same, _naive(scores, same, aim))[1]
+    for draw in range(draws):
+        rng = generator(1337, *key, str(n), str(draw))
+        rows = rng.integers(0, len(scores), n)
+        promised = precise(scores[rows], same[rows], aim, CONFIDENCE, rng).value
+        precision, recall = _seen(scores, same, promised)
+        naive = _seen(scores, same, _naive(scores[rows], same[rows], aim))
+        order = rng.permutation(len(scores))
+        own, rest = order[:n], order[n:]
+        apart = precise(scores[own], same[own], aim, CONFIDENCE, rng).value
+        on_rest = _seen(scores[rest], same[rest], apart)[0] < aim
+        yield promised is not None, precision < aim, on_rest, naive[0] < aim, recall, naive[1], oracle
+
+
+def _naive(scores: Values, same: NDArray[np.bool_], aim: float) -> float | None:
+    """The laxest threshold above which the sample has that precision."""
+    order = np.argsort(-scores, kind="stable")
+    right = np.cumsum(same[order]) / np.arange(1, len(scores) + 1)
+    places = np.flatnonzero(right >= aim)
+    return float(scores[order][places[-1]]) if len(places) else None
+
+
+def _seen(scores: Values, same: NDArray[np.bool_], value: float | None) -> tuple[float, float]:
+    """Precision and recall from a threshold on; 1 and 0 where nothing is accepted."""
+    accepted = np.zeros(len(scores), bool) if value is None else scores >= value
+    if not accepted.any():
+        return 1.0, 0.0
+    return float(same[accepted].mean()), float(same[accepted].sum() / same.sum())
+
+
+def _row(
+    key: tuple[str, str], n: int, found: list[tuple[bool, bool, bool, bool, float, float, float]]
+) -> str:
+    given, broken, on_rest, naive_broken, recall, naive, oracle = np.array(found, float).mean(axis=0)
+    shares = " | ".join(f"{one:.1%}" for one in (given, broken, on_rest, naive_broken))
+    return f"| {key[0]} | {key[1]} | {n} | {shares} | {recall:.3f} | {naive:.3f} | {oracle:.3f} |"
+
+
+def _recall_row(key: tuple[str, str], n: int, scores: Values, same: NDArray[np.bool_], draws: int) -> str:
+    given = broken = 0
+    for draw in range(draws):
+        rows = generator(1337, *key, str(n), str(draw)).integers(0, len(scores), n)
+        value = sensitive(scores[rows], same[rows], 0.9, CONFIDENCE).value
+        given += value is not None
+        broken += value is not None and _seen(scores, same, value)[1] < 0.9
+    return f"| {key[0]} | {key[1]} | {n} | {given / draws:.1%} | {broken / draws:.1%} |"
+
+
+def _probabilities(
+    key: tuple[str, str], n: int, scores: Values, same: NDArray[np.bool_], draws: int = 50
+) -> str:
+    found = []
+    for draw in range(draws):
+        rng = generator(1337, *key, str(n), str(draw))
+        rows = rng.permutation(len(scores))
+        own, rest = rows[:n], rows[n:]
+        if min(same[own].sum(), (~same[own]).sum()) < 10:
+            continue
+        kind = choose(scores[own], same[own], None, rng).kind
+        fitted = fit(kind, scores[own], same[own])(scores[rest])
+        raw = scores[rest].clip(0.001, 0.999)
+        base = np.full(len(rest), same[own].mean())
+        found.append([
+            *(log_losses(one, same[rest]).mean() for one in (fitted, raw, base)),
+            *(calibration_error(one, same[rest]) for one in (fitted, raw)),
+        ])  # fmt: skip
+    if not found:
+        return f"| {key[0]} | {key[1]} | {n} | too few of a label | | | | |"
+    return (
+        f"| {key[0]} | {key[1]} | {n} | " + " | ".join(f"{one:.3f}" for one in np.mean(found, axis=0)) + " |"
+    )
+
+
+HEAD = """# Do thresholds keep what they promise?
+
+A set of real pairs stands for all there are. Labels are drawn from it {draws} times, with replacement, a threshold is
+chosen with 95% confidence, and its promise is looked at on all pairs. *Given*: a threshold was promised at all.
+*Broken*: promised, and not true; at most 5% is what was said. *On the rest*: the same of labels drawn without
+replacement, on the pairs that are left, whose own chance comes on top (and is the greater the fewer are left).
+*Naive*: the laxest threshold with that precision among the labels. *Oracle*: with that precision among all pairs.
+Recall counts 0 where nothing is promised.
+`python benchmarks/bench_promises.py --data DATA`"""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""What a calibration can be told, and what its thresholds are to keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embassay.errors import UsageError
+from embassay.protocols.kernel.request import Options, option
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What thresholds are to keep: shares of precision and recall with a confidence, and what mistakes cost."""
+
+    precision: float
+    recall: float
+    confidence: float
+    wrong: float | None = None
+    missed: float | None = None
+
+
+@dataclass(frozen=True)
+class CalibrationOptions(Options):
+    """What calibrations are told."""
+
+    same_from: float | None = option(None, "Grade from which on graded pairs mean the same.")
+    precision: float = option(0.9, "Share of accepted pairs that must mean the same.")
+    recall: float = option(0.9, "Share of pairs that mean the same that must be accepted.")
+    confidence: float = option(0.95, "How sure a promise must be.")
+    cost: str = option("", "What mistakes cost: wrong=5,missed=1.")
+    edits: bool = option(True, "Also look at pairs whose second text is damaged or negated.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("precision", "recall", "confidence"):
+            if not 0 < getattr(self, name) < 1:
+                raise UsageError(
+                    f"{name} is {getattr(self, name):g}.", mend="It is a share between 0 and 1, such as 0.9."
+                )
+        _ = self.promises
+
+    @property
+    def promises(self) -> Promises:
+        """What thresholds must keep. UsageError for a cost that cannot be read."""
+        wrong, missed = _costs(self.cost) if self.cost else (None, None)
+        return Promises(self.precision, self.recall, self.confidence, wrong, missed)
+
+
+def _costs(text: str) -> tuple[float, float]:
+    """
+    >>> _costs("wrong=5,missed=1")
+    (5.0, 1.0)
+    """
+    try:
+        given = {name.strip(): float(value) for name, value in (part.split("=") for part in text.split(","))}
+        if given.keys() == {"wrong", "missed"} and min(given.values()) >= 0 < max(given.values()):
+            return given["wrong"], given["missed"]
+    except ValueError:
+        pass
+    raise UsageError(f"The cost is {text!r}.", mend="Write what each mistake costs: wrong=5,missed=1.")

@@ -1,0 +1,265 @@
+"""What a calibration says: its verdict, its page, and its view on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from embassay.document import plots
+from embassay.document.blocks import (
+    Block,
+    Care,
+    Column,
+    Command,
+    Entry,
+    Facts,
+    Figure,
+    Heading,
+    Line,
+    Name,
+    Said,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+    figures,
+)
+from embassay.document.marks import SHARES
+from embassay.protocols.calibration.translation import Translation
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE
+from embassay.records import Result
+from embassay.report.board import Board, Row
+from embassay.report.notes import care, notes_of
+from embassay.report.record import Record
+from embassay.report.runs import ReportRun
+
+TASK, PRECISION, RECALL = "pairs", "precision", "recall"
+MOST_DRAWN = 4
+SMALL = 0.05
+"""A gap between what was foretold and what came true that nobody needs to know of."""
+
+
+def calibration_verdict(record: Record, board: Board) -> Verdict:
+    """From which similarity on to accept, and with what certainty; or what it would take."""
+    rows = [row for row in board.ranked if row.lead.value is not None]
+    if not rows:
+        return Verdict(("Nothing could be calibrated",), ((_why(record),),))
+    best = rows[0]
+    datasets = record.datasets(TASK)
+    aim = numbers.percent(record.arguments["options"]["precision"])
+    found = [row for one in datasets if (row := _threshold(record, best, one, PRECISION)) is not None]
+    kept = [row for row in found if row.value is not None]
+    name = Name(best.label, best.system.index)
+    if kept and len(datasets) == 1:
+        heading: Sentence = (
+            name,
+            f": from {SCORE.text(kept[0].value or 0.0)} on at least {aim} mean the same",
+        )
+    elif kept:
+        heading = (name, f" keeps {aim} precision on {len(kept)} of {len(datasets)} datasets")
+    else:
+        heading = ("No threshold of ", name, f" is sure to keep {aim} precision")
+    return Verdict(heading, tuple(_lede(record, best, datasets, kept or found)))
+
+
+def _lede(record: Record, best: Row, datasets: Sequence[str], found: Sequence[Result]) -> Iterator[Sentence]:
+    confidence = numbers.percent(record.arguments["options"]["confidence"])
+    for one in found[:1]:
+        if one.value is None:
+            yield (f"{one.reason[:1].upper()}{one.reason[1:]}.",)
+            continue
+        recall = record.find(TASK, best.system.name, "sample_recall", dataset=one.dataset, variant=PRECISION)
+        reached = (
+            ""
+            if recall is None or recall.value is None
+            else f", and finds {numbers.percent(recall.value)} of them"
+        )
+        yield (f"That holds with {confidence} confidence for pairs like these{reached}.",)
+    yield (
+        f"Its similarity takes away {best.lead.text}", f" ({best.lead.interval})" if best.lead.interval else "",
+        " of the uncertainty whether two texts mean the same.",
+    )  # fmt: skip
+    if worst := _worst(record, best, datasets):
+        yield (worst,)
+
+
+def _worst(record: Record, best: Row, datasets: Sequence[str]) -> str:
+    """The kind of pairs on which the probability is furthest off."""
+    gaps = [row for one in datasets for row in _gaps(record, best.system.name, one) if row.value is not None]
+    off = max(gaps, key=lambda row: abs(row.value or 0.0), default=None)
+    if off is None or off.value is None or abs(off.value) < SMALL:
+        return ""
+    high = "too high" if off.value < 0 else "too low"
+    return f"Where it stops holding: for {off.subset} the probability is {abs(off.value):.2f} {high}."
+
+
+def _why(record: Record) -> str:
+    reasons = dict.fromkeys(
+        row.reason for row in record.rows.values() if row.reason and row.measure == "skill"
+    )
+    return f"{next(iter(reasons), 'No cell has ended')}."
+
+
+def _threshold(record: Record, row: Row, dataset: str, measure: str) -> Result | None:
+    return record.find(TASK, row.system.name, "threshold", dataset=dataset, variant=measure)
+
+
+def _gaps(record: Record, system: str, dataset: str) -> Iterator[Result]:
+    yield from (
+        row for row in record.rows.values()
+        if (row.system, row.dataset, row.measure) == (system, dataset, "gap")
+    )  # fmt: skip
+
+
+def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page of a run: thresholds, how well probabilities held, and where they stop."""
+    del alone
+    record, board = run.record, run.board
+    datasets = record.datasets(TASK)
+    yield Facts.of(
+        "", "Calibration", numbers.counted(len(record.ranked_systems), "system"),
+        numbers.counted(len(datasets), "dataset"), numbers.date(record.manifest.get("updated", "")),
+    )  # fmt: skip
+    yield calibration_verdict(record, board)
+    yield from care(notes_of(record), run.mark)
+    yield Heading("Thresholds with a promise", "calibration-thresholds")
+    yield Text(
+        "Accept pairs of this similarity or more. The promise holds for pairs drawn like these; what stands beside it "
+        "is of the labels that the threshold was chosen with."
+    )
+    yield from (replace(_thresholds(record, board, one), title=one) for one in datasets)
+    yield Heading("What was foretold, and what came true", "calibration-reliability")
+    yield from (figure for one in datasets if (figure := _reliability(record, board, one)) is not None)
+    yield Heading("Where the probability stops holding", "calibration-gaps")
+    yield Text(
+        "Share that means the same minus the mean probability. Below 0 the system is too sure; 0 is right."
+    )
+    yield from (replace(_gap_table(record, board, one), title=one) for one in datasets)
+
+
+def _thresholds(record: Record, board: Board, dataset: str) -> Table:
+    options = record.arguments["options"]
+    heads: list[str | Column] = [
+        "System", *figures("Skill, 95%", f"Precision {options['precision']:g} from", "recall"),
+        *figures(f"Recall {options['recall']:g} from", "precision"),
+    ]  # fmt: skip
+    rows = [[row.label, *_promises(record, row, dataset)] for row in board.rows]
+    made = Table.of(f"thresholds-{dataset}", heads, rows)
+    kinds = [row.system.kind for row in board.rows]
+    return replace(
+        made, lines=tuple(replace(line, kind=kind) for line, kind in zip(made.lines, kinds, strict=True))
+    )
+
+
+def _promises(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
+    skill = record.find(TASK, row.system.name, "skill", dataset=dataset)
+    yield _entry(skill)
+    for measure, seen in ((PRECISION, RECALL), (RECALL, PRECISION)):
+        yield _entry(_threshold(record, row, dataset, measure))
+        found = record.find(TASK, row.system.name, f"sample_{seen}", dataset=dataset, variant=measure)
+        yield _share(found.value if found is not None else None)
+
+
+def _entry(row: Result | None) -> Entry:
+    if row is None or row.value is None:
+        return Entry(numbers.NONE, why=row.reason if row is not None else "no threshold")
+    if row.ci_low is None or row.ci_high is None:
+        return Entry(SCORE.text(row.value), exact=str(row.value))
+    ends = (row.ci_low, row.ci_high)
+    return Entry(SCORE.text(row.value), SCORE.interval(*ends), ",".join(map(str, (row.value, *ends))))
+
+
+def _reliability(record: Record, board: Board, dataset: str) -> Figure | None:
+    drawn = [row for row in board.ranked if row.lead.value is not None][:MOST_DRAWN]
+    series = tuple(plots.Series(row.label, tuple(_points(record, row.system.name, dataset))) for row in drawn)
+    if not any(one.points for one in series):
+        return None
+    ticks = [(place / 4, f"{25 * place}") for place in range(5)]
+    said = "; ".join(_summary(one) for one in series if one.points)
+    return Figure(
+        dataset, plots.lines(series, ticks, SHARES, "percent foretold, held out"), said,
+        "Up: the percent that came true, with its exact 95% interval, of each tenth of the pairs. On the diagonal it "
+        "is as foretold.",
+    )  # fmt: skip
+
+
+def _points(record: Record, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
+    rows = [row for row in record.rows.values() if (row.system, row.dataset) == (system, dataset)]
+    foretold = {row.subset: row.value for row in rows if row.measure == "foretold"}
+    for row in rows:
+        if row.measure == "came_true" and foretold.get(row.subset) is not None:
+            yield foretold[row.subset] or 0.0, row
+
+
+def _summary(one: plots.Series) -> str:
+    held = sum((row.ci_low or 0) <= at <= (row.ci_high or 1) for at, row in one.points)
+    return f"{one.name}: {held} of {len(one.points)} tenths hold what was foretold in their interval"
+
+
+def _gap_table(record: Record, board: Board, dataset: str) -> Table:
+    """A line per kind of pair, a column per system."""
+    found = {
+        row.system.name: {gap.subset: gap for gap in _gaps(record, row.system.name, dataset)}
+        for row in board.ranked
+    }
+    kinds = dict.fromkeys(kind for gaps in found.values() for kind in gaps)
+    lines = (Line(kind, tuple(_gap(gaps.get(kind)) for gaps in found.values())) for kind in kinds)
+    heads = figures(*(row.label for row in board.ranked))
+    return Table(f"gaps-{dataset}", "", "Pairs", heads, tuple(lines), digits=2)
+
+
+def _gap(row: Result | None) -> Entry:
+    if row is None or row.value is None:
+        return Entry(numbers.NONE, why="too few pairs" if row is None else row.reason)
+    low, high = row.ci_low, row.ci_high
+    small = "" if low is None or high is None else f"{numbers.change(low, 2)} to {numbers.change(high, 2)}"
+    exact = [str(one) for one in (row.value, low, high) if one is not None]
+    return Entry(numbers.change(row.value, 2), small, ",".join(exact))
+
+
+def calibration_view(run: Path, record: Record, board: Board) -> Iterator[Block]:
+    """A calibration: verdict, thresholds of every system, what is missing, and where the files are."""
+    yield calibration_verdict(record, board)
+    notes = []
+    for dataset in record.datasets(TASK):
+        yield _thresholds(record, board, dataset)
+        for row in board.ranked:
+            found = (_threshold(record, row, dataset, measure) for measure in (PRECISION, RECALL))
+            notes += [
+                f"{row.label} on {dataset}, {one.variant}: {one.reason}."
+                for one in found
+                if one and one.reason
+            ]
+    notes += [note.plain for note in notes_of(record)]
+    yield Care(tuple(notes), more=("Recall and precision beside a threshold are the sample's.",))
+    yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
+
+
+def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
+    """A threshold of one system in the scales of others."""
+    if not found:
+        yield Text("There is nothing to translate: no pairs were scored by both.")
+        return
+    first = found[0]
+    yield Verdict(((f"{first.origin} from {first.given:g} on, in the scales of others"),))
+    heads: list[str | Column] = [
+        "System", "Dataset", *figures("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
+    ]  # fmt: skip
+    rows = (
+        [
+            one.target, one.dataset, f"{SCORE.text(one.value)} {SCORE.interval(one.low, one.high)}",
+            numbers.percent(one.agree), *(_share(one.precision[place]) for place in (1, 0)), numbers.count(one.n),
+        ]
+        for one in found
+    )  # fmt: skip
+    yield Table.of("translation", heads, rows)
+    yield Text(
+        "It accepts as many of the same pairs. That is no promise: for one, take the thresholds above, which each "
+        "system has by itself."
+    )
+
+
+def _share(value: float | None) -> str:
+    return numbers.NONE if value is None else numbers.percent(value)

@@ -1,0 +1,89 @@
+"""Curves from scores to probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from embassay.stats.calibration import Beta, Isotonic, band, bins, calibration_error, choose, log_losses
+
+
+def curve(scores):
+    return 1 / (1 + np.exp(-2.5 * scores + 0.5))
+
+
+def drawn(rng, n):
+    scores = rng.normal(size=n)
+    return scores, rng.random(n) < curve(scores)
+
+
+def test_beta_finds_a_logistic_curve():
+    """As near as a library's logistic regression, which has the right form."""
+    scores, same = drawn(np.random.default_rng(1), 4_000)
+    at = np.linspace(-2, 2, 9)
+    theirs = LogisticRegression(C=1e6).fit(scores[:, None], same).predict_proba(at[:, None])[:, 1]
+    assert np.abs(Beta.fit(scores, same)(at) - theirs).max() < 0.03
+    assert np.abs(Beta.fit(scores, same)(at) - curve(at)).max() < 0.05
+
+
+def test_isotonic_is_that_of_scikit_learn():
+    """Between the ends, where ours never says 0 or 1."""
+    scores, same = drawn(np.random.default_rng(2), 500)
+    scores = scores.round(1)
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(scores, same).predict(scores)
+    ours = Isotonic.fit(scores, same)(scores)
+    assert ours == pytest.approx(theirs.clip(0.5 / 501, 1 - 0.5 / 501))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(20, 80), st.floats(0.001, 1e6), st.floats(-1e6, 1e6))
+def test_curves_never_fall_and_stay_between_0_and_1(seed, n, scale, middle):
+    """At any scale of scores, ties included."""
+    rng = np.random.default_rng(seed)
+    scores = np.round(rng.normal(size=n), 1) * scale + middle
+    same = rng.random(n) < 0.5
+    at = np.linspace(scores.min(), scores.max(), 30)
+    for kind in (Beta, Isotonic):
+        found = kind.fit(scores, same)(at)
+        assert (np.diff(found) >= -1e-9).all()
+        assert ((found >= 0) & (found <= 1)).all()
+    low, high = band(at, scores, same)
+    assert (low <= high).all()
+
+
+@pytest.mark.parametrize(
+    "truth", [curve, lambda s: np.where(s > 0.3, 0.9, 0.15), lambda s: 0.2 + 0.5 * np.clip(s, 0, 1.5)]
+)
+def test_the_band_holds_for_any_curve_that_never_falls(truth):
+    """A smooth one, a step and a kink: each point in at least 95% of 150 draws, less what chance allows."""
+    rng, at, held = np.random.default_rng(3), np.linspace(-1.5, 1.5, 7), []
+    for _ in range(150):
+        scores = rng.normal(size=200)
+        low, high = band(at, scores, rng.random(200) < truth(scores))
+        held.append((low <= truth(at)) & (truth(at) <= high))
+    assert np.mean(held, axis=0).min() > 0.91
+
+
+def test_the_kind_is_chosen_by_held_out_loss_and_groups_stay_together():
+    """A step is isotonic's; pairs of one group are never on both sides, so that a repeated pair foretells nothing."""
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=600)
+    step = rng.random(600) < np.where(scores > 0.3, 0.95, 0.1)
+    found = choose(scores, step, None, rng)
+    assert found.kind == "isotonic"
+    assert found.losses["isotonic"] < found.losses["beta"]
+    noise = rng.random(100) < 0.5
+    repeated = np.repeat(rng.normal(size=100), 5), np.repeat(noise, 5)
+    apart = choose(*repeated, np.repeat(np.arange(100), 5), np.random.default_rng(0))
+    assert log_losses(apart.held_out, repeated[1]).mean() > 0.66
+
+
+def test_bins_and_error_by_hand():
+    """Two bins of two: foretold 0.1 and 0.8, came true 0 and 0.5."""
+    probability, same = np.array([0.1, 0.1, 0.8, 0.8]), np.array([False, False, True, False])
+    first, second = bins(probability, same, 2)
+    assert (first.foretold, first.came, second.foretold, second.came) == pytest.approx((0.1, 0.0, 0.8, 0.5))
+    assert calibration_error(probability, same, 2) == pytest.approx((0.1 + 0.3) / 2)
