@@ -54,7 +54,9 @@ def calibrate(
     wide: given.Wide = False,
     options: CalibrationOptions = CalibrationOptions(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """Tell what a similarity means, from labelled or graded pairs, and from which one on to accept.
+    """Tell what a similarity means, and from which one on to accept.
+
+    It is fitted to labelled or graded pairs.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """

@@ -33,7 +33,7 @@ COMMANDS = {
     "run": "Run any protocol by name, also one of another package.",
     "compare": "Tell whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
-    "calibrate": "Tell what a similarity means, from labelled or graded pairs, and from which one on to accept.",
+    "calibrate": "Tell what a similarity means, and from which one on to accept.",
     "serve": "Serve a folder of runs as live leaderboards.",
     "export": "Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.",
     "import": "Read published MTEB results as a run.",
