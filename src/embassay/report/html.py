@@ -94,8 +94,10 @@ SECTIONS = (
     Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage"),
     Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html", group="PTEB"),
     Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge", group="PTEB"),
-    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page", kind="paraphrasers", group="PTEB"),
-    Section("validation", "Validation", "embassay.report.pteb.validation:validation_page", kind="validation", group="PTEB"),
+    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page",
+        kind="paraphrasers", group="PTEB"),
+    Section("validation", "Validation", "embassay.report.pteb.validation:validation_page",
+        kind="validation", group="PTEB"),
     Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden", group="RAG"),
     Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score", group="RAG"),
     Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html", group="RAG"),
@@ -119,7 +121,8 @@ STYLES, ANSWERS = ("report.css",), ("answers.css",)
 POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
-SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js", "sweep.js")
+SCRIPTS, SWEEP = ("frame.js", "tables.js", "compare.js", "items.js"), ("sweep.js",)
+"""Of every report, and of one with a sweep."""
 
 
 def write(runs: Sequence[ReportRun], target: Path) -> Path:
@@ -159,7 +162,8 @@ def render(runs: Sequence[ReportRun]) -> str:
         )
     )
     styles = (*STYLES, *ANSWERS) if len(runs) > 1 or "<table class=answers>" in html else STYLES
-    style, script = asset("embassay.report", styles) + marks.places(html), asset("embassay.report", SCRIPTS)
+    scripts = (*SCRIPTS, *SWEEP) if any(page.section.slug == "sweep" for page in pages) else SCRIPTS
+    style, script = asset("embassay.report", styles) + marks.places(html), asset("embassay.report", scripts)
     # Before the first two places and after the last no text of data stands, which could hold the same words.
     html = html.replace(POLICY_PLACE, policy(style, script), 1).replace(STYLE_PLACE, style, 1)
     before, _, after = html.rpartition(SCRIPT_PLACE)

@@ -99,6 +99,7 @@ TITLES = {
     "sage": "SAGE", "pteb": "PTEB", "original": "PTEB, original texts", "judge": "Judges",
     "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "score": "RAG",
     "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",
+    "calibration": "Calibration",
 }  # fmt: skip
 
 
