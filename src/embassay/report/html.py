@@ -94,7 +94,7 @@ SECTIONS = (
     Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html"),
     Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge"),
     Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page", kind="paraphrasers"),
-    Section("validation", "Validation", "embassay.report.pteb.validation:validation_page", kind="validation"),
+    Section("validation", "Validation", "embassay.report.pteb.models:validation_page", kind="validation"),
     Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden"),
     Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score"),
     Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html"),

@@ -591,7 +591,7 @@ def step_table(record: Record, board: Board) -> Iterator[Table]:
 
 
 def _languages(record: Record) -> Table:
-    from embassay.report.pteb.validation import COLUMNS, ratings
+    from embassay.report.pteb.models import COLUMNS, ratings
 
     heads: list[str | Column] = [
         "Language",
