@@ -26,7 +26,7 @@ from embassay.document.blocks import (
     figures,
 )
 from embassay.document.marks import SHARES
-from embassay.protocols.calibration.translation import Translation
+from embassay.protocols.calibration.probability import Translation
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result

@@ -96,7 +96,7 @@ SECTIONS = (
     Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge", group="PTEB"),
     Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page",
         kind="paraphrasers", group="PTEB"),
-    Section("validation", "Validation", "embassay.report.pteb.validation:validation_page",
+    Section("validation", "Validation", "embassay.report.pteb.models:validation_page",
         kind="validation", group="PTEB"),
     Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden", group="RAG"),
     Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score", group="RAG"),

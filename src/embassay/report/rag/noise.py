@@ -24,9 +24,8 @@ from embassay.document.tables import entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.noise import ACROSS, COSINE, HEADLINE, OVERLAP, RECOVERED, SHARE, TAU
-from embassay.protocols.rag.probes.questions import NOISIEST, level_name
+from embassay.protocols.rag.probes.questions import LEVELS, NOISIEST, level_name
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
-from embassay.protocols.rag.probes.small_talk import LEVELS
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.rag.probes import Where, links
