@@ -1,0 +1,5 @@
+"""A folder of documents: found, read within bounds, converted where needed, and cut into passages."""
+
+from embassay.data.documents.passages import Document, Folder, Passage, open_documents, passages
+
+__all__ = ["Document", "Folder", "Passage", "open_documents", "passages"]
