@@ -69,7 +69,7 @@ print("nearest to itself")
 _FOLDER = """
 from pathlib import Path
 Path("papers").mkdir()
-Path("papers/note.md").write_text("# Bread\\n\\nBread is baked at night.\\n")
+Path("papers/deck.pptx").write_bytes(b"of another machine")
 """
 _DECK = """
 from pptx import Presentation

@@ -1,5 +1,12 @@
 """A folder of documents: found, read within bounds, converted where needed, and cut into passages."""
 
-from embassay.data.documents.passages import Document, Folder, Passage, open_documents, passages
+from embassay.data.documents.passages import (
+    Document,
+    Folder,
+    Passage,
+    open_documents,
+    passage_texts,
+    passages,
+)
 
-__all__ = ["Document", "Folder", "Passage", "open_documents", "passages"]
+__all__ = ["Document", "Folder", "Passage", "open_documents", "passage_texts", "passages"]

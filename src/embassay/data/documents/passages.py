@@ -17,12 +17,13 @@ from embassay.data.documents.conversion import convert, versions
 from embassay.data.documents.folder import NEEDS, Entry, Survey, survey
 from embassay.data.documents.prose import Prose, Unread, markdown, plain_text
 from embassay.data.intake import Tally
-from embassay.data.rows import File, Origin, Row
+from embassay.data.rows import File, Origin, Row, key_of, text_of
 from embassay.data.views import Titled
 from embassay.errors import DataError, UsageError
 from embassay.limits import PROSE, read_bounded
 from embassay.records import Skipped
 from embassay.text.chunking import Breadcrumb, Chunking, chunk
+from embassay.text.questions import Text
 
 VERSION = "1"
 """Part of the fingerprint; raised when the same folder gives other passages."""
@@ -290,6 +291,23 @@ def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
         source.path.name, {"documents": corpus, "corpus": corpus}, settings=settings, notes=found.notes,
         skipped=found.skipped,
     )  # fmt: skip
+
+
+def passage_texts(dataset: Dataset) -> tuple[Text, ...]:
+    """The passages of any corpus, with title and body apart, as `embassay.text.questions` takes them; rows without text
+    are left out. DataError where the dataset has no corpus."""
+    source = dataset.parts.get("corpus") or dataset.parts.get("documents")
+    if source is None:
+        raise DataError(f"the dataset {dataset.name!r} has no corpus", expected="a corpus or documents")
+    source = source.source if isinstance(source, Titled) else source
+    own = set(source.columns())
+    wanted = [name for name in ("id", "text", "title", "document") if name in own]
+    texts = []
+    for number, row in enumerate(source.rows(wanted), 1):
+        if (body := text_of(row, "text")) is not None:
+            key = key_of(row, "id") if "id" in own else str(number)
+            texts.append(Text(key, body, text_of(row, "title") or "", text_of(row, "document") or ""))
+    return tuple(texts)
 
 
 def parse_chunking(query: str, spec: str) -> Chunking:
