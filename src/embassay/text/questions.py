@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -71,7 +71,12 @@ class PseudoQuestions:
 
 
 def pseudo_questions(
-    passages: Sequence[Text], *, kinds: Sequence[str] = KINDS, limit: int | None = None, seed: int = 1337
+    passages: Sequence[Text],
+    *,
+    kinds: Sequence[str] = KINDS,
+    limit: int | None = None,
+    seed: int = 1337,
+    whole: Container[str] = (),
 ) -> PseudoQuestions:
     """The questions that `passages` ask of themselves, at most `limit` of each kind, drawn with `seed`.
 
@@ -82,14 +87,15 @@ def pseudo_questions(
 
     What is asked is taken out of every passage, so no question is answered by itself: search `passages` of the result,
     not those given. Titles and headings of fewer than two words, and anything that stands in two documents, ask
-    nothing. The draw depends on ids and seed alone, not on the order. UsageError for a kind that isn't known.
+    nothing, and the passages `whole` (by id) give no sentence away. The draw depends on ids and seed alone, not on the
+    order. UsageError for a kind that isn't known.
     """
     for kind in kinds:
         if kind not in KINDS:
             raise UsageError(
                 f"There is no kind of question called {kind!r}.", mend=f"Kinds are {', '.join(KINDS)}."
             )
-    making = _Making(passages, limit, seed)
+    making = _Making(passages, limit, seed, whole)
     for kind in KINDS:
         if kind in kinds:
             making.add(kind)
@@ -103,13 +109,13 @@ Found = tuple[PseudoQuestion, int]
 class _Making:
     """The passages as they lose what is asked, and the questions so far; what can be asked is told from those given."""
 
-    def __init__(self, passages: Sequence[Text], limit: int | None, seed: int) -> None:
+    def __init__(self, passages: Sequence[Text], limit: int | None, seed: int, whole: Container[str]) -> None:
         self.given, self.passages = passages, list(passages)
         self.limit, self.seed = limit, seed
         self._at = {one.id: place for place, one in enumerate(passages)}
         self.asked: list[PseudoQuestion] = []
         self.rejected: dict[str, dict[str, int]] = {}
-        self._taken: set[int] = set()
+        self._taken = {place for place, one in enumerate(passages) if one.id in whole}
 
     def add(self, kind: str) -> None:
         """Ask all questions of a kind, or as many of them as are drawn."""
@@ -127,7 +133,7 @@ class _Making:
             if self._take_out(question, place):
                 self.asked.append(question)
             else:
-                rejected["nothing is left to find"] += 1
+                rejected["too little would be left"] += 1
         self.rejected[kind] = dict(rejected)
 
     def _titles(self, rejected: Counter[str]) -> Iterator[Found]:
@@ -165,7 +171,7 @@ class _Making:
                 if seen[_plain(match["asked"])] > 1:
                     rejected["in two places"] += 1
                 elif len(_WORD.findall(one.body[match.end() : end])) < _LEFT:
-                    rejected["nothing is left to find"] += 1
+                    rejected["too little would be left"] += 1
                 else:
                     yield _of(one, "faq", match.start("asked"), match.end("asked")), place
 

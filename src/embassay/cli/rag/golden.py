@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck
 
 Corpus = Annotated[
-    Path | None,
-    typer.Option("--corpus", help="Documents: a table with `text`, and perhaps `id` and `title`."),
+    str | None,
+    typer.Option("--corpus", help="Documents: a folder of files, or a table with `text`, `id` and `title`."),
 ]
 Queries = Annotated[
     Path | None,
@@ -109,7 +109,7 @@ def golden(
     from embassay.protocols.rag.golden.protocol import Making
 
     named = {
-        "corpus": corpus and str(corpus), "queries": queries and str(queries), "dataset": dataset, "encoder": system,
+        "corpus": corpus, "queries": queries and str(queries), "dataset": dataset, "encoder": system,
         "judge": judge, "rewriter": rewriter, "ranking": ranking, "mapping": column_map(mapping) or None,
         "split": split, "limit": limit, "seed": seed, "tokenizer": tokenizer, **chosen,
     }  # fmt: skip

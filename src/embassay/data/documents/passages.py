@@ -32,6 +32,7 @@ USUAL = Chunking(limit=200, overlap=0)
 IN_MEMORY = 2**26
 """Characters of documents that are held; of a larger folder they are read again whenever they are asked for."""
 COLUMNS = ("id", "title", "text", "document", "start", "end", "section", "kind")
+_OF_PASSAGES = ("document", "start", "end", "section")
 _LONGEST = 1_000
 """Characters of a value of front matter that goes along with the passages."""
 
@@ -138,6 +139,34 @@ class Folder:
         for entry in self._survey.entries:
             counts.take(entry)
         return counts.found(self), None if counts.held is None else tuple(counts.held)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The documents of a folder as they are, a row each: `id`, `title`, `text`, `kind`, and what they state."""
+
+    folder: Folder
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.folder.path
+
+    def origins(self) -> tuple[Origin, ...]:
+        """The files that were read."""
+        return self.folder.origins()
+
+    def columns(self) -> tuple[str, ...]:
+        """Those of the passages that a document has too."""
+        return tuple(name for name in self.folder.columns() if name not in _OF_PASSAGES)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """A row for each document."""
+        for one in self.folder.documents():
+            cells = {
+                **one.about, "id": one.id, "title": one.title, "text": one.text, "kind": one.kind, "lang": one.lang
+            }  # fmt: skip
+            yield Row(one.path, 1, {column: _stated(cells.get(column)) for column in columns})
 
 
 class _Counts:
