@@ -68,6 +68,13 @@ Profile = Annotated[
 FromStage = Annotated[
     str | None, typer.Option("--from-stage", metavar="S1-S6", help="Redo this stage and all later ones.")
 ]
+AddRuns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--add-run", metavar="FILE",
+        help="A run whose first --depth passages are graded too, as FILE or NAME=FILE; what has a grade keeps it.",
+    ),
+]  # fmt: skip
 Force = Annotated[bool, typer.Option("--force", help="Redo all stages.")]
 ONCE = ("--force", "--from-stage=")
 """Flags that the command which resumes must not have: it would begin anew."""
@@ -92,6 +99,7 @@ def golden(
     out: given.Out = None,
     from_stage: FromStage = None,
     force: Force = False,
+    add_run: AddRuns = None,
     max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
     json: given.Json = False,
@@ -120,7 +128,9 @@ def golden(
         show_plan(partial(Making().foreseen, request, out=out), display)
         return
     redo = "S1" if force else from_stage
-    run_golden(request, out, display, settings=settings, redo=redo, max_usd=max_cost)
+    run_golden(
+        request, out, display, settings=settings, redo=redo, add_runs=tuple(add_run or ()), max_usd=max_cost
+    )
 
 
 def run_golden(

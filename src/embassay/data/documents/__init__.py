@@ -4,9 +4,20 @@ from embassay.data.documents.passages import (
     Document,
     Folder,
     Passage,
+    Placed,
     open_documents,
+    passage_places,
     passage_texts,
     passages,
 )
 
-__all__ = ["Document", "Folder", "Passage", "open_documents", "passage_texts", "passages"]
+__all__ = [
+    "Document",
+    "Folder",
+    "Passage",
+    "Placed",
+    "open_documents",
+    "passage_places",
+    "passage_texts",
+    "passages",
+]

@@ -17,7 +17,7 @@ from embassay.data.documents.conversion import convert, versions
 from embassay.data.documents.folder import NEEDS, Entry, Survey, survey
 from embassay.data.documents.prose import Prose, Unread, markdown, plain_text
 from embassay.data.intake import Tally
-from embassay.data.rows import File, Origin, Row, key_of, text_of
+from embassay.data.rows import File, Origin, Row, key_of, label_of, number_of, text_of
 from embassay.data.views import Titled
 from embassay.errors import DataError, UsageError
 from embassay.limits import PROSE, read_bounded
@@ -70,7 +70,7 @@ class Folder:
     """The passages of the documents in a folder as a source of rows, in the order of their ids `path#number`.
 
     Columns are `id`, `title` (that of the document and the headings the passage is under), `text`, `document`, `start`
-    and `end` (characters of the document's text, so `text` is that span without the whitespace around it), `section`,
+    and `end` (`text` is the document's text from one to the other), `section`,
     `kind`, `lang` where documents state theirs, and what front matter says. A document whose text is that of an earlier
     one is left out. `chunking` counts words.
     """
@@ -261,8 +261,8 @@ def _goes_along(name: str, value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Passage:
-    """Characters `start` to `end` of a document; `body` is their text without the whitespace around it, `section` the
-    headings it is under, `title` what stands before it as context."""
+    """Characters `start` to `end` of a document, which are its `body`; `section` are the headings it is under, `title`
+    is what stands before it as context."""
 
     start: int
     end: int
@@ -272,7 +272,7 @@ class Passage:
 
 
 def passages(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage]:
-    """The passages of a document in order; together they cover all of its text."""
+    """The passages of a document in order; together they cover all of its text but whitespace."""
     headings = chunking if document.kind != "text" else Chunking(chunking.limit, chunking.overlap, "none")
     title = _line(document.title)
     for one in chunk(document.text, Breadcrumb(), headings):
@@ -280,7 +280,12 @@ def passages(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage
         # The first heading often is the title.
         named = under == title or under.startswith(f"{title} > ")
         crumb = under if named else " > ".join(filter(None, (title, under)))
-        yield Passage(one.start, one.end, one.body, crumb, under)
+        start = (
+            one.start
+            + len(document.text[one.start : one.end])
+            - len(document.text[one.start : one.end].lstrip())
+        )
+        yield Passage(start, start + len(one.body), one.body, crumb, under)
 
 
 def _line(text: str) -> str:
@@ -322,21 +327,47 @@ def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
     )  # fmt: skip
 
 
-def passage_texts(dataset: Dataset) -> tuple[Text, ...]:
-    """The passages of any corpus, with title and body apart, as `embassay.text.questions` takes them; rows without text
-    are left out. DataError where the dataset has no corpus."""
-    source = dataset.parts.get("corpus") or dataset.parts.get("documents")
-    if source is None:
-        raise DataError(f"the dataset {dataset.name!r} has no corpus", expected="a corpus or documents")
-    source = source.source if isinstance(source, Titled) else source
+@dataclass(frozen=True)
+class Placed:
+    """A passage of any corpus: `document` is empty, and `start` 0, where rows don't say what they are from; `lang` is
+    what they state."""
+
+    id: str
+    body: str
+    title: str = ""
+    document: str = ""
+    start: int = 0
+    lang: str = ""
+
+
+def passage_places(dataset: Dataset) -> tuple[Placed, ...]:
+    """The passages of any corpus, with title and body apart, and where they are from; rows without text are left out.
+    DataError where the dataset has no corpus."""
+    whole = dataset.parts.get("corpus") or dataset.parts.get("documents")
+    if whole is None:
+        raise DataError(
+            f"the dataset {dataset.name!r} has no corpus", expected="documents, or a table with text",
+            found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents.",
+        )  # fmt: skip
+    source = whole.source if isinstance(whole, Titled) else whole
     own = set(source.columns())
-    wanted = [name for name in ("id", "text", "title", "document") if name in own]
-    texts = []
+    wanted = [name for name in ("id", "text", "title", "document", "start", "lang") if name in own]
+    found = []
     for number, row in enumerate(source.rows(wanted), 1):
         if (body := text_of(row, "text")) is not None:
-            key = key_of(row, "id") if "id" in own else str(number)
-            texts.append(Text(key, body, text_of(row, "title") or "", text_of(row, "document") or ""))
-    return tuple(texts)
+            start = number_of(row, "start") if "start" in own else None
+            found.append(
+                Placed(
+                    key_of(row, "id") if "id" in own else str(number), body, text_of(row, "title") or "",
+                    text_of(row, "document") or "", int(start or 0), label_of(row, "lang") or "",
+                )
+            )  # fmt: skip
+    return tuple(found)
+
+
+def passage_texts(dataset: Dataset) -> tuple[Text, ...]:
+    """The same as `embassay.text.questions` takes them."""
+    return tuple(Text(one.id, one.body, one.title, one.document) for one in passage_places(dataset))
 
 
 def parse_chunking(query: str, spec: str) -> Chunking:

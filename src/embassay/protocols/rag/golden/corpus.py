@@ -395,6 +395,11 @@ class Work:
     warnings: list[str] = field(default_factory=list)
 
     @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each passage by its id."""
+        return {key: place for place, key in enumerate(self.passages.ids)}
+
+    @cached_property
     def posed(self) -> dict[str, Posed]:
         """The questions by id."""
         return {one.id: one for one in self.read.questions}

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from embassay.contracts import Message, Sampling
+from embassay.data.documents import Placed
 from embassay.data.language import foreign, language_fault
 from embassay.errors import TextRefused, Unanswered
 from embassay.protocols.kernel.inputs import Prompt
@@ -32,19 +33,6 @@ _SPEAKS_OF_IT = re.compile(
 _LONGEST = 300
 _RUN = 6
 """Words in a row that are a copy however long the question."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A passage that is asked about: `start` is where its body begins in the document, `lang` what the document says of
-    itself, empty where it says nothing."""
-
-    id: str
-    body: str
-    title: str = ""
-    document: str = ""
-    start: int = 0
-    lang: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,20 +113,20 @@ def prompt(kind: str, into: str = "") -> Prompt:
     return Prompt(kind, VERSION, text("write").replace("{kind}", said))
 
 
-def write_messages(kind: str, passage: Source, into: str = "") -> list[Message]:
+def write_messages(kind: str, passage: Placed, into: str = "") -> list[Message]:
     """What the writer is sent: the instructions, then the passage between marked lines."""
     shown = _block("passage", _mark(passage.title, passage.body), _shown(passage))
     return [Message("system", prompt(kind, into).text), Message("user", shown)]
 
 
-def check_messages(question: str, passage: Source) -> list[Message]:
+def check_messages(question: str, passage: Placed) -> list[Message]:
     """What the checker is sent."""
     mark = _mark(question, passage.title, passage.body)
     blocks = (_block("question", mark, question), _block("passage", mark, _shown(passage)))
     return [Message("system", prompt("check").text), Message("user", "\n\n".join(blocks))]
 
 
-def _shown(passage: Source) -> str:
+def _shown(passage: Placed) -> str:
     return f"{passage.title}\n{passage.body}" if passage.title else passage.body
 
 
@@ -169,7 +157,7 @@ class Writer:
     options: QuestionsOptions
     seed: int
 
-    def key(self, kind: str, passage: Source) -> str:
+    def key(self, kind: str, passage: Placed) -> str:
         """32 digits: all that a draft depends on."""
         own = self.options.as_dict()
         how = {name: own[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
@@ -177,7 +165,7 @@ class Writer:
         said = [passage.id, passage.title, passage.body, passage.document, passage.start, passage.lang]
         return digest([kind, said, how, prompts, self.chat.identity, self.checker.identity, self.seed])[:32]
 
-    async def draft(self, kind: str, passage: Source) -> Draft:
+    async def draft(self, kind: str, passage: Placed) -> Draft:
         """A question about the passage, drawn anew until one is kept or the attempts are used up. ModelError for a
         model that cannot be had, BudgetExceeded when the money ends."""
         head = Draft(self.key(kind, passage), kind, passage.id, passage.document or passage.id, "unreadable")
@@ -193,7 +181,7 @@ class Writer:
                     break
         return replace(head, rejected=tuple(rejected[:-1]))
 
-    async def _attempt(self, kind: str, passage: Source, attempt: int) -> dict[str, Any]:
+    async def _attempt(self, kind: str, passage: Placed, attempt: int) -> dict[str, Any]:
         options = self.options
         sampling = Sampling(options.temperature, options.top_p, self._seed("write", attempt))
         said = await _answer(
@@ -235,7 +223,7 @@ async def _answer(
         raise Unfit(outcome, error.message) from None
 
 
-def fault_of(question: str, kind: str, passage: Source, options: QuestionsOptions) -> tuple[str, str] | None:
+def fault_of(question: str, kind: str, passage: Placed, options: QuestionsOptions) -> tuple[str, str] | None:
     """Why a question is not kept, and more words; None where it passes the checks that need no model."""
     if not question:
         return "nothing to ask", ""

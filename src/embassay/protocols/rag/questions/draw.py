@@ -9,16 +9,15 @@ from typing import Any
 
 from embassay.contracts import ChatModel
 from embassay.data import Dataset, open_dataset
+from embassay.data.documents import Placed, passage_places
 from embassay.data.intake import Intake
-from embassay.data.rows import key_of, label_of, number_of, text_of
 from embassay.data.tables import known_suffix, table
-from embassay.data.views import Draw, Renamed, Titled
+from embassay.data.views import Draw, Renamed
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.session import unknown_price
 from embassay.protocols.rag.questions.drafts import (
     Draft,
-    Source,
     Writer,
     check_messages,
     prompt,
@@ -54,8 +53,8 @@ class User:
 class QuestionsPlan(Plan):
     """The passages, those drawn by kind, and the users' questions; `writer` is None where no model is asked."""
 
-    passages: tuple[Source, ...]
-    drawn: Mapping[str, tuple[Source, ...]]
+    passages: tuple[Placed, ...]
+    drawn: Mapping[str, tuple[Placed, ...]]
     users: tuple[User, ...]
     writer: Writer | None
 
@@ -64,7 +63,7 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     """Open the corpus, the models and the users' questions, and draw passages. UsageError, ModelError and DataError as
     openings raise them."""
     dataset = open_dataset(request.corpus, mapping=request.mapping)
-    passages = sources_of(dataset)
+    passages = passage_places(dataset)
     users = read_users(request.queries) if request.queries else ()
     writer = _writer(request, cache, ledger) if request.llm else None
     drawn = draw_passages(passages, request)
@@ -75,31 +74,6 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     return QuestionsPlan(
         request, systems, (planned,), cells, cache=cache, passages=passages, drawn=drawn, users=users, writer=writer
     )  # fmt: skip
-
-
-def sources_of(dataset: Dataset) -> tuple[Source, ...]:
-    """The passages of a corpus; DataError where the dataset has none."""
-    whole = dataset.parts.get("corpus") or dataset.parts.get("documents")
-    if whole is None:
-        raise DataError(
-            f"the dataset {dataset.name!r} has no corpus", expected="documents, or a table with text",
-            found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents with --corpus.",
-        )  # fmt: skip
-    source = whole.source if isinstance(whole, Titled) else whole
-    own = set(source.columns())
-    wanted = [name for name in ("id", "text", "title", "document", "start", "lang") if name in own]
-    found = []
-    for number, row in enumerate(source.rows(wanted), 1):
-        if (body := text_of(row, "text")) is not None:
-            key = key_of(row, "id") if "id" in own else str(number)
-            start = number_of(row, "start") if "start" in own else None
-            found.append(
-                Source(
-                    key, body, text_of(row, "title") or "", text_of(row, "document") or "", int(start or 0),
-                    label_of(row, "lang") or "",
-                )
-            )  # fmt: skip
-    return tuple(found)
 
 
 def read_users(name: str) -> tuple[User, ...]:
@@ -116,7 +90,7 @@ def read_users(name: str) -> tuple[User, ...]:
     return tuple(User(key, texts[0]) for key, texts in rows)
 
 
-def draw_passages(passages: Sequence[Source], request: QuestionsRequest) -> dict[str, tuple[Source, ...]]:
+def draw_passages(passages: Sequence[Placed], request: QuestionsRequest) -> dict[str, tuple[Placed, ...]]:
     """Kind -> the passages that a model is to ask about, drawn by id and seed; none twice while there are others."""
     fit = [one for one in passages if len(one.body.split()) >= request.options.words]
     used: dict[str, int] = {}

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from embassay.data.documents import Placed
 from embassay.errors import DataError
 from embassay.limits import WHOLE, read_bounded
 from embassay.protocols.kernel.outcome import Run
@@ -17,7 +18,7 @@ from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.questions.collection import Gathered, gathered, rows_of, tables, write_export
-from embassay.protocols.rag.questions.drafts import Draft, Source, prompt
+from embassay.protocols.rag.questions.drafts import Draft, prompt
 from embassay.protocols.rag.questions.draw import QuestionsPlan, forecast, make_plan
 from embassay.protocols.rag.questions.options import OF_MODELS, QuestionsRequest
 from embassay.runs.execution import Failure, Workers, all_of
@@ -118,7 +119,7 @@ class QuestionsSession(Attempt):
         listener.stage("writing questions", len(waiting), "questions")
         asyncio.run(self._write(waiting, listener))
 
-    async def _write(self, waiting: Sequence[tuple[str, Source]], listener: Silent) -> None:
+    async def _write(self, waiting: Sequence[tuple[str, Placed]], listener: Silent) -> None:
         writer = self.plan.writer
         assert writer is not None
         jobs = (partial(writer.draft, kind, one) for kind, one in waiting)
