@@ -8,7 +8,7 @@ from embassay.data.documents.passages import (
     open_documents,
     passage_places,
     passage_texts,
-    passages,
+    passages_in,
 )
 
 __all__ = [
@@ -19,5 +19,5 @@ __all__ = [
     "open_documents",
     "passage_places",
     "passage_texts",
-    "passages",
+    "passages_in",
 ]

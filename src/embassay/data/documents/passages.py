@@ -94,7 +94,7 @@ class Folder:
         """A row for each passage."""
         for document in self.documents():
             line, place = 1, 0
-            for number, one in enumerate(passages(document, self.chunking), 1):
+            for number, one in enumerate(passages_in(document, self.chunking), 1):
                 line, place = line + document.text.count("\n", place, one.start), one.start
                 cells = {
                     **document.about, **_placed(one), "id": f"{document.id}#{number}", "lang": document.lang,
@@ -190,7 +190,7 @@ class _Counts:
             return
         key = hashlib.sha256(document.text.strip().encode()).digest()
         if key in self._texts:
-            self.tally.skip("copies of another document", f"{entry.id} of {self._texts[key]}")
+            self.tally.skip("copies of another document", f"{entry.id}, as {self._texts[key]}")
             return
         self._texts[key] = entry.id
         for note in prose.notes:
@@ -271,7 +271,7 @@ class Passage:
     section: str
 
 
-def passages(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage]:
+def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage]:
     """The passages of a document in order; together they cover all of its text but whitespace."""
     headings = chunking if document.kind != "text" else Chunking(chunking.limit, chunking.overlap, "none")
     title = _line(document.title)
