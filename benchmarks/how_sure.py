@@ -25,7 +25,7 @@ from embassay.protocols.compare.values import ItemValues
 from embassay.protocols.gate import judged_against
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, mean_component
 from embassay.protocols.kernel.estimates import combine, estimate
-from embassay.protocols.pteb.summary.levels import Level, Runs, RunSource, on_dataset
+from embassay.protocols.pteb.levels import Level, Runs, RunSource, on_dataset
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.protocols.rag.scoring.score import Quantity
 from embassay.protocols.rag.scoring.score import value_interval as rag_interval

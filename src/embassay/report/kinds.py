@@ -169,7 +169,7 @@ OPTIONS = {
     "pteb": "embassay.protocols.tasks.task:PtebOptions",
     "original": "embassay.protocols.tasks.task:PtebOptions",
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.selection.plan:SelectionOptions",
+    "paraphrasers": "embassay.protocols.pteb.selection.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""

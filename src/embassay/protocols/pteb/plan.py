@@ -24,10 +24,10 @@ from embassay.protocols.kernel.plan import (
     planned_task,
 )
 from embassay.protocols.pteb import work
+from embassay.protocols.pteb.levels import CONTROLS, ORIGINAL, more_runs_needed
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.pteb.paraphrasing.records import Generation, Paraphraser, SourceText
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.summary.levels import CONTROLS, ORIGINAL, more_runs_needed
 from embassay.protocols.pteb.work import asked_of, slices, task
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.tasks.task import PtebOptions
