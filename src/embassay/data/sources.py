@@ -13,8 +13,8 @@ from typing import Any
 
 from embassay.data.catalogue import DATASETS
 from embassay.data.dataset import Dataset
-from embassay.data.delimited import reading_of
 from embassay.data.flat import Tested
+from embassay.data.lines import reading_of
 from embassay.data.retrieval import Candidates, Gains
 from embassay.data.rows import Row, Source, key_of, missing_column, nearest
 from embassay.data.shapes import PARTS, RETRIEVAL_PARTS, check_targets, missing_columns, table_shapes

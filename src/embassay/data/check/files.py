@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.delimited import MARKS, USUAL, Delimited, Reading, chosen, is_number, opened, told_apart
+from embassay.data.lines import MARKS, USUAL, Delimited, Reading, chosen, is_number, opened, told_apart
 from embassay.data.rows import collecting
 from embassay.data.shapes import CALLED
 from embassay.data.tables import known_suffix, table_of

@@ -38,9 +38,9 @@ from embassay.data.check.files import (
     remarks,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.delimited import MARKS, Reading, reading_of
 from embassay.data.documents.passages import Folder
 from embassay.data.language import can_identify, likely_language
+from embassay.data.lines import MARKS, Reading, reading_of
 from embassay.data.rows import File as FileOrigin
 from embassay.data.rows import collecting, nearest
 from embassay.data.shapes import CALLED, RETRIEVAL_PARTS, SHAPES, missing_columns, table_shapes

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.delimited import Delimited, text_lines
+from embassay.data.lines import Delimited, text_lines
 from embassay.data.rows import Row, Source, missing_column, nearest
 from embassay.data.tables import known_suffix, table
 from embassay.errors import DataError, UsageError
