@@ -89,6 +89,27 @@ SYSTEMS.add(
     needs="embassay[static]",
 )
 SYSTEMS.add(
+    "splade",
+    "embassay.systems.encoders.splade:Splade",
+    "a learned sparse model: splade:ORG/MODEL, or splade:./folder, also with model.onnx and without torch",
+    kind="embedding",
+    needs="embassay[torch] or embassay[onnx]",
+)
+SYSTEMS.add(
+    "colbert",
+    "embassay.systems.encoders.colbert:MultiVector",
+    "a multi-vector model with its trained projection: colbert:ORG/MODEL, or colbert:./folder, PyLate's too",
+    kind="embedding",
+    needs="embassay[torch]",
+)
+SYSTEMS.add(
+    "multi",
+    "embassay.systems.encoders.colbert:MultiVector",
+    "another name of colbert:",
+    kind="embedding",
+    needs="embassay[torch]",
+)
+SYSTEMS.add(
     "mteb",
     "embassay.systems.encoders.mteb:Mteb",
     "any model of mteb's registry: mteb:ORG/MODEL",
@@ -197,6 +218,8 @@ def open_system(
         from embassay.systems.cosine import Cosine
 
         encoder = wrap(cast(Encoder, made))
+        if hasattr(made, "width"):
+            return _ragged(encoder, spec, transform)
         return Cosine(
             Transformed(encoder, transform) if transform.changes else encoder, name=SYSTEMS.format(spec)
         )
@@ -206,6 +229,19 @@ def open_system(
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
     return made
+
+
+def _ragged(encoder: Any, spec: Spec, transform: Transform) -> Similarity:
+    """The similarity of an encoder that gives many vectors for a text."""
+    from embassay.systems.ragged import similarity_of
+
+    if transform.changes:
+        raise UsageError(
+            f"{', '.join(key for key in spec.params if key in PARAMETERS)} is for one vector of a whole text, and "
+            f"{spec.name!r} has many.",
+            mend="Leave it out.",
+        )
+    return similarity_of(encoder, name=SYSTEMS.format(spec))
 
 
 def sized(text: str, dims: int | None) -> str:

@@ -25,6 +25,7 @@ from embassay.runs.embeddings import CachedEncoder, EmbeddingCache, RememberedEn
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest
 from embassay.runs.forecast import Hear
+from embassay.runs.ragged import CachedRagged
 from embassay.runs.spending import Spending, Spent
 from embassay.stats import resample_means
 from embassay.systems import open_system
@@ -149,7 +150,8 @@ class CachedSystem:
         def cached(encoder: Encoder) -> Encoder:
             elsewhere = spread.encoder(encoder, made)
             vectors = spread.cache(partial(open_cache, cache))
-            self.encoders.append(CachedEncoder(elsewhere, vectors, progress=advance, kept=kept))
+            behind = CachedRagged if hasattr(elsewhere, "width") else CachedEncoder
+            self.encoders.append(behind(elsewhere, vectors, progress=advance, kept=kept))
             self.memories.append(RememberedEncoder(self.encoders[-1]))
             return self.memories[-1]
 

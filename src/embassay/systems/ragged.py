@@ -1,0 +1,282 @@
+"""Similarities of texts that have many vectors each: late interaction of token vectors, products of sparse ones.
+
+A pair of texts and a distance are symmetric, 1 and 0 for equal texts. A search is the model's own: queries are read as
+queries, and a document scores what the library that trained the model would give it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Ragged, RaggedEncoder, Ranked, Role, Spread, ragged
+from embassay.search.exact import RowScores, blocks, condensed_blocks, over_shards
+from embassay.search.inverted import Sparse, accumulate, products_of_rows, sparse_search
+from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
+from embassay.systems.cosine import part_with, unit
+from embassay.systems.lexical.bags import check_pairs
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Found = tuple[list[int], Ragged]
+_BLOCK = 64
+_DECIMALS = 6
+"""Distances are rounded, so that how a product is added up decides no tie."""
+
+
+class RaggedSimilarity(ABC):
+    """The similarity of an encoder of ragged vectors.
+
+    Equal texts have exactly 1, two empty ones too; an empty text has 0 with every other, as in `Cosine`. A text among
+    `failures` has NaN with every text; as a document it is never found, as a query it finds nothing.
+    """
+
+    kind: Literal["embedding"] = "embedding"
+
+    def __init__(self, encoder: RaggedEncoder, *, name: str | None = None) -> None:
+        self.encoder = encoder
+        self.name = name or encoder.name
+        self.identity = f"{self.how}({encoder.identity})"
+
+    @property
+    @abstractmethod
+    def how(self) -> str:
+        """How texts are compared, with the version of that."""
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """The texts that could not be encoded so far, with the reason."""
+        part = part_with("failures", self.encoder)
+        failed: Mapping[str, str] = {} if part is None else part.failures
+        return {text: reason for text, reason in failed.items() if text}
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
+        check_pairs(a, b)
+        left, right = self._rows(a), self._rows(b)
+        values = np.empty(len(a))
+        for part in blocks(len(a), 16 * _BLOCK):
+            values[part] = self._compared(left[part], right[part])
+        values[[not one or not other for one, other in zip(a, b, strict=True)]] = 0
+        values[[one == other for one, other in zip(a, b, strict=True)]] = 1
+        lost = _lost(left) | _lost(right)
+        values[lost] = np.nan
+        return values.astype(np.float32)
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - similarity of every two texts, condensed; equal texts have exactly 0."""
+        rows = self._rows(texts)
+        lost, similar = _lost(rows), self._similar(rows)
+        empty = np.array([not text for text in texts], dtype=bool)
+        number = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        which = np.array([number[text] for text in texts], dtype=np.int64)
+
+        def block(part: slice) -> Floats:
+            found = 1 - np.round(np.asarray(similar(part), dtype=np.float64), _DECIMALS)
+            found[empty[part]], found[:, empty[part.start :]] = 1, 1
+            found[which[part, None] == which[None, part.start :]] = 0
+            found[lost[part]], found[:, lost[part.start :]] = np.nan, np.nan
+            return found
+
+        return condensed_blocks(block, len(texts), threads=1)
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k corpus texts that score highest for each query, exactly; ties by index."""
+        return next(self.search_shards(queries, [corpus], k))
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
+    ) -> Iterator[Ranked]:
+        """`search` in each shard, in order."""
+        work = _ShardSearch(self, self._rows(queries, "query"), k)
+        accounts = part_with("accept", self.encoder)
+        for ranked, account in over_shards(work, shards, spread):
+            if account is not None and accounts is not None:
+                accounts.accept(account)
+            yield ranked
+
+    def _rows(self, texts: Sequence[str], role: Role | None = None) -> Ragged:
+        """The rows of each text; none of an empty one."""
+        return self._without_empty(texts, self.encoder.encode(texts, role=role))
+
+    def stream(self, texts: Sequence[str], role: Role | None) -> Iterator[Found]:
+        """Places and rows of some texts at a time, in any order."""
+        cached = part_with("stream", self.encoder)
+        if cached is not None:
+            for places, rows in cached.stream(texts, role):
+                yield places, self._without_empty([texts[place] for place in places], rows)
+            return
+        for part in blocks(len(texts), _BLOCK):
+            yield list(range(part.start, part.stop)), self._rows(texts[part], role)
+
+    def _without_empty(self, texts: Sequence[str], rows: Ragged) -> Ragged:
+        nothing = np.empty((0, self.encoder.width), dtype=np.float32)
+        return ragged([row if text else nothing for text, row in zip(texts, rows, strict=True)])
+
+    @abstractmethod
+    def _compared(self, left: Ragged, right: Ragged) -> Floats:
+        """The similarity of texts in pairs, (n,)."""
+
+    @abstractmethod
+    def _similar(self, rows: Ragged) -> RowScores:
+        """The similarity of some texts with all from the first of them on."""
+
+    @abstractmethod
+    def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
+        """The best k of n documents, which come as `found`, for each query."""
+
+
+@dataclass(frozen=True)
+class _ShardSearch:
+    """Encode a shard and search it: what is done where the shard is."""
+
+    system: RaggedSimilarity
+    queries: Ragged
+    k: int
+
+    def __call__(self, shard: Sequence[str]) -> tuple[Ranked, Any]:
+        """The best k of the shard; what its encoder counted, unless it counted at home."""
+        asked = np.flatnonzero(~_lost(self.queries))
+        part = self.system.searched(
+            self.queries[asked], _known(self.system.stream(list(shard), "document")), len(shard), self.k
+        )
+        indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
+        scores = np.full((len(self.queries), self.k), -np.inf)
+        indices[asked], scores[asked] = part.indices, part.scores
+        accounts = part_with("accept", self.system.encoder)
+        return Ranked(indices, scores), None if accounts is None else accounts.account()
+
+
+class MaxSim(RaggedSimilarity):
+    """Late interaction. Two texts: the mean, over the tokens of either, of the largest cosine with a token of the other,
+    in [-1, 1]; both are read as documents. A search: the model's own sum (or mean) of the largest products, of the
+    tokens of a query."""
+
+    how = "maxsim/1"
+
+    def _compared(self, left: Ragged, right: Ragged) -> Floats:
+        one, other = self._units(left), self._units(right)
+        both = np.arange(len(left))
+        return (_means(one, other, both) + _means(other, one, both)) / 2
+
+    def _similar(self, rows: Ragged) -> RowScores:
+        tokens = self._units(rows)
+
+        def similar(part: slice) -> NDArray[np.float32]:
+            some, rest = _texts(tokens, part), _texts(tokens, slice(part.start, len(tokens)))
+            there = maxsim_matrix(some, rest) / np.maximum(some.lengths, 1)[:, None]
+            back = maxsim_matrix(rest, some).T / np.maximum(rest.lengths, 1)[None, :]
+            return np.asarray((there + back) / 2, dtype=np.float32)
+
+        return similar
+
+    def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
+        """Part by part, none of which is kept."""
+        del n
+        asked = TokenVectors.of(list(queries), self.encoder.width)
+        ranked = maxsim_search(asked, _parts(found, self.encoder.width), k)
+        if self.encoder.similarity == "meanmaxsim":
+            return Ranked(ranked.indices, ranked.scores / np.maximum(asked.lengths, 1)[:, None])
+        return ranked
+
+    def _units(self, rows: Ragged) -> TokenVectors:
+        """Token vectors at length 1; a text that was lost has none."""
+        width = self.encoder.width
+        vectors = TokenVectors.of([one[~np.isnan(one[:, 0])] for one in rows], width)
+        return TokenVectors(vectors.starts, unit(vectors.values))
+
+
+def _means(left: TokenVectors, right: TokenVectors, both: Ints) -> Floats:
+    return np.asarray(maxsim_pairs(left, right, both, both) / np.maximum(left.lengths, 1))
+
+
+def _texts(tokens: TokenVectors, part: slice) -> TokenVectors:
+    starts = tokens.starts[part.start : part.stop + 1]
+    return TokenVectors(starts - starts[0], tokens.values[starts[0] : starts[-1]])
+
+
+def _parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, TokenVectors]]:
+    """What comes, gathered until it is worth multiplying."""
+    places: list[int] = []
+    rows: list[NDArray[np.float32]] = []
+    held = 0
+    for some, texts in found:
+        places += some
+        rows += list(texts)
+        held += sum(map(len, texts))
+        if held >= PART_TOKENS:
+            yield np.array(places, dtype=np.int64), TokenVectors.of(rows, width)
+            places, rows, held = [], [], 0
+    if places:
+        yield np.array(places, dtype=np.int64), TokenVectors.of(rows, width)
+
+
+class SparseProduct(RaggedSimilarity):
+    """Weights of terms. Two texts: the cosine of their weights, in [0, 1] where no weight is negative; both are read as
+    documents. A search: the model's own inner product (or cosine) of a query and a document, in an inverted index."""
+
+    how = "sparse/1"
+
+    def _compared(self, left: Ragged, right: Ragged) -> Floats:
+        one, other = self._units(left), self._units(right)
+        both = np.arange(len(left))
+        return np.clip(products_of_rows(one, other, both, both), -1, 1)
+
+    def _similar(self, rows: Ragged) -> RowScores:
+        weights = self._units(rows)
+        index = weights.inverted()
+
+        def similar(part: slice) -> Floats:
+            products: Floats = accumulate("products", weights, index, part, above_diagonal=True)
+            return np.clip(products[:, part.start :], -1, 1)
+
+        return similar
+
+    def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
+        """In an inverted index of all n documents: a few kilobytes each."""
+        rows: list[NDArray[np.float32] | None] = [None] * n
+        for places, texts in found:
+            for place, one in zip(places, texts, strict=True):
+                rows[place] = one
+        known = np.array([place for place, one in enumerate(rows) if one is not None], dtype=np.int64)
+        scaled = self._units if self.encoder.similarity == "cosine" else self._weights
+        asked, documents = scaled(queries), scaled(ragged([one for one in rows if one is not None]))
+        ranked = sparse_search(asked, [documents], k)
+        return Ranked(np.append(known, -1)[ranked.indices], ranked.scores)
+
+    def _weights(self, rows: Ragged) -> Sparse:
+        """Weights; a text that was lost has none."""
+        return Sparse.of([one[~np.isnan(one[:, 0])] for one in rows], self.encoder.dim)
+
+    def _units(self, rows: Ragged) -> Sparse:
+        weights = self._weights(rows)
+        return weights.scaled(weights.lengths)
+
+
+def similarity_of(encoder: Any, *, name: str) -> RaggedSimilarity:
+    """What an encoder of ragged vectors is compared by."""
+    of = MaxSim if encoder.kind == "tokens" else SparseProduct
+    return of(cast(RaggedEncoder, encoder), name=name)
+
+
+def _lost(rows: Ragged) -> NDArray[np.bool_]:
+    """Which texts could not be encoded, (n,)."""
+    return np.array([len(one) > 0 and bool(np.isnan(one[0, 0])) for one in rows], dtype=bool)
+
+
+def _known(found: Iterator[Found]) -> Iterator[Found]:
+    """What comes, without texts that were lost."""
+    for places, rows in found:
+        kept = np.flatnonzero(~_lost(rows)).tolist()
+        yield [places[row] for row in kept], rows[kept]
+
