@@ -173,6 +173,9 @@ SYSTEMS.add(
 TOKENIZERS.add("wordllama", "embassay.systems.models:wordllama", "the pieces that wordllama averages over")
 TOKENIZERS.add("minilm", "embassay.systems.models:minilm", "the word pieces that minilm reads, in lower case")
 
+RAGGED = ("splade", "colbert", "multi")
+"""Systems with many vectors for a text; they are opened where the cell is."""
+
 _encoders: dict[tuple[Spec, Ledger | None], Encoder] = {}
 """Encoders made so far, before any transform: each is loaded once in a process, and once for each ledger
 where it costs money."""
@@ -219,7 +222,7 @@ def open_system(
 
         encoder = wrap(cast(Encoder, made))
         if hasattr(made, "width"):
-            return _ragged(encoder, spec, transform)
+            return _ragged(encoder, made, spec, transform)
         return Cosine(
             Transformed(encoder, transform) if transform.changes else encoder, name=SYSTEMS.format(spec)
         )
@@ -231,7 +234,7 @@ def open_system(
     return made
 
 
-def _ragged(encoder: Any, spec: Spec, transform: Transform) -> Similarity:
+def _ragged(encoder: Any, model: Any, spec: Spec, transform: Transform) -> Similarity:
     """The similarity of an encoder that gives many vectors for a text."""
     from embassay.systems.ragged import similarity_of
 
@@ -241,7 +244,7 @@ def _ragged(encoder: Any, spec: Spec, transform: Transform) -> Similarity:
             f"{spec.name!r} has many.",
             mend="Leave it out.",
         )
-    return similarity_of(encoder, name=SYSTEMS.format(spec))
+    return similarity_of(encoder, model, name=SYSTEMS.format(spec))
 
 
 def sized(text: str, dims: int | None) -> str:
@@ -271,7 +274,7 @@ def _made_elsewhere(model: Spec, elsewhere: Callable[[bool], Encoder | None]) ->
     """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
     entry = SYSTEMS.get(model.name)
     facts = dict(entry.facts)
-    if facts.get("kind") != "embedding" or "ledger" in signature(entry.load()).parameters:
+    if facts.get("kind") != "embedding" or model.name in RAGGED or "ledger" in signature(entry.load()).parameters:
         return None
     return elsewhere(any(extra in facts.get("needs", "") for extra in ("[torch]", "[mteb]")))
 

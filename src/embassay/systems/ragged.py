@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Ragged, RaggedEncoder, Ranked, Role, Spread, ragged
-from embassay.search.exact import RowScores, blocks, condensed_blocks, over_shards
+from embassay.search.exact import RowScores, blocks, condensed_blocks
 from embassay.search.inverted import Sparse, accumulate, products_of_rows, sparse_search
 from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
 from embassay.systems.cosine import part_with, unit
@@ -38,8 +38,11 @@ class RaggedSimilarity(ABC):
 
     kind: Literal["embedding"] = "embedding"
 
-    def __init__(self, encoder: RaggedEncoder, *, name: str | None = None) -> None:
-        self.encoder = encoder
+    def __init__(
+        self, encoder: RaggedEncoder, *, model: RaggedEncoder | None = None, name: str | None = None
+    ) -> None:
+        """`encoder` is the `model`, or it behind a cache."""
+        self.encoder, self.model = encoder, model or encoder
         self.name = name or encoder.name
         self.identity = f"{self.how}({encoder.identity})"
 
@@ -98,12 +101,8 @@ class RaggedSimilarity(ABC):
         spread: Spread | None = None,
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
-        work = _ShardSearch(self, self._rows(queries, "query"), k)
-        accounts = part_with("accept", self.encoder)
-        for ranked, account in over_shards(work, shards, spread):
-            if account is not None and accounts is not None:
-                accounts.accept(account)
-            yield ranked
+        del spread  # a model that gives many vectors is asked where the cell is
+        return map(_ShardSearch(self, self._rows(queries, "query"), k), shards)
 
     def _rows(self, texts: Sequence[str], role: Role | None = None) -> Ragged:
         """The rows of each text; none of an empty one."""
@@ -120,7 +119,7 @@ class RaggedSimilarity(ABC):
             yield list(range(part.start, part.stop)), self._rows(texts[part], role)
 
     def _without_empty(self, texts: Sequence[str], rows: Ragged) -> Ragged:
-        nothing = np.empty((0, self.encoder.width), dtype=np.float32)
+        nothing = np.empty((0, self.model.width), dtype=np.float32)
         return ragged([row if text else nothing for text, row in zip(texts, rows, strict=True)])
 
     @abstractmethod
@@ -138,23 +137,20 @@ class RaggedSimilarity(ABC):
 
 @dataclass(frozen=True)
 class _ShardSearch:
-    """Encode a shard and search it: what is done where the shard is."""
+    """The best k of a shard for the queries."""
 
     system: RaggedSimilarity
     queries: Ragged
     k: int
 
-    def __call__(self, shard: Sequence[str]) -> tuple[Ranked, Any]:
-        """The best k of the shard; what its encoder counted, unless it counted at home."""
+    def __call__(self, shard: Sequence[str]) -> Ranked:
         asked = np.flatnonzero(~_lost(self.queries))
-        part = self.system.searched(
-            self.queries[asked], _known(self.system.stream(list(shard), "document")), len(shard), self.k
-        )
+        found = _known(self.system.stream(list(shard), "document"))
+        part = self.system.searched(self.queries[asked], found, len(shard), self.k)
         indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
         scores = np.full((len(self.queries), self.k), -np.inf)
         indices[asked], scores[asked] = part.indices, part.scores
-        accounts = part_with("accept", self.system.encoder)
-        return Ranked(indices, scores), None if accounts is None else accounts.account()
+        return Ranked(indices, scores)
 
 
 class MaxSim(RaggedSimilarity):
@@ -183,15 +179,15 @@ class MaxSim(RaggedSimilarity):
     def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
         """Part by part, none of which is kept."""
         del n
-        asked = TokenVectors.of(list(queries), self.encoder.width)
-        ranked = maxsim_search(asked, _parts(found, self.encoder.width), k)
-        if self.encoder.similarity == "meanmaxsim":
+        asked = TokenVectors.of(list(queries), self.model.width)
+        ranked = maxsim_search(asked, _parts(found, self.model.width), k)
+        if self.model.similarity == "meanmaxsim":
             return Ranked(ranked.indices, ranked.scores / np.maximum(asked.lengths, 1)[:, None])
         return ranked
 
     def _units(self, rows: Ragged) -> TokenVectors:
         """Token vectors at length 1; a text that was lost has none."""
-        width = self.encoder.width
+        width = self.model.width
         vectors = TokenVectors.of([one[~np.isnan(one[:, 0])] for one in rows], width)
         return TokenVectors(vectors.starts, unit(vectors.values))
 
@@ -249,24 +245,24 @@ class SparseProduct(RaggedSimilarity):
             for place, one in zip(places, texts, strict=True):
                 rows[place] = one
         known = np.array([place for place, one in enumerate(rows) if one is not None], dtype=np.int64)
-        scaled = self._units if self.encoder.similarity == "cosine" else self._weights
+        scaled = self._units if self.model.similarity == "cosine" else self._weights
         asked, documents = scaled(queries), scaled(ragged([one for one in rows if one is not None]))
         ranked = sparse_search(asked, [documents], k)
         return Ranked(np.append(known, -1)[ranked.indices], ranked.scores)
 
     def _weights(self, rows: Ragged) -> Sparse:
         """Weights; a text that was lost has none."""
-        return Sparse.of([one[~np.isnan(one[:, 0])] for one in rows], self.encoder.dim)
+        return Sparse.of([one[~np.isnan(one[:, 0])] for one in rows], self.model.dim)
 
     def _units(self, rows: Ragged) -> Sparse:
         weights = self._weights(rows)
         return weights.scaled(weights.lengths)
 
 
-def similarity_of(encoder: Any, *, name: str) -> RaggedSimilarity:
-    """What an encoder of ragged vectors is compared by."""
-    of = MaxSim if encoder.kind == "tokens" else SparseProduct
-    return of(cast(RaggedEncoder, encoder), name=name)
+def similarity_of(encoder: Any, model: Any, *, name: str) -> RaggedSimilarity:
+    """What an encoder of ragged vectors is compared by; `encoder` is the `model`, or it behind a cache."""
+    of = MaxSim if model.kind == "tokens" else SparseProduct
+    return of(cast(RaggedEncoder, encoder), model=model, name=name)
 
 
 def _lost(rows: Ragged) -> NDArray[np.bool_]:

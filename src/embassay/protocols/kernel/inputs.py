@@ -148,12 +148,12 @@ class CachedSystem:
         made = partial(bare_encoder, spec, tokenizer.name, seed)
 
         def cached(encoder: Encoder) -> Encoder:
-            elsewhere = spread.encoder(encoder, made)
-            vectors = spread.cache(partial(open_cache, cache))
-            behind = CachedRagged if hasattr(elsewhere, "width") else CachedEncoder
+            vectors, many = spread.cache(partial(open_cache, cache)), hasattr(encoder, "width")
+            elsewhere = encoder if many else spread.encoder(encoder, made)
+            behind = CachedRagged if many else CachedEncoder
             self.encoders.append(behind(elsewhere, vectors, progress=advance, kept=kept))
             self.memories.append(RememberedEncoder(self.encoders[-1]))
-            return self.memories[-1]
+            return self.encoders[-1] if many else self.memories[-1]
 
         self.system = open_system(
             spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
