@@ -73,10 +73,16 @@ class Forecaster:
             one.name: describe(one.spec, tokenizer, seed) for one in systems if one.remote is None
         }
         opened, seen = open_cache(cache), set[bytes]()
-        self.needs = {
-            one.name: Needs(one.remote or _innermost(self.systems[one.name]), opened, tokenizer, seen)
+        asked = {
+            one.name: one.remote or _innermost(self.systems[one.name])
             for one in systems
             if one.kind == "embedding"
+        }
+        # An ensemble has encoders, and is none: it is timed as a whole.
+        self.needs = {
+            name: Needs(encoder, opened, tokenizer, seen)
+            for name, encoder in asked.items()
+            if hasattr(encoder, "encode")
         }
         self.speed: dict[str, float | None] = {}
 

@@ -149,7 +149,10 @@ class CachedSystem:
 
         def cached(encoder: Encoder) -> Encoder:
             vectors, many = spread.cache(partial(open_cache, cache)), hasattr(encoder, "width")
-            elsewhere = encoder if many else spread.encoder(encoder, made)
+            # An ensemble has several, each called by a spec string of its own.
+            several = spec.startswith("ensemble:")
+            again = partial(bare_encoder, encoder.name, tokenizer.name, seed) if several else made
+            elsewhere = encoder if many else spread.encoder(encoder, again)
             behind = CachedRagged if many else CachedEncoder
             self.encoders.append(behind(elsewhere, vectors, progress=advance, kept=kept))
             self.memories.append(RememberedEncoder(self.encoders[-1]))
