@@ -14,6 +14,7 @@ from embassay.protocols.sage.preference import CHOICES
 from embassay.protocols.sage.robustness import JOINT, RELATIONS
 from embassay.protocols.sage.tasks import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 from embassay.records import Result
+from embassay.text import FURTHER
 
 GROUPS: tuple[tuple[Kind, str], ...] = (
     ("embedding", "Embedding models"),
@@ -160,7 +161,8 @@ def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
     )
     shares = [(name, _mean(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)]
     yield table("robustness_shares", "Share of documents for which each relation holds", shares)
-    edits = ("original", *EDITS, "summary")
+    further = [name for name in FURTHER if name in look.side_of_summary]
+    edits = ("original", *EDITS, *further, "summary")
     yield table(
         "robustness_by_edit",
         "Mean similarity to the original, by edit",
@@ -169,7 +171,7 @@ def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
     measure_of = look.side_of_summary
     columns = [
         (f"{edit} {measure_of[edit].replace('_', ' ')}", _mean(look, "robustness", measure_of[edit], edit))
-        for edit in EDITS
+        for edit in (*EDITS, *further)
         if edit in measure_of
     ]
     yield table(
