@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.search.exact import SCORE_DECIMALS, RowScores, cores, merge, ranked_blocks
+from embassay.search.exact import CANDIDATE_BLOCK, SCORE_DECIMALS, RowScores, blocks, cores, merge, ranked_blocks
 
 Summed = Literal["overlaps", "products"]
 """What the terms that two texts share add up to: repetitions clipped, or products of weights."""
@@ -101,27 +101,51 @@ def products_of_rows(
     return out
 
 
+@dataclass(frozen=True)
+class InvertedIndex:
+    """Sparse vectors of n texts laid out by term, some texts at a time, for exact search by inner product."""
+
+    parts: tuple[Sparse, ...]
+    n: int
+    terms: int
+
+    @classmethod
+    def of(cls, corpus: Sparse) -> InvertedIndex:
+        """ModelError for weights that are not finite."""
+        if not np.isfinite(corpus.weights).all():
+            raise ModelError("The sparse vectors to search hold weights that are not finite.")
+        parts = tuple(corpus.take(part).inverted() for part in blocks(len(corpus), CANDIDATE_BLOCK))
+        return cls(parts, len(corpus), corpus.width)
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory."""
+        return sum(one.starts.nbytes + one.places.nbytes + one.weights.nbytes for one in self.parts)
+
+    def search(self, queries: Sparse, k: int) -> Ranked:
+        """The k texts with the highest inner product for each query: in float64, rounded to 1e-6, ties to the lower
+        index. UsageError for k < 1 and queries over other terms, ModelError for weights that are not finite."""
+        if k < 1:
+            raise UsageError(f"Cannot search for the best {k}.", mend="k is at least 1.")
+        if self.terms != queries.width:
+            raise UsageError(f"Queries have {queries.width} terms and documents {self.terms}.")
+        if not np.isfinite(queries.weights).all():
+            raise ModelError("The sparse vectors to search for hold weights that are not finite.")
+
+        def prepare(candidates: slice) -> RowScores:
+            if not self.parts:
+                return lambda rows: np.empty((rows.stop - rows.start, 0))
+            index = self.parts[candidates.start // CANDIDATE_BLOCK]
+            return lambda rows: np.round(accumulate("products", queries, index, rows), SCORE_DECIMALS)
+
+        return ranked_blocks(prepare, (len(queries), self.n), k, threads=cores())
+
+
 def sparse_search(queries: Sparse, corpus: Iterable[Sparse], k: int) -> Ranked:
-    """The k rows of the corpus with the highest inner product for each query, exactly: in float64, rounded to 1e-6,
-    ties to the lower index. The corpus comes in parts of any size, of which one at a time is indexed. UsageError for
-    k < 1 and rows of another width, ModelError for weights that are not finite."""
-    if k < 1:
-        raise UsageError(f"Cannot search for the best {k}.", mend="k is at least 1.")
+    """`InvertedIndex.search` in a corpus that comes in parts, of which one at a time is indexed."""
     found = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
     before = 0
     for part in corpus:
-        if part.width != queries.width:
-            raise UsageError(f"Queries have {queries.width} terms and documents {part.width}.")
-        if not (np.isfinite(part.weights).all() and np.isfinite(queries.weights).all()):
-            raise ModelError("The sparse vectors to search hold weights that are not finite.")
-        found = merge([found, _searched(queries, part, k)], [0, before], k)
+        found = merge([found, InvertedIndex.of(part).search(queries, k)], [0, before], k)
         before += len(part)
     return found
-
-
-def _searched(queries: Sparse, corpus: Sparse, k: int) -> Ranked:
-    def prepare(candidates: slice) -> RowScores:
-        index = corpus.take(candidates).inverted()
-        return lambda rows: np.round(accumulate("products", queries, index, rows), SCORE_DECIMALS)
-
-    return ranked_blocks(prepare, (len(queries), len(corpus)), k, threads=cores())

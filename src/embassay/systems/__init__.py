@@ -245,8 +245,8 @@ def open_system(
     if cleanup.steps:
         from embassay.systems.cleanup import CleanSimilarity
 
-        return CleanSimilarity(cast(Similarity, made), cleanup, name=SYSTEMS.format(spec))
-    return cast(Similarity, made)
+        return CleanSimilarity(made, cleanup, name=SYSTEMS.format(spec))
+    return made
 
 
 def _clean_encoder(encoder: Encoder, model: Spec, cleanup: Cleanup) -> Encoder:

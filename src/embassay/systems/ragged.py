@@ -7,16 +7,17 @@ queries, and a document scores what the library that trained the model would giv
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ragged, RaggedEncoder, Ranked, Role, Spread, ragged
+from embassay.contracts import IndexFacts, Ragged, RaggedEncoder, Ranked, Role, Spread, ragged
 from embassay.search.exact import RowScores, blocks, condensed_blocks
-from embassay.search.inverted import Sparse, accumulate, products_of_rows, sparse_search
+from embassay.search.inverted import InvertedIndex, Sparse, accumulate, products_of_rows
 from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
 from embassay.systems.cosine import part_with, unit
 from embassay.systems.lexical.bags import check_pairs
@@ -61,29 +62,29 @@ class RaggedSimilarity(ABC):
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
         check_pairs(a, b)
-        left, right = self._rows(a), self._rows(b)
+        left, right = self.rows(a), self.rows(b)
         values = np.empty(len(a))
         for part in blocks(len(a), 16 * _BLOCK):
             values[part] = self._compared(left[part], right[part])
+        # Where both are empty they are equal.
         values[[not one or not other for one, other in zip(a, b, strict=True)]] = 0
         values[[one == other for one, other in zip(a, b, strict=True)]] = 1
-        lost = _lost(left) | _lost(right)
-        values[lost] = np.nan
+        values[lost(left) | lost(right)] = np.nan
         return values.astype(np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed; equal texts have exactly 0."""
-        rows = self._rows(texts)
-        lost, similar = _lost(rows), self._similar(rows)
+        rows = self.rows(texts)
+        gone, similar = lost(rows), self._similar(rows)
         empty = np.array([not text for text in texts], dtype=bool)
         number = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         which = np.array([number[text] for text in texts], dtype=np.int64)
 
         def block(part: slice) -> Floats:
-            found = 1 - np.round(np.asarray(similar(part), dtype=np.float64), _DECIMALS)
+            found: Floats = 1 - np.round(np.asarray(similar(part), dtype=np.float64), _DECIMALS)
             found[empty[part]], found[:, empty[part.start :]] = 1, 1
             found[which[part, None] == which[None, part.start :]] = 0
-            found[lost[part]], found[:, lost[part.start :]] = np.nan, np.nan
+            found[gone[part]], found[:, gone[part.start :]] = np.nan, np.nan
             return found
 
         return condensed_blocks(block, len(texts), threads=1)
@@ -102,9 +103,9 @@ class RaggedSimilarity(ABC):
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
         del spread  # a model that gives many vectors is asked where the cell is
-        return map(_ShardSearch(self, self._rows(queries, "query"), k), shards)
+        return map(_ShardSearch(self, self.rows(queries, "query"), k), shards)
 
-    def _rows(self, texts: Sequence[str], role: Role | None = None) -> Ragged:
+    def rows(self, texts: Sequence[str], role: Role | None = None) -> Ragged:
         """The rows of each text; none of an empty one."""
         return self._without_empty(texts, self.encoder.encode(texts, role=role))
 
@@ -116,7 +117,7 @@ class RaggedSimilarity(ABC):
                 yield places, self._without_empty([texts[place] for place in places], rows)
             return
         for part in blocks(len(texts), _BLOCK):
-            yield list(range(part.start, part.stop)), self._rows(texts[part], role)
+            yield list(range(part.start, part.stop)), self.rows(texts[part], role)
 
     def _without_empty(self, texts: Sequence[str], rows: Ragged) -> Ragged:
         nothing = np.empty((0, self.model.width), dtype=np.float32)
@@ -129,6 +130,10 @@ class RaggedSimilarity(ABC):
     @abstractmethod
     def _similar(self, rows: Ragged) -> RowScores:
         """The similarity of some texts with all from the first of them on."""
+
+    @abstractmethod
+    def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
+        """All documents laid out for search, (n,)."""
 
     @abstractmethod
     def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
@@ -144,13 +149,30 @@ class _ShardSearch:
     k: int
 
     def __call__(self, shard: Sequence[str]) -> Ranked:
-        asked = np.flatnonzero(~_lost(self.queries))
+        asked = np.flatnonzero(~lost(self.queries))
         found = _known(self.system.stream(list(shard), "document"))
         part = self.system.searched(self.queries[asked], found, len(shard), self.k)
         indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
         scores = np.full((len(self.queries), self.k), -np.inf)
         indices[asked], scores[asked] = part.indices, part.scores
         return Ranked(indices, scores)
+
+
+class RaggedIndex:
+    """Documents with many vectors each, in memory, for exact search; an `Index` whose queries are ragged. `find` gives
+    the best k for the rows of queries."""
+
+    def __init__(
+        self, find: Callable[[Ragged, int], Ranked], facts: Callable[[float], IndexFacts], name: str, began: float
+    ) -> None:
+        self.name, self.facts, self._find = name, facts(perf_counter() - began), find
+
+    def search(self, queries: Ragged, k: int) -> Ranked:
+        """The best k for each query."""
+        return self._find(queries, k)
+
+    def close(self) -> None:
+        """Nothing to release."""
 
 
 class MaxSim(RaggedSimilarity):
@@ -176,11 +198,29 @@ class MaxSim(RaggedSimilarity):
 
         return similar
 
+    def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
+        """The token vectors as they are."""
+        began, places = perf_counter(), np.arange(len(rows))
+        tokens = TokenVectors.of(list(rows), self.model.width)
+        parts = [(places[part], _texts(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
+
+        def find(queries: Ragged, k: int) -> Ranked:
+            return self._scaled(TokenVectors.of(list(queries), self.model.width), parts, k)
+
+        def facts(seconds: float) -> IndexFacts:
+            return IndexFacts(len(rows), self.model.dim, seconds, None, tokens.values.nbytes)
+
+        return RaggedIndex(find, facts, name, began)
+
     def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
         """Part by part, none of which is kept."""
         del n
         asked = TokenVectors.of(list(queries), self.model.width)
-        ranked = maxsim_search(asked, _parts(found, self.model.width), k)
+        return self._scaled(asked, _parts(found, self.model.width), k)
+
+    def _scaled(self, asked: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int) -> Ranked:
+        """The best k, with scores as the model has them."""
+        ranked = maxsim_search(asked, parts, k)
         if self.model.similarity == "meanmaxsim":
             return Ranked(ranked.indices, ranked.scores / np.maximum(asked.lengths, 1)[:, None])
         return ranked
@@ -238,6 +278,20 @@ class SparseProduct(RaggedSimilarity):
 
         return similar
 
+    def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
+        """An inverted index of the weights."""
+        began = perf_counter()
+        scaled = self._units if self.model.similarity == "cosine" else self._weights
+        inverted = InvertedIndex.of(scaled(rows))
+
+        def find(queries: Ragged, k: int) -> Ranked:
+            return inverted.search(scaled(queries), k)
+
+        def facts(seconds: float) -> IndexFacts:
+            return IndexFacts(len(rows), self.model.dim, seconds, None, inverted.bytes)
+
+        return RaggedIndex(find, facts, name, began)
+
     def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
         """In an inverted index of all n documents: a few kilobytes each."""
         rows: list[NDArray[np.float32] | None] = [None] * n
@@ -245,9 +299,7 @@ class SparseProduct(RaggedSimilarity):
             for place, one in zip(places, texts, strict=True):
                 rows[place] = one
         known = np.array([place for place, one in enumerate(rows) if one is not None], dtype=np.int64)
-        scaled = self._units if self.model.similarity == "cosine" else self._weights
-        asked, documents = scaled(queries), scaled(ragged([one for one in rows if one is not None]))
-        ranked = sparse_search(asked, [documents], k)
+        ranked = self.index(ragged([one for one in rows if one is not None])).search(queries, k)
         return Ranked(np.append(known, -1)[ranked.indices], ranked.scores)
 
     def _weights(self, rows: Ragged) -> Sparse:
@@ -265,7 +317,7 @@ def similarity_of(encoder: Any, model: Any, *, name: str) -> RaggedSimilarity:
     return of(cast(RaggedEncoder, encoder), model=model, name=name)
 
 
-def _lost(rows: Ragged) -> NDArray[np.bool_]:
+def lost(rows: Ragged) -> NDArray[np.bool_]:
     """Which texts could not be encoded, (n,)."""
     return np.array([len(one) > 0 and bool(np.isnan(one[0, 0])) for one in rows], dtype=bool)
 
@@ -273,6 +325,6 @@ def _lost(rows: Ragged) -> NDArray[np.bool_]:
 def _known(found: Iterator[Found]) -> Iterator[Found]:
     """What comes, without texts that were lost."""
     for places, rows in found:
-        kept = np.flatnonzero(~_lost(rows)).tolist()
+        kept = np.flatnonzero(~lost(rows)).tolist()
         yield [places[row] for row in kept], rows[kept]
 

@@ -70,7 +70,7 @@ class Speller:
 
     def __init__(self) -> None:
         try:
-            import symspellpy
+            import symspellpy  # type: ignore[import-untyped]
         except ImportError as error:
             raise ModelError(
                 "clean=spelling needs the package symspellpy, which is not installed.",

@@ -9,7 +9,7 @@ import numpy as np
 
 from embassay.contracts import Kind
 from embassay.protocols.kernel.comparisons import Headline, Standing
-from embassay.protocols.kernel.tables import Column, ColumnTable, First, Printed, RunTable, csv_text
+from embassay.protocols.kernel.tables import Column, ColumnTable, First, Printed, RunTable, Style, csv_text
 from embassay.protocols.sage.preference import CHOICES
 from embassay.protocols.sage.robustness import JOINT, RELATIONS
 from embassay.protocols.sage.tasks import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
@@ -252,7 +252,7 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
     names = [f"{kind} ({len(own)})" for kind, own in members.items()]
     columns = [Column("task", "text")]
     for name in (*names, "difference"):
-        style = "signed" if name == "difference" else "number"
+        style: Style = "signed" if name == "difference" else "number"
         columns += [Column(name, style, 3), *(Column(f"{name} {end}", style, 3) for end in _ENDS)]
     yield ColumnTable(
         "sage_groups", "Embedding models and classical metrics as groups", tuple(columns), tuple(rows),

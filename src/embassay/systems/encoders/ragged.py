@@ -51,9 +51,10 @@ class Alone:
             for batch in batches:
                 fill(batch)
             return ragged(found)
+        start = self._one_thread if self._threads else None
         # The first call fixes how the tokenizer cuts and pads, which threads must not do at the same time.
-        fill(batches[0])
-        on_all_cores(fill, batches[1:], start=self._one_thread if self._threads else None)
+        for some in (batches[:1], batches[1:]):
+            on_all_cores(fill, some, start=start)
         return ragged(found)
 
     def together(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Ragged]]:
