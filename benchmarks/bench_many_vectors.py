@@ -2,8 +2,8 @@
 
     python benchmarks/bench_many_vectors.py [--passages 100000] [--tokens 100] [--queries 8] [--documents 100000]
 
-Late interaction: passages of so many vectors of 128 dimensions, made block by block and never all in memory; the peer is
-PyLate's scoring (pylate.scores), or sentence-transformers' maxsim where that is not installed, on the same blocks.
+Late interaction: passages of so many vectors of 128 dimensions, made block by block and never all in memory; the peer
+is PyLate's scoring (pylate.scores), or sentence-transformers' maxsim where that is not installed, on the same blocks.
 Sparse: documents of about 200 weights among 30,522 terms, and queries of about 30; the peer is scipy's sparse product
 with a partial sort.
 """
@@ -52,7 +52,8 @@ def late(passages: int, tokens: int, n: int) -> Iterator[str]:
     seconds, found = _timed(lambda: maxsim_search(asked, _parts(passages, tokens), K))
     whole = passages * tokens * DIM * 4 / 2**30
     yield (
-        f"late interaction: {passages:,} passages of {tokens} vectors ({whole:.1f} GiB), {n} queries of {QUERY_TOKENS}: "
+        f"late interaction: {passages:,} passages of {tokens} vectors ({whole:.1f} GiB), {n} queries of "
+        f"{QUERY_TOKENS}: "
         f"{seconds - made:.1f} s of search, {made:.1f} s of making vectors; peak memory {_peak():,} MiB, "
         f"{_peak() - before:,} MiB of it in the search"
     )

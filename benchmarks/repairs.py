@@ -82,7 +82,8 @@ def _table(known: dict[str, Headline]) -> Iterator[str]:
         if system in found:
             change, low, high, _ = found[system]
             cells = [
-                f"`{_beside(system, known)}`", f"{change:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{adjusted[system]:.3f}",
+                f"`{_beside(system, known)}`", f"{change:+.3f}", f"{low:+.3f} to {high:+.3f}",
+                f"{adjusted[system]:.3f}",
             ]  # fmt: skip
         yield "| " + " | ".join([f"`{system}`", f"{own.value:.3f}", *cells]) + " |"
 

@@ -119,6 +119,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "openvino": "minilm and other ONNX folders, faster",
     "static": "model2vec models",
     "torch": "sentence-transformers models",
+    "spelling": "English words corrected before a system (?clean=spelling)",
     "mteb": "models of mteb's registry",
     "hub": "datasets of the Hugging Face hub",
     "llm": "chat models and embeddings behind a server",

@@ -50,7 +50,9 @@ class Terms(Tokens):
     def rows(self, text, role):
         terms = sorted(set(text.split()))
         scale = 2 if role == "query" else 1
-        return np.array([[WORDS.index(one), scale * text.split().count(one)] for one in terms] or [[99, 1]], np.float32)
+        return np.array(
+            [[WORDS.index(one), scale * text.split().count(one)] for one in terms] or [[99, 1]], np.float32
+        )
 
 
 def test_late_interaction_of_two_texts_is_the_mean_of_both_directions():
@@ -77,11 +79,13 @@ def test_sparse_texts_are_compared_by_cosine_and_found_by_product():
     assert system.pairs(["the red fox"], ["a red fox sleeps"])[0] == pytest.approx(2 / np.sqrt(3 * 4))
     assert system.pairs(TEXTS, TEXTS).tolist() == [1.0] * 6
     ranked = system.search(["red fox"], TEXTS, 4)
-    assert ranked.indices[0].tolist() == [0, 1, 4, 5] and ranked.scores[0].tolist() == [4.0, 4.0, 4.0, 4.0]
+    assert ranked.indices[0].tolist() == [0, 1, 4, 5]
+    assert ranked.scores[0].tolist() == [4.0, 4.0, 4.0, 4.0]
     by_cosine = SparseProduct(Terms("cosine")).search(["red fox"], TEXTS, 2)
     assert by_cosine.scores[0, 0] == pytest.approx(2 / np.sqrt(2 * 3), abs=1e-6)
     distances = system.distances(TEXTS)
-    assert distances[3] == 0.0 and distances[2] == 1.0
+    assert distances[3] == 0.0
+    assert distances[2] == 1.0
 
 
 @pytest.mark.parametrize("similarity", ["maxsim", "meanmaxsim"])
@@ -112,12 +116,19 @@ def test_behind_the_cache_a_text_is_read_once_and_search_streams(tmp_path, model
     warm = system(CachedRagged(again, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=again)
     few = bare.search(["red fox"], TEXTS[:2], 2)
     np.testing.assert_array_equal(warm.search(["red fox"], TEXTS[:2], 2).scores, few.scores)
-    assert again.calls == 0 and not cached.conduct.warnings(encoder)
+    assert again.calls == 0
+    assert not cached.conduct.warnings(encoder)
 
 
 def test_ragged_vectors_come_back_from_the_cache_as_they_were():
     """Any numbers of rows; a damaged record is none."""
-    rows = ragged([np.arange(6, dtype=np.float32).reshape(3, 2), np.empty((0, 2), np.float32), np.ones((1, 2), np.float32)])
+    rows = ragged(
+        [
+            np.arange(6, dtype=np.float32).reshape(3, 2),
+            np.empty((0, 2), np.float32),
+            np.ones((1, 2), np.float32),
+        ]
+    )
     kept = packed(rows)
     assert kept.shape[0] == 3
     for one, other in zip(unpacked(kept, 2), rows, strict=True):
@@ -139,7 +150,9 @@ def test_a_model_that_gives_no_rows_is_told_so(tmp_path):
 
     for model in (Broken(), Narrow()):
         with pytest.raises(ModelError, match="tokens"):
-            MaxSim(CachedRagged(model, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=model).pairs(["a"], ["b"])
+            MaxSim(
+                CachedRagged(model, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=model
+            ).pairs(["a"], ["b"])
 
 
 def test_transforms_of_one_vector_are_refused(monkeypatch):
@@ -148,6 +161,7 @@ def test_transforms_of_one_vector_are_refused(monkeypatch):
     monkeypatch.setattr("embassay.systems.encoders.colbert.MultiVector", lambda target, name="": Tokens())
     assert entry.name == "colbert"
     system = open_system("colbert:any", tokenizer=open_tokenizer("words"))
-    assert system.name == "colbert:any" and isinstance(system, MaxSim)
+    assert system.name == "colbert:any"
+    assert isinstance(system, MaxSim)
     with pytest.raises(UsageError, match="dims"):
         open_system("colbert:any?dims=8", tokenizer=open_tokenizer("words"))

@@ -21,7 +21,8 @@ def test_cleaning_twice_changes_nothing_more(text):
 def test_steps_are_done_in_one_order():
     """However they are written."""
     assert Cleanup("case,unicode").steps == Cleanup("unicode, case").steps == ("unicode", "case")
-    assert Cleanup("").steps == () and Cleanup("case")("ÉTÉ  X") == "été  x"
+    assert Cleanup("").steps == ()
+    assert Cleanup("case")("ÉTÉ  X") == "été  x"
     assert Cleanup("case").identity == Cleanup("case,case").identity
     with pytest.raises(UsageError, match="spelling"):
         Cleanup("speling")

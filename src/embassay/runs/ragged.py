@@ -39,7 +39,9 @@ def unpacked(kept: Floats, width: int) -> Ragged | None:
     ends = n + width * np.cumsum(counts)
     if (counts < 0).any() or (n and not len(flat) - n < ends[-1] <= len(flat)):
         return None
-    return ragged([flat[end - width * c : end].reshape(c, width) for c, end in zip(counts, ends, strict=True)])
+    return ragged(
+        [flat[end - width * c : end].reshape(c, width) for c, end in zip(counts, ends, strict=True)]
+    )
 
 
 def outlined(rows: Ragged) -> Floats:
@@ -100,7 +102,11 @@ class CachedRagged(CachedEncoder):
             places[text].append(place)
         _, chunks = self._chunks(texts)
         for position, found in self._vectors(chunks, role):
-            rows = [(place, one) for text, one in zip(chunks[position], found, strict=True) for place in places[text]]
+            rows = [
+                (place, one)
+                for text, one in zip(chunks[position], found, strict=True)
+                for place in places[text]
+            ]
             yield [place for place, _ in rows], ragged([one for _, one in rows])
 
     def _room(self, distinct: int, texts: int) -> Ragged:

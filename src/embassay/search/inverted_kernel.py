@@ -75,7 +75,7 @@ def pair_overlaps(
 
 
 @compiled
-def products_of_two(
+def products_of_two(  # noqa: PLR0913 - numba takes arrays, no records
     starts: Array, terms: Array, weights: Array, other_starts: Array, other_terms: Array, other_weights: Array,
     a: Array, b: Array, out: Array,
 ) -> None:  # fmt: skip

@@ -1,8 +1,9 @@
 """Exact search by late interaction (MaxSim), in blocks of bounded memory.
 
-score(q, d) = sum over the token vectors of q of the largest inner product with a token vector of d (Khattab and Zaharia,
-ColBERT, SIGIR 2020). Blocks are multiplied in float32; whatever could be among the best under the rounding error of that
-is scored again in float64, each pair by itself, so that a result depends neither on blocks nor on the number of cores.
+score(q, d) = sum over the token vectors of q of the largest inner product with a token vector of d (Khattab and
+Zaharia, ColBERT, SIGIR 2020). Blocks are multiplied in float32; whatever could be among the best under the rounding
+error of that is scored again in float64, each pair by itself, so that a result depends neither on blocks nor on the
+number of cores.
 """
 
 from __future__ import annotations
@@ -169,7 +170,10 @@ def _fill(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
         for rows, columns in tasks[part]:
             asked, given = _values(queries, rows), _values(documents, columns)
             products = given @ asked.T
-            starts = (queries.starts[rows.start : rows.stop + 1], documents.starts[columns.start : columns.stop + 1])
+            starts = (
+                queries.starts[rows.start : rows.stop + 1],
+                documents.starts[columns.start : columns.stop + 1],
+            )
             sums_of_largest(products, starts[0] - starts[0][0], starts[1] - starts[1][0], out[rows, columns])
 
     with side_by_side(enough=len(tasks) > 1) as threads:

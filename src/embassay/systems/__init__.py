@@ -308,7 +308,11 @@ def _made_elsewhere(model: Spec, elsewhere: Callable[[bool], Encoder | None]) ->
     """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
     entry = SYSTEMS.get(model.name)
     facts = dict(entry.facts)
-    if facts.get("kind") != "embedding" or model.name in RAGGED or "ledger" in signature(entry.load()).parameters:
+    if (
+        facts.get("kind") != "embedding"
+        or model.name in RAGGED
+        or "ledger" in signature(entry.load()).parameters
+    ):
         return None
     return elsewhere(any(extra in facts.get("needs", "") for extra in ("[torch]", "[mteb]")))
 

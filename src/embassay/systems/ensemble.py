@@ -69,12 +69,14 @@ class Scale:
 class Ensemble:
     """The members `target`, spec strings with + between them (their own ? and & written %3F and %26).
 
-    `of=similarities`: each member's similarity is taken in spreads above what it gives unrelated texts, sixteen of ours;
-    the mean of these by `weights` is scaled so that equal texts have 1, and unrelated ones 0 on average. `of=ranks`: each
-    similarity is replaced by its rank among those of the sixteen texts and of mixtures of them. Both look at two texts
-    alone, so that values of different calls can be compared. A search fuses what each member finds, 100 texts deep or
-    ten times what is asked for: scores standardised for each query, or the sum of weight / (60 + rank) (reciprocal rank
-    fusion); a text that a member does not find has its lowest score, or no share.
+    `of=similarities`: each member's similarity is taken in spreads above what it gives unrelated texts, sixteen of
+    ours; the mean of these by `weights` is scaled so that equal texts have 1, and unrelated ones 0 on average.
+    `of=ranks`: each similarity is replaced by its rank among those of the sixteen texts and of mixtures of them. Both
+    look at two texts alone, so that values of different calls can be compared.
+
+    A search fuses what each member finds, 100 texts deep or ten times what is asked for: scores standardised for each
+    query, or the sum of weight / (60 + rank) (reciprocal rank fusion); a text that a member does not find has its
+    lowest score, or no share.
 
     UsageError for fewer than two members, weights that are not theirs, and a member behind a server, whose price a plan
     could not tell.
@@ -196,7 +198,10 @@ class Ensemble:
         offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64).tolist()
         depth = max(one.indices.shape[1] for member in found for one in member)
         whole = [merge(list(member), offsets, depth) for member in found]
-        queries = [self._of_query([(one.indices[row], one.scores[row]) for one in whole]) for row in range(len(whole[0].indices))]
+        queries = [
+            self._of_query([(one.indices[row], one.scores[row]) for one in whole])
+            for row in range(len(whole[0].indices))
+        ]
         for offset, size in zip(offsets, sizes, strict=True):
             indices = np.full((len(queries), k), -1, dtype=np.int64)
             scores = np.full((len(queries), k), -np.inf)
@@ -205,7 +210,9 @@ class Ensemble:
                 indices[row, : len(own)], scores[row, : len(own)] = ids[own] - offset, values[own]
             yield Ranked(indices, scores)
 
-    def _of_query(self, lists: Sequence[tuple[NDArray[np.int64], Floats]]) -> tuple[NDArray[np.int64], Floats]:
+    def _of_query(
+        self, lists: Sequence[tuple[NDArray[np.int64], Floats]]
+    ) -> tuple[NDArray[np.int64], Floats]:
         """What any member found for a query, best first, ties by index, with the fused scores."""
         known = [(ids[ids >= 0], values[ids >= 0]) for ids, values in lists]
         ids = np.unique(np.concatenate([one for one, _ in known]))
@@ -228,7 +235,11 @@ class Ensemble:
 
 
 def _called(
-    search: Callable[..., Iterator[Ranked]], queries: Sequence[str], shards: Any, k: int, spread: Spread | None
+    search: Callable[..., Iterator[Ranked]],
+    queries: Sequence[str],
+    shards: Any,
+    k: int,
+    spread: Spread | None,
 ) -> Iterator[Ranked]:
     # A system of another package may not know of machines to spread over.
     more = {"spread": spread} if "spread" in signature(search).parameters else {}
@@ -251,12 +262,26 @@ def _weights(text: str, members: int) -> tuple[float, ...]:
     return found
 
 
+def _mixed(text: list[str], other: list[str], share: float) -> str:
+    """The first share of a text, and the rest of another."""
+    place = round(share * len(text))
+    return " ".join([*text[:place], *other[place:]])
+
+
 def _scale(member: Similarity) -> Scale:
     pairs = list(combinations(range(len(_SCALE)), 2))
     a = [_SCALE[i] for i, _ in pairs]
     b = [_SCALE[j] for _, j in pairs]
     mixed = [
-        (text, " ".join([*text.split()[: round(share * len(text.split()))], *other.split()[round(share * len(text.split())) :]]))
+        (
+            text,
+            " ".join(
+                [
+                    *text.split()[: round(share * len(text.split()))],
+                    *other.split()[round(share * len(text.split())) :],
+                ]
+            ),
+        )
         for text, other in zip(_SCALE, _SCALE[1:] + _SCALE[:1], strict=True)
         for share in _SHARES
     ]

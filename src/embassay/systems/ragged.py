@@ -163,7 +163,11 @@ class RaggedIndex:
     the best k for the rows of queries."""
 
     def __init__(
-        self, find: Callable[[Ragged, int], Ranked], facts: Callable[[float], IndexFacts], name: str, began: float
+        self,
+        find: Callable[[Ragged, int], Ranked],
+        facts: Callable[[float], IndexFacts],
+        name: str,
+        began: float,
     ) -> None:
         self.name, self.facts, self._find = name, facts(perf_counter() - began), find
 
@@ -176,9 +180,9 @@ class RaggedIndex:
 
 
 class MaxSim(RaggedSimilarity):
-    """Late interaction. Two texts: the mean, over the tokens of either, of the largest cosine with a token of the other,
-    in [-1, 1]; both are read as documents. A search: the model's own sum (or mean) of the largest products, of the
-    tokens of a query."""
+    """Late interaction. Two texts: the mean, over the tokens of either, of the largest cosine with a token of the
+    other, in [-1, 1]; both are read as documents. A search: the model's own sum (or mean) of the largest products, of
+    the tokens of a query."""
 
     how = "maxsim/1"
 
@@ -327,4 +331,3 @@ def _known(found: Iterator[Found]) -> Iterator[Found]:
     for places, rows in found:
         kept = np.flatnonzero(~lost(rows)).tolist()
         yield [places[row] for row in kept], rows[kept]
-

@@ -1,7 +1,7 @@
 """Cleaning texts before a system sees them: odd characters, white space, spelling, case.
 
-What a pipeline would do to mend noisy input, so that a run can tell whether it does. Steps are done in one order however
-they are written: unicode, whitespace, spelling, case.
+What a pipeline would do to mend noisy input, so that a run can tell whether it does. Steps are done in one order
+however they are written: unicode, whitespace, spelling, case.
 """
 
 from __future__ import annotations

@@ -77,7 +77,9 @@ def replace_synonyms(text: str, draw: Draw) -> str:
     places = [match for match in _WORD.finditer(text) if match[0].lower() in _synonyms()]
     drawn = draw(len(places)) if places else b""
     chosen = [place for place, byte in zip(places, drawn, strict=True) if byte < 128] or places[:1]
-    return _rewritten(text, [(one.start(), one.end(), _as(_synonyms()[one[0].lower()], one[0])) for one in chosen])
+    return _rewritten(
+        text, [(one.start(), one.end(), _as(_synonyms()[one[0].lower()], one[0])) for one in chosen]
+    )
 
 
 def _as(word: str, like: str) -> str:
@@ -101,10 +103,34 @@ _MONTHS = (
     "December",
 )  # fmt: skip
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty")
+_COUNTS = (
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "twenty",
+)
 _SCALES = ("hundred", "thousand", "million", "billion")
 _LISTS = (_MONTHS, _DAYS, _COUNTS, _SCALES)
-_NAMES = ("Amberly", "Corvane", "Delmore", "Estrow", "Farrand", "Hollis", "Kestrin", "Morvay", "Peltham", "Tarrow")
+_NAMES = (
+    "Amberly",
+    "Corvane",
+    "Delmore",
+    "Estrow",
+    "Farrand",
+    "Hollis",
+    "Kestrin",
+    "Morvay",
+    "Peltham",
+    "Tarrow",
+)
 """Of nobody; for a text with a single name."""
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _FACT = re.compile(
@@ -113,7 +139,9 @@ _FACT = re.compile(
 )
 _STARTS = re.compile(r"(?:^|[.!?:;\"'“”‘(\[\n]|[-–—]\s)\s*$")
 _NEAR_NUMBER = re.compile(r"\d\s*$|^\s*\d")
-_MONTH_BEFORE, _MONTH_AFTER = (re.compile(one.format("|".join(_MONTHS))) for one in (r"(?:{})\s$", r"\s(?:of )?(?:{})\b"))
+_MONTH_BEFORE, _MONTH_AFTER = (
+    re.compile(one.format("|".join(_MONTHS))) for one in (r"(?:{})\s$", r"\s(?:of )?(?:{})\b")
+)
 _AMBIGUOUS = {"May", "March"}
 
 

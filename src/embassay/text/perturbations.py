@@ -499,7 +499,9 @@ def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Pert
     return Perturbation(name, "semantic", f"{name}/1", edit)
 
 
-@PERTURBATIONS.register("synonyms", "words of a list by synonyms, each with probability 1/2", kind="superficial")
+@PERTURBATIONS.register(
+    "synonyms", "words of a list by synonyms, each with probability 1/2", kind="superficial"
+)
 def _synonyms() -> Perturbation:
     return Perturbation("synonyms", "superficial", f"synonyms/{SYNONYMS_VERSION}", replace_synonyms)
 

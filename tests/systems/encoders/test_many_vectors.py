@@ -126,7 +126,8 @@ def test_splade_scores_are_the_librarys(splade):
     assert model.count_truncated(TEXTS) == 1
     few = Splade(str(splade), max_active=20)
     for whole, cut in zip(model.encode(TEXTS), few.encode(TEXTS), strict=True):
-        assert len(cut) == 20 < len(whole) and set(cut[:, 1]) <= set(whole[:, 1])
+        assert len(cut) == 20 < len(whole)
+        assert set(cut[:, 1]) <= set(whole[:, 1])
         assert cut[:, 1].min() >= np.sort(whole[:, 1])[-20]
     assert few.identity != model.identity
 
@@ -142,7 +143,8 @@ def test_a_graph_gives_the_same_weights_without_torch(splade, parts):
     (folder / "model.safetensors").unlink()
     (folder / "model.onnx").write_bytes(_logits(onnx, load_file(splade / "model.safetensors")))
     torch_rows, graph_rows = Splade(str(splade)), Splade(str(folder))
-    assert graph_rows.identity != torch_rows.identity and graph_rows.max_tokens == 48
+    assert graph_rows.identity != torch_rows.identity
+    assert graph_rows.max_tokens == 48
     for one, other in zip(torch_rows.encode(TEXTS), graph_rows.encode(TEXTS), strict=True):
         assert set(one[:, 0]) == set(other[:, 0])
         np.testing.assert_allclose(one[:, 1], other[:, 1], rtol=1e-4, atol=1e-5)
@@ -174,7 +176,9 @@ def _logits(onnx, weights):
         helper.make_node("Add", ["d4", "words_bias"], ["logits"]),
     ])  # fmt: skip
     del graph.output[:]
-    graph.output.append(helper.make_tensor_value_info("logits", onnx.TensorProto.FLOAT, ["batch", "length", 30522]))
+    graph.output.append(
+        helper.make_tensor_value_info("logits", onnx.TensorProto.FLOAT, ["batch", "length", 30522])
+    )
     return model.SerializeToString()
 
 
@@ -184,10 +188,12 @@ def test_colbert_scores_are_the_librarys_as_system_and_as_reranker(colbert):
     np.testing.assert_allclose(searched(f"colbert:{colbert}"), theirs, rtol=0, atol=1e-5)
     reranker = open_reranker(f"multi:{colbert}", tokenizer=open_tokenizer("words"))
     np.testing.assert_allclose(reranker.score(QUERIES[0], TEXTS), theirs[0], rtol=0, atol=1e-5)
-    assert reranker.score(QUERIES[0], []).shape == (0,) and reranker.score("fox", ["", "fox"]).argmax() == 1
+    assert reranker.score(QUERIES[0], []).shape == (0,)
+    assert reranker.score("fox", ["", "fox"]).argmax() == 1
     model = MultiVector(str(colbert))
     # [CLS], d of the mark, fox, fox and [SEP]: brackets and full stop are skipped.
-    assert model.dim == 8 and model.encode(["fox. fox"])[0].shape == (5, 8)
+    assert model.dim == 8
+    assert model.encode(["fox. fox"])[0].shape == (5, 8)
 
 
 def test_pylates_folders_are_read_without_pylate(pylate):
@@ -195,7 +201,8 @@ def test_pylates_folders_are_read_without_pylate(pylate):
     theirs = library_scores("MultiVectorEncoder", pylate)
     np.testing.assert_allclose(searched(f"colbert:{pylate}"), theirs, rtol=0, atol=1e-5)
     model = MultiVector(str(pylate))
-    assert model.encode(["fox"], role="query")[0].shape == (32, 8) and model.max_tokens == 40
+    assert model.encode(["fox"], role="query")[0].shape == (32, 8)
+    assert model.max_tokens == 40
 
 
 def test_vectors_depend_on_no_other_text(colbert, splade):

@@ -64,7 +64,8 @@ class SageOptions:
         "Edits of the retrieval corpora: capitalize,delete10. The paper's score needs all 18.",
     )
     further_edits: str = option(
-        "", "Edits of robustness beside the paper's: synonyms,facts. They have rows, and no part in the score."
+        "",
+        "Edits of robustness beside the paper's: synonyms,facts. They have rows, and no part in the score.",
     )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
 
@@ -83,7 +84,12 @@ class SageOptions:
         """Every option with its value, as saved in a manifest and in the keys of cells; what leaves documents or edits
         out only where it does. Of a needle its text counts, not where it lies."""
         every = asdict(self)
-        whole = (("retrieval_edits", ALL), ("further_edits", ""), ("document_cap", None), ("exclude_self", False))
+        whole = (
+            ("retrieval_edits", ALL),
+            ("further_edits", ""),
+            ("document_cap", None),
+            ("exclude_self", False),
+        )
         if self.needle:
             from embassay.text import text_digest
 
@@ -113,9 +119,7 @@ def further_edits(names: str) -> tuple[str, ...]:
     asked = [name.strip() for name in names.split(",") if name.strip()]
     for name in asked:
         if name not in FURTHER:
-            raise UsageError(
-                f"There is no further edit {name!r}.", mend=f"Known are {', '.join(FURTHER)}."
-            )
+            raise UsageError(f"There is no further edit {name!r}.", mend=f"Known are {', '.join(FURTHER)}.")
     return tuple(name for name in FURTHER if name in asked)
 
 

@@ -58,7 +58,9 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     for place, name in enumerate((*EDITS, *further), start=2 + len(RELATIONS)):
         columns[left[name], place] = np.nan
     names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
-    names += [(_edit_measure(name), name) for name in (*EDITS, *further)] + [("similarity", name) for name in similarity]
+    names += [(_edit_measure(name), name) for name in (*EDITS, *further)] + [
+        ("similarity", name) for name in similarity
+    ]
 
     for (measure, variant), column in zip(names, columns.T, strict=True):
         items.add(data.ids, column, measure, variant)
@@ -115,9 +117,7 @@ def _mean(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
-def _per_edit(
-    similarity: dict[str, NDArray[np.float64]], further: Sequence[str]
-) -> list[NDArray[np.bool_]]:
+def _per_edit(similarity: dict[str, NDArray[np.float64]], further: Sequence[str]) -> list[NDArray[np.bool_]]:
     """Whether each edit alone stands on its side of the summary: noise above it, changed meaning below it."""
     summary = similarity["summary"]
     return [

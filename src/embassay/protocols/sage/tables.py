@@ -256,7 +256,7 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
         columns += [Column(name, style, 3), *(Column(f"{name} {end}", style, 3) for end in _ENDS)]
     yield ColumnTable(
         "sage_groups", "Embedding models and classical metrics as groups", tuple(columns), tuple(rows),
-        "Means over the systems of a group, each with its 95% interval; a task that one of them has no value of has none.",
+        "Means over the systems of a group with 95% intervals; a task that one of them has no value of has none.",
     )  # fmt: skip
 
 

@@ -31,8 +31,8 @@ class MultiVector:
     A query is read as the model reads queries (its mark, its length, its expansion by mask tokens), a document and a
     text without a role as documents, without the tokens that the model skips. `max_length` are the tokens of a document
     that are read, `query_prompt` and `document_prompt` win over the model's own. On a processor a text is alone in its
-    batch, so that its vectors depend on no other. UsageError for parameters that cannot be, ModelError when the model or
-    a package is missing, or fails, or has no trained projection.
+    batch, so that its vectors depend on no other. UsageError for parameters that cannot be, ModelError when the model
+    or a package is missing, or fails, or has no trained projection.
     """
 
     target: str
@@ -65,7 +65,10 @@ class MultiVector:
         self.dim = self.width = self.encode(["dimensions"])[0].shape[1]
         self.floats = self.dim * min(self.max_tokens or _USUAL_TOKENS, _USUAL_TOKENS)
         self.identity = self._torch.identity(
-            "colbert", prompts=[self.query_prompt, self.document_prompt], max_length=self.max_tokens, dim=self.dim
+            "colbert",
+            prompts=[self.query_prompt, self.document_prompt],
+            max_length=self.max_tokens,
+            dim=self.dim,
         )
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Ragged:
@@ -89,7 +92,8 @@ class MultiVector:
         encode = model.encode_query if query else model.encode_document
         prompt = self.query_prompt if query else self.document_prompt
         found = self._torch.ask(
-            lambda: encode(texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True)
+            lambda: encode(
+                texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True
+            )
         )
         return [np.asarray(one, dtype=np.float32) for one in found]
-

@@ -1,4 +1,4 @@
-"""Models of sentence-transformers that give many vectors for a text, asked one text at a time where that costs nothing."""
+"""Models of sentence-transformers that give many vectors for a text, asked for one text at a time on a processor."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class Alone:
     """Chunks of texts whose vectors depend on no other text: on a processor a text is a chunk and a batch of its own,
     and as many are read at once as there are cores; a card gets chunks of 64. `read(texts, role)` is the model."""
 
-    def __init__(self, read: Callable[[list[str], Role | None], list[Rows]], *, card: bool, threads: bool) -> None:
+    def __init__(
+        self, read: Callable[[list[str], Role | None], list[Rows]], *, card: bool, threads: bool
+    ) -> None:
         self._read, self.card, self._threads = read, card, threads
         self.chunk_size = _ON_CARD if card else 1
 
@@ -135,7 +137,8 @@ class TorchModel:
             if is_pickle(error):
                 raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
             raise ModelError(
-                f"{self.name!r} cannot be loaded: {first_line(error)}", mend="Check that its files are complete."
+                f"{self.name!r} cannot be loaded: {first_line(error)}",
+                mend="Check that its files are complete.",
             ) from error
         return model
 
@@ -165,4 +168,3 @@ def _configs(weights: Weights) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
             raise ModelError(f"{path} cannot be read: {error}.") from error
         found.append(held if isinstance(held, dict) else {})
     return found[0], found[1]
-

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ragged, Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.ragged import Alone, Rows, TorchModel
 from embassay.systems.encoders.batches import choose_prompts
 from embassay.systems.encoders.onnx import open_tokenizer
 from embassay.systems.encoders.onnx_model import Computation, OnnxFolder, open_graph
+from embassay.systems.encoders.ragged import Alone, Rows, TorchModel
 from embassay.systems.models import folder_identity
 
 _USUAL_TERMS = 300
@@ -65,7 +65,11 @@ class Splade:
             )
         model = _InTorch(self) if graph is None else _InOnnx(self, folder)
         self._model: _InTorch | _InOnnx = model
-        self.similarity, self.uses_roles, self.max_tokens = model.similarity, model.uses_roles, model.max_tokens
+        self.similarity, self.uses_roles, self.max_tokens = (
+            model.similarity,
+            model.uses_roles,
+            model.max_tokens,
+        )
         self._alone = Alone(self._read, card=model.card, threads=graph is None)
         self.chunk_size = self._alone.chunk_size
         self.dim = model.read([""], None).shape[1]
@@ -189,7 +193,9 @@ class _InOnnx:
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         prompt = self._prompts.longest
-        return sum(bool(one.overflowing) for one in self._tokenizer.encode_batch([prompt + text for text in texts]))
+        return sum(
+            bool(one.overflowing) for one in self._tokenizer.encode_batch([prompt + text for text in texts])
+        )
 
     def _weights(self, encoding: Any) -> NDArray[np.float32]:
         made = np.asarray(self._run([encoding])[0], dtype=np.float32)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.search.exact import blocks, cores, in_threads
-from embassay.search.inverted import Sparse, Summed, accumulate
+from embassay.search.inverted import Sparse, Summed
 
 Rows = NDArray[np.int64]
 
