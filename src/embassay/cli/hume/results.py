@@ -17,6 +17,7 @@ from embassay.cli.options import default_out
 if TYPE_CHECKING:
     from embassay.cli.session import Display
     from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
+    from embassay.protocols.kernel.outcome import Run
 
 
 class Rule(StrEnum):
@@ -157,11 +158,17 @@ def score(
 
     display, place = Display(json, wide), out or default_out("hume")
     if from_mteb:
-        _refuse("--from-mteb", study=study, system=system, task=task, answers=answers,
-                samples_per_label=samples_per_label, dry_run=dry_run, max_cost=max_cost)  # fmt: skip
+        _refuse("--from-mteb", study=study, task=task, answers=answers)
         _refuse("--from-mteb", human_ap_mode=human_ap_mode is not Ap.tie_aware)
         wanted = PublishedRequest(
-            _texts(from_mteb), _texts(llm_scores), models.value, aggregation.value, one_annotator.value, seed
+            _texts(from_mteb), _texts(llm_scores), models.value, aggregation.value, one_annotator.value, seed,
+            tuple(system or ()), samples_per_label, resamples, tokenizer if system else "",
+        )  # fmt: skip
+        if system:
+            of_own(wanted, out, display, given.crew(workers, engine, address), max_cost, dry_run=dry_run)
+            return
+        _refuse(
+            "--from-mteb without -s", samples_per_label=samples_per_label, dry_run=dry_run, max_cost=max_cost
         )
         run_published(wanted, place, display)
         return
@@ -183,6 +190,53 @@ def run_published(request: PublishedRequest, out: Path, display: Display, *, rep
 
     run = carry_out_published(request, out, shlex.join(["embassay", *sys.argv[1:]]))
     _show(run.path, display, report)
+
+
+def of_own(
+    request: PublishedRequest,
+    out: Path | None,
+    display: Display,
+    crew: Any,
+    max_cost: float | None,
+    *,
+    dry_run: bool,
+) -> None:
+    """Evaluate own systems on the items that people answered, then place them among people and published models; or
+    show what that would take."""
+    if dry_run:
+        plan_own(request, display)
+        return
+    from embassay.cli.session import carry_out
+    from embassay.errors import UsageError
+    from embassay.protocols.hume.published.protocol import read_published
+    from embassay.protocols.hume.published.protocol import run_published as carry_out_published
+    from embassay.protocols.hume.results.entrants import evaluated
+
+    if out is None:
+        raise UsageError(
+            "-s beside --from-mteb needs a folder.", mend="Name one with --out, which resumes it."
+        )
+    read_published(request)  # what is wrong with the files is said before anything is evaluated
+
+    def whole(*, out: Path, command: str, **more: Any) -> Run:
+        own = evaluated(request, out, command=command, **more)
+        return carry_out_published(request, out, command, own)
+
+    carry_out(whole, out, display=display, show=_show, workers=crew, max_usd=max_cost)
+
+
+def plan_own(request: PublishedRequest, display: Display) -> None:
+    """Show what evaluating own systems would take."""
+    from tempfile import TemporaryDirectory
+
+    from embassay.cli.session import show_plan
+    from embassay.protocols.hume.results.entrants import Entering, lay_out, study_request
+
+    with TemporaryDirectory() as folder:
+        items = Path(folder) / "items"
+        for note in lay_out(items):
+            typer.echo(note, err=True)
+        show_plan(partial(Entering().foreseen, study_request(request, items)), display)
 
 
 def run_study(

@@ -431,15 +431,18 @@ class StudyPlan(planning.Plan):
         }  # fmt: skip
 
 
-def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None) -> StudyPlan:
-    """Read the study and all answers to it, and open every system: before any work is done.
+def make_plan(
+    request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None, *, people: bool = True
+) -> StudyPlan:
+    """Read the study and all answers to it, and open every system: before any work is done. Without `people`, systems
+    alone.
 
     Raises DataError for a study, annotations or answers of language models that are not what they should be, and where
     nobody answered; UsageError for an unknown task or system; ModelError for a system that cannot be opened.
     """
     folder = read_study(Path(request.study))
     tasks = _tasks(folder, request)
-    people = answered(folder, tasks, [Path(one) for one in request.answers])
+    answers = answered(folder, tasks, [Path(one) for one in request.answers]) if people else ()
     llms = read_llm_answers(folder)
     tokenizer = open_tokenizer(request.tokenizer)
     systems = _systems(request, tokenizer, ledger)
@@ -461,7 +464,7 @@ def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger |
             )
     return StudyPlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
-        tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=people, llms=llms,
+        tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=answers, llms=llms,
     )  # fmt: skip
 
 
