@@ -154,15 +154,14 @@ def score(
     Example: embassay hume score study -s minilm
     """
     from embassay.cli.session import Display
-    from embassay.protocols.hume.results.options import PublishedRequest
 
     display, place = Display(json, wide), out or default_out("hume")
     if from_mteb:
         _refuse("--from-mteb", study=study, task=task, answers=answers)
         _refuse("--from-mteb", human_ap_mode=human_ap_mode is not Ap.tie_aware)
-        wanted = PublishedRequest(
-            _texts(from_mteb), _texts(llm_scores), models.value, aggregation.value, one_annotator.value, seed,
-            tuple(system or ()), samples_per_label, resamples, tokenizer if system else "",
+        wanted = _published_request(
+            from_mteb, llm_scores, models.value, aggregation.value, one_annotator.value, seed,
+            system, samples_per_label, resamples, tokenizer,
         )  # fmt: skip
         if system:
             of_own(wanted, out, display, given.crew(workers, engine, address), max_cost, dry_run=dry_run)
@@ -264,6 +263,17 @@ def _show(path: Path, display: Display, report: bool) -> None:
     from embassay.report.hume.conclusions import hume_view
 
     show_run(path, display, report, view=hume_view)
+
+
+def _published_request(
+    results: list[Path], llms: list[Path] | None, models: str, aggregation: str, one_annotator: str, seed: int,
+    systems: list[str] | None, *of_systems: Any,
+) -> PublishedRequest:  # fmt: skip
+    from embassay.protocols.hume.results.options import PublishedRequest
+
+    rule: Any = (models, aggregation, one_annotator)
+    given_systems = (tuple(systems), *of_systems) if systems else ()
+    return PublishedRequest(_texts(results), _texts(llms), *rule, seed, *given_systems)
 
 
 def _study_request(study: Path | None, system: list[str] | None, *rest: Any) -> StudyRequest:
