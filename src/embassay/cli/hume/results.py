@@ -163,13 +163,9 @@ def score(
             from_mteb, llm_scores, models.value, aggregation.value, one_annotator.value, seed,
             system, samples_per_label, resamples, tokenizer,
         )  # fmt: skip
-        if system:
-            of_own(wanted, out, display, given.crew(workers, engine, address), max_cost, dry_run=dry_run)
-            return
-        _refuse(
-            "--from-mteb without -s", samples_per_label=samples_per_label, dry_run=dry_run, max_cost=max_cost
-        )
-        run_published(wanted, place, display)
+        of_files(
+            wanted, out, display, given.crew(workers, engine, address), max_cost, samples_per_label, dry_run=dry_run
+        )  # fmt: skip
         return
     _refuse("a study", llm_scores=llm_scores)
     request = _study_request(
@@ -191,17 +187,16 @@ def run_published(request: PublishedRequest, out: Path, display: Display, *, rep
     _show(run.path, display, report)
 
 
-def of_own(
-    request: PublishedRequest,
-    out: Path | None,
-    display: Display,
-    crew: Any,
-    max_cost: float | None,
-    *,
-    dry_run: bool,
-) -> None:
-    """Evaluate own systems on the items that people answered, then place them among people and published models; or
-    show what that would take."""
+def of_files(
+    request: PublishedRequest, out: Path | None, display: Display, crew: Any, max_cost: float | None,
+    samples: int | None, *, dry_run: bool,
+) -> None:  # fmt: skip
+    """Carry out a request for result files: with systems, evaluate these on the items that people answered and place
+    them among people and published models, or show what that would take."""
+    if not request.systems:
+        _refuse("--from-mteb without -s", samples_per_label=samples, dry_run=dry_run, max_cost=max_cost)
+        run_published(request, out or default_out("hume"), display)
+        return
     if dry_run:
         plan_own(request, display)
         return
@@ -271,9 +266,9 @@ def _published_request(
 ) -> PublishedRequest:  # fmt: skip
     from embassay.protocols.hume.results.options import PublishedRequest
 
-    rule: Any = (models, aggregation, one_annotator)
-    given_systems = (tuple(systems), *of_systems) if systems else ()
-    return PublishedRequest(_texts(results), _texts(llms), *rule, seed, *given_systems)
+    own = (tuple(systems), *of_systems) if systems else ()
+    rest: Any = (models, aggregation, one_annotator, seed, *own)
+    return PublishedRequest(_texts(results), _texts(llms), *rest)
 
 
 def _study_request(study: Path | None, system: list[str] | None, *rest: Any) -> StudyRequest:
