@@ -94,8 +94,11 @@ class Answered:
         return tuple(item for item in self.items if item not in seen)
 
 
-def answered(folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] = ()) -> tuple[Answered, ...]:
-    """Every task with what people answered. Raises DataError for a wrong value, or where nobody answered anything."""
+def answered(
+    folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] = (), *, anyone: bool = True
+) -> tuple[Answered, ...]:
+    """Every task with what people answered. Raises DataError for a wrong value, and where `anyone` has to have answered
+    and nobody did."""
     every = collected(folder, files)
     by_item = {item.id: item.task for item in folder.items}
     found = []
@@ -105,7 +108,7 @@ def answered(folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] =
         answers = answers_by_annotator(task.spec, gold, own)
         items = tuple(item.id for item in folder.items_of(task.name))
         found.append(Answered(task, items, gold, answers, tuple(_workers(own, answers))))
-    if not any(own for one in found for own in one.answers.values()):
+    if anyone and not any(own for one in found for own in one.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
             mend="Collect answers with `embassay hume serve`, or bring them with `embassay hume import`.",
