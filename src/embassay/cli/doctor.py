@@ -31,6 +31,7 @@ class What(StrEnum):
     indexes = "indexes"
     models = "models"
     datasets = "datasets"
+    suites = "suites"
     tasks = "tasks"
     measures = "measures"
     perturbations = "perturbations"
@@ -49,6 +50,8 @@ def show(
     """
     if what is What.models:
         rows, shown = _models(), list(_MODEL_COLUMNS)
+    elif what is What.suites:
+        rows, shown = list(_suites()), ["protocol", "sets", "datasets", "here"]
     else:
         rows, shown = list(_entries(what)), []
     if json:
@@ -72,6 +75,20 @@ _MODEL_COLUMNS = {
     "usd_per_million_output": "$/M out",
     "priced_on": "priced on",
 }
+
+
+def _suites() -> Iterator[dict[str, Any]]:
+    """The papers' sets of datasets: how many each counts, of how many datasets, and how many of these are here."""
+    from embassay.data.catalogue.entries import place
+    from embassay.data.catalogue.suites import suites
+
+    at_hand = ("mirror", "part of mirror", "cache")
+    for one in suites().values():
+        here = [place(member.record) in at_hand for member in one.members if member.record]
+        yield {
+            "name": one.name, "protocol": one.protocol, "sets": len(one.sets), "datasets": len(one.members),
+            "here": sum(here), "source": one.source, "summary": one.title,
+        }  # fmt: skip
 
 
 def _models() -> list[dict[str, Any]]:

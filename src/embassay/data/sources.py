@@ -474,7 +474,14 @@ def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
 
 
 def _unknown(spec: str, path: Path) -> UsageError:
-    names = [entry.name for entry in DATASETS]
+    from embassay.data.catalogue.suites import suites
+
+    if spec in suites():
+        return UsageError(
+            f"{spec!r} is a suite of {len(suites()[spec].members)} datasets, and one dataset is needed here.",
+            mend=f"`embassay data show {spec}` lists them.",
+        )
+    names = [*(entry.name for entry in DATASETS), *suites()]
     folder = path.parent
     files = (
         [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []

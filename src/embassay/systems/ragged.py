@@ -81,7 +81,7 @@ class RaggedSimilarity(ABC):
         which = np.array([number[text] for text in texts], dtype=np.int64)
 
         def block(part: slice) -> Floats:
-            found: Floats = 1 - np.round(np.asarray(similar(part), dtype=np.float64), _DECIMALS)
+            found = np.asarray(1 - np.round(similar(part), _DECIMALS), dtype=np.float64)
             found[empty[part]], found[:, empty[part.start :]] = 1, 1
             found[which[part, None] == which[None, part.start :]] = 0
             found[gone[part]], found[:, gone[part.start :]] = np.nan, np.nan

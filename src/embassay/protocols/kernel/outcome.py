@@ -128,6 +128,7 @@ def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: 
             for one in plan.systems
         ],
         "datasets": [_dataset(one) for one in plan.datasets],
+        **({"suites": [one.as_dict() for one in plan.suites]} if plan.suites else {}),
         "hardware": hardware(),
         "versions": versions(),
         "resampling": RESAMPLING,
