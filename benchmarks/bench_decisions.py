@@ -1,9 +1,9 @@
 """Are decisions that are looked at after every label false as seldom as they say, and how many labels do they take?
 
-    python benchmarks/bench_decisions.py validity [--studies 10000] > benchmarks/results/until_decided.md
-    python benchmarks/bench_decisions.py labels --data DATA --runs RUNS [--studies 40] >> benchmarks/results/until_decided.md
+    python benchmarks/bench_decisions.py validity [--studies 10000]
+    python benchmarks/bench_decisions.py labels --data DATA --runs RUNS [--studies 40]
 
-RUNS holds what `benchmarks/rag_runs.py --depth 30` wrote, DATA the judgements of SciFact and Cranfield.
+Their output is `benchmarks/results/until_decided.md`. RUNS holds what `benchmarks/rag_runs.py --depth 30` wrote, DATA the judgements of SciFact and Cranfield.
 """
 
 from __future__ import annotations
@@ -78,7 +78,12 @@ def main() -> None:
 def validity(studies: int) -> None:
     """Studies of runs that are exactly equal, and of a run that is exactly at its bar: every decision is false."""
     print(HEAD.format(studies=f"{studies:,}", others=f"{studies // 10:,}", each=EACH))
-    worlds = {"Two equal runs": (2, ""), "Three equal runs": (3, ""), "At the bar": (1, ""), "nDCG@5": (2, "nDCG@5")}
+    worlds = {
+        "Two equal runs": (2, ""),
+        "Three equal runs": (3, ""),
+        "At the bar": (1, ""),
+        "nDCG@5": (2, "nDCG@5"),
+    }
     wrong = {
         title: _false(studies if title == "Two equal runs" else studies // 10, *world)
         for title, world in worlds.items()
@@ -94,7 +99,9 @@ def _false(studies: int, runs: int, measure: str) -> dict[str, float]:
     for number in range(studies // EACH):
         rng = generator(1337, "equal", str(runs), measure, str(number))
         entries, labels = _equal(rng, runs)
-        population = population_of(entries, measure or "Precision4+@5") if runs > 1 else _at_bar(entries, labels)
+        population = (
+            population_of(entries, measure or "Precision4+@5") if runs > 1 else _at_bar(entries, labels)
+        )
         for name, judge in JUDGES.items():
             for turn in range(EACH):
                 guide = {} if judge is None else _guide(population, labels, judge, rng)
@@ -138,7 +145,9 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
     """Labels to a decision between every two runs, beside a fixed number of queries with all their passages graded."""
     judges = {name: JUDGES[name] for name in ("no judge", "kappa 0.2", "kappa 0.6", "kappa 0.9")}
     print(LABELS_HEAD.format(studies=studies, measure=MEASURE))
-    print("| Set | Better | Worse | Difference | Labels in all | Fixed | " + " | ".join(judges) + " | Wrong |")
+    print(
+        "| Set | Better | Worse | Difference | Labels in all | Fixed | " + " | ".join(judges) + " | Wrong |"
+    )
     print("|---|---|---|---:|---:|---:|" + "---:|" * (len(judges) + 1))
     ratios: dict[str, list[float]] = {name: [] for name in judges}
     planned: dict[str, list[tuple[float, float]]] = {}
@@ -164,11 +173,16 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
             better, worse = (a, b) if difference > 0 else (b, a)
             cells = " | ".join(f"{used[kind]:,.0f}" for kind in judges)
             print(
-                f"| {name} | {better} | {worse} | {abs(difference):.4f} | {population.cost.sum():,} | {fixed:,.0f} | {cells}"
-                f" | {wrong} of {studies * len(judges)} |", flush=True,
+                f"| {name} | {better} | {worse} | {abs(difference):.4f} | {population.cost.sum():,} | {fixed:,.0f} "
+                f"| {cells} | {wrong} of {studies * len(judges)} |", flush=True,
             )  # fmt: skip
-        print(f"| {name} | *one plan for all ten* | | | | {plan:,.0f} | " + " | " * len(judges) + "|", flush=True)
-    print("\n| Guide | Median of labels over those of a fixed n that knows the difference | Over one plan for all pairs |")
+        print(
+            f"| {name} | *one plan for all ten* | | | | {plan:,.0f} | " + " | " * len(judges) + "|",
+            flush=True,
+        )
+    print(
+        "\n| Guide | Median of labels over those of a fixed n that knows the difference | Over one plan for all pairs |"
+    )
     print("|---|---:|---:|")
     for kind in judges:
         over = np.median([ratio for _, ratio in planned[kind]])
@@ -224,17 +238,19 @@ HEAD = """# Until it is decided
 
 ## False decisions
 
-{studies} studies of two equal runs and {others} of each other kind, {each} of each made-up set, looked at after every label until a decision or the last label, alpha 5%.
-The runs are exactly equal, or the run is exactly at its bar, so whatever is decided is false. 32 queries, nine passages
-each, five of them per run. *Guide*: the judge whose grades steer what is asked and what is foretold.
+{studies} studies of two equal runs and {others} of each other kind, {each} of each made-up set, looked at after every
+label until a decision or the last label, alpha 5%. The runs are exactly equal, or the run is exactly at its bar, so
+whatever is decided is false. 32 queries, nine passages each, five of them per run. *Guide*: the judge whose grades
+steer what is asked and what is foretold.
 `python benchmarks/bench_decisions.py validity`
 """
 LABELS_HEAD = """
 ## Labels to a decision
 
-{measure}, alpha 5%, median of {studies} studies for each guide. *Labels in all*: passages whose grade can matter. *Fixed*:
-the labels of the fewest queries, all their passages graded, by which a t test decides rightly in 90% of draws; it is
-told the true difference, which nobody knows before. *One plan*: the same where one number has to do for all ten pairs.
+{measure}, alpha 5%, median of {studies} studies for each guide. *Labels in all*: passages whose grade can matter.
+*Fixed*: the labels of the fewest queries, all their passages graded, by which a t test decides rightly in 90% of draws;
+it is told the true difference, which nobody knows before. *One plan*: the same where one number has to do for all ten
+pairs.
 `python benchmarks/bench_decisions.py labels --data DATA --runs RUNS`
 """
 

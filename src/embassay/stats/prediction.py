@@ -8,6 +8,7 @@ Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, power tuning); Cochran 1977, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,7 +128,9 @@ def corrected(
     return Corrected(both, alone, float(every.mean()), slope, n, total, n * more)
 
 
-def _rows(people: Floats, judge: Floats, every: Floats, own: Groups, bounds: tuple[float, float]) -> _Labelled:
+def _rows(
+    people: Floats, judge: Floats, every: Floats, own: Groups, bounds: tuple[float, float]
+) -> _Labelled:
     """The labels, with one more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
     weight = np.ones(len(people))
     if len(np.unique(people)) > FEW_VALUES:
@@ -152,7 +155,9 @@ def _alone(rows: _Labelled, *, grouped: bool) -> tuple[float, float]:
     return mean, max(variance, _between(rows.weight * off / count, rows.group)) if grouped else variance
 
 
-def _regressed(rows: _Labelled, every: Floats, every_groups: Groups | None) -> tuple[tuple[float, float], float]:
+def _regressed(
+    rows: _Labelled, every: Floats, every_groups: Groups | None
+) -> tuple[tuple[float, float], float]:
     """The mean corrected by the judge and its variance; and the slope, 0 where the judge tells nothing."""
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
     x, y = rows.x - center, rows.y - mean
@@ -187,3 +192,40 @@ def _half(variance: float, freedom: int, confidence: float) -> float:
 def _interval(value: float, half: float, bounds: tuple[float, float]) -> Mean:
     inside = min(max(value, bounds[0]), bounds[1])
     return Mean(inside, max(value - half, bounds[0]), min(value + half, bounds[1]))
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What `more` labels would buy: an interval of about `half` to both sides, and a decision with this `chance`."""
+
+    more: int
+    half: float
+    chance: float
+
+
+def outlook(
+    distance: float, half: float, n: int, total: int, *, steps: Sequence[int], reach: float = 1.96
+) -> tuple[Outlook, ...]:
+    """For more labels, as many as each of the `steps`, up to all `total`.
+
+    `distance` is how far the estimate lies from what it is compared with, `half` is half of its interval now, after `n`
+    labels, and `reach` how many standard errors that is. Where the truth lies nobody knows: it is taken to be as far
+    off as the interval says, and errors to fall as the root of labels, to nothing where `total` of them are all there
+    are.
+
+    >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in outlook(0.03, 0.05, 100, 400, steps=(50, 300))]
+    [(50, 0.037, 0.33), (300, 0.0, 1.0)]
+    """
+    from scipy.special import ndtr
+
+    if n < 1 or not np.isfinite(half):
+        return ()
+    found = []
+    unit = half / reach / max(1 / n - 1 / total, 1e-12) ** 0.5 if n < total else 0.0
+    for more in dict.fromkeys(min(step, total - n) for step in steps if total > n):
+        error = unit * max(1 / (n + more) - 1 / total, 0.0) ** 0.5
+        moved = max((half / reach) ** 2 - error**2, 1e-24) ** 0.5
+        end = reach * error
+        chance = float(ndtr((-end - distance) / moved) + ndtr((distance - end) / moved))
+        found.append(Outlook(more, end, min(chance, 1.0)))
+    return tuple(found)

@@ -120,7 +120,7 @@ def log_stakes(draws: Draws, at: Floats, *, above: bool) -> Floats:
 
 @dataclass(frozen=True)
 class Interval:
-    """What the draws say of a total: `low` to `high` with the confidence, valid at every look; `estimate` lies within."""
+    """What the draws say of a total: `low` to `high` hold at every look, and `estimate` lies within."""
 
     estimate: float
     low: float

@@ -149,7 +149,9 @@ class _Replay:
     def _told(self, ahead: Sequence[int]) -> Course:
         population, decided = self.population, self.decisions[-1]
         used = self.drawn[: decided.since] if decided.done else self.drawn
-        asked = [population.keys[place] for item in [*self.drawn, *ahead] for place in population.members[item]]
+        asked = [
+            population.keys[place] for item in [*self.drawn, *ahead] for place in population.members[item]
+        ]
         asked = list(dict.fromkeys(asked))
         waiting = [] if decided.done else [key for key in asked if key not in self.labels]
         known = set(population.keys)

@@ -192,8 +192,22 @@ def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None =
     """
     asked = asked_of(measure, bar=bar is not None)
     if len(runs) < 2 and bar is None:
-        raise UsageError("There is nothing to decide between: one run.", mend="Name another --run, or a --bar.")
+        raise UsageError(
+            "There is nothing to decide between: one run.", mend="Name another --run, or a --bar."
+        )
     keys, ranks, queries = _ranked(runs, asked.cutoff)
+    return built(asked, tuple(runs), queries, keys, ranks, bar)
+
+
+def built(
+    asked: Asked,
+    runs: tuple[str, ...],
+    queries: tuple[str, ...],
+    keys: tuple[Key, ...],
+    ranks: Ints,
+    bar: float | None,
+) -> Population:
+    """The population of passages `keys`, by query, at these `ranks` (passages, runs) of the runs."""
     number = {query: place for place, query in enumerate(queries)}
     query = np.array([number[key[0]] for key in keys], dtype=np.int64)
     comparisons = tuple(
@@ -202,7 +216,7 @@ def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None =
     build = _passages if asked.linear is not None else _whole_queries
     item, low, high, coefficients = build(asked, comparisons, query, ranks, len(queries))
     return Population(
-        asked, tuple(runs), queries, comparisons, bar, keys, query, ranks, item, low, high, coefficients
+        asked, runs, queries, comparisons, bar, keys, query, ranks, item, low, high, coefficients
     )
 
 
