@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.stats.intervals import check_confidence, t_quantile
+from embassay.stats.intervals import check_confidence, t_quantile, t_tail
 
 Floats = NDArray[np.float64]
 Groups = NDArray[np.int64]
@@ -46,7 +46,8 @@ class Corrected:
     """`value` is of people's labels and the judge's, `alone` of people's, `judge` what the judge says of all units.
 
     `slope` is how much the judge counts: 0 where it does not help. `effective` is how many labels of people alone would
-    give an interval as narrow as `value` has; `n` are people's labels, `total` all units.
+    give an interval as narrow as `value` has; `n` are people's labels, `total` all units. `error` is the standard error
+    of `value`, with so many degrees of `freedom`.
     """
 
     value: Mean
@@ -56,6 +57,15 @@ class Corrected:
     n: int
     total: int
     effective: float
+    error: float = float("nan")
+    freedom: int = 0
+
+    @property
+    def p(self) -> float:
+        """The two-sided p-value of a mean of 0, NaN without an error."""
+        return (
+            2 * t_tail(abs(self.value.value) / self.error, self.freedom) if self.error > 0 else float("nan")
+        )
 
     @property
     def helps(self) -> bool:
@@ -119,13 +129,16 @@ def corrected(
     half = _half(variance, _freedom(own, 1), confidence)
     half_corrected = _half(better, _freedom(own, 2), confidence)
     alone = _interval(mean, half, bounds)
-    if slope == 0.0 or not half_corrected < half:
-        return Corrected(alone, alone, float(every.mean()), 0.0, n, total, float(n))
     both = _interval(value, half_corrected, bounds)
-    if both.width > alone.width:  # cut off at a bound, people's may be the narrower one
-        return Corrected(alone, alone, float(every.mean()), 0.0, n, total, float(n))
+    # Cut off at a bound, the interval of people alone may be the narrower one.
+    if slope == 0.0 or not half_corrected < half or both.width > alone.width:
+        return Corrected(
+            alone, alone, float(every.mean()), 0.0, n, total, float(n), variance**0.5, _freedom(own, 1)
+        )
     more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
-    return Corrected(both, alone, float(every.mean()), slope, n, total, n * more)
+    return Corrected(
+        both, alone, float(every.mean()), slope, n, total, n * more, better**0.5, _freedom(own, 2)
+    )
 
 
 def _rows(
@@ -204,14 +217,21 @@ class Outlook:
 
 
 def outlook(
-    distance: float, half: float, n: int, total: int, *, steps: Sequence[int], reach: float = 1.96
+    distance: float,
+    half: float,
+    n: int,
+    total: int,
+    *,
+    steps: Sequence[int],
+    reach: float = 1.96,
+    finite: bool = True,
 ) -> tuple[Outlook, ...]:
     """For more labels, as many as each of the `steps`, up to all `total`.
 
     `distance` is how far the estimate lies from what it is compared with, `half` is half of its interval now, after `n`
     labels, and `reach` how many standard errors that is. Where the truth lies nobody knows: it is taken to be as far
-    off as the interval says, and errors to fall as the root of labels, to nothing where `total` of them are all there
-    are.
+    off as the interval says, and errors to fall as the root of labels; to nothing where the `total` is `finite`, all
+    that the truth is about, and not a sample of it.
 
     >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in outlook(0.03, 0.05, 100, 400, steps=(50, 300))]
     [(50, 0.037, 0.33), (300, 0.0, 1.0)]
@@ -221,9 +241,10 @@ def outlook(
     if n < 1 or not np.isfinite(half):
         return ()
     found = []
-    unit = half / reach / max(1 / n - 1 / total, 1e-12) ** 0.5 if n < total else 0.0
+    gone = 1 / total if finite else 0.0
+    unit = half / reach / max(1 / n - gone, 1e-12) ** 0.5 if n < total else 0.0
     for more in dict.fromkeys(min(step, total - n) for step in steps if total > n):
-        error = unit * max(1 / (n + more) - 1 / total, 0.0) ** 0.5
+        error = unit * max(1 / (n + more) - gone, 0.0) ** 0.5
         moved = max((half / reach) ** 2 - error**2, 1e-24) ** 0.5
         end = reach * error
         chance = float(ndtr((-end - distance) / moved) + ndtr((distance - end) / moved))

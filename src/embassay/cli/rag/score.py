@@ -215,7 +215,7 @@ def score(
     request = ScoreRequest(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
-        source_separator, exclude_self,
+        source_separator, exclude_self, judge_grades,
     )  # fmt: skip
     if json:
         scored = score_request(request, out, _command())
@@ -297,6 +297,11 @@ def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
     from embassay.report.rag.tables import per_query_lines, score_view
 
     show_blocks(score_view(scored.record, wide), wide)
+    if scored.corrections is not None:
+        from embassay.report.rag.decision import corrections_view
+
+        typer.echo("")
+        show_blocks(corrections_view(scored.corrections, scored.record.headline), wide)
     if per_query:
         typer.echo("")
         for line in per_query_lines(scored.per_query()):
@@ -311,7 +316,10 @@ def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None
     from embassay.runs.folder import to_json
 
     record = scored.record.as_dict()
-    rest = {name: record[name] for name in _IN_JSON} | {"report": None if report is None else str(report)}
+    if scored.corrections is not None:
+        record["corrections"] = scored.corrections.as_dict()
+    named = (*_IN_JSON, *(("corrections",) if scored.corrections is not None else ()))
+    rest = {name: record[name] for name in named} | {"report": None if report is None else str(report)}
     head = to_json({"results": [row.as_dict() for row in result_rows(scored.record)]})[:-1]
     values = scored.per_query().write_json() if per_query else json.dumps([])
     typer.echo(f'{head}, "per_query": {values}, {to_json(rest)[1:]}')

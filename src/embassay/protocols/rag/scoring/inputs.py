@@ -107,6 +107,8 @@ class ScoreRequest:
     """Documents of one source have ids that are equal before the last one of these."""
     exclude_self: bool = False
     """Whether the document that has the query's id is left out of judgements, runs and pools."""
+    judge_grades: str | None = None
+    """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -137,7 +139,10 @@ class ScoreRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them."""
-        return asdict(self)
+        told = asdict(self)
+        if self.judge_grades is None:
+            del told["judge_grades"]
+        return told
 
 
 def named_path(given: str) -> tuple[str, Path]:
@@ -330,6 +335,8 @@ class Inputs:
     qrels: Entries
     runs: Mapping[str, Entries]
     pools: tuple[Entries | None, ...]
+    judge: Entries | None = None
+    """A judge's grades, which the `qrels` of people correct."""
 
 
 def read_inputs(request: ScoreRequest) -> Inputs:
@@ -351,6 +358,9 @@ def read_inputs(request: ScoreRequest) -> Inputs:
         qrels,
         {name: read[path] for name, path in named},
         _per_run(pools, len(named)),
+        None
+        if request.judge_grades is None
+        else read_qrels(Path(request.judge_grades).expanduser(), request.mapping),
     )
 
 
