@@ -55,8 +55,9 @@ class Decided:
 @dataclass(frozen=True)
 class Course:
     """Where a study stands. `drawn` are the items of `draws`, in order; `waiting` passages that shall be labelled now,
-    in order, those of `drawn` items never among them; `used` is how many labels stand behind the decision, `given` how
-    many there are, `unasked` those that nobody asked for."""
+    in order; `asked` are all that ever were, `counted` those whose blocks are whole. `used` is how many labels stand
+    behind the decision, `given` how many there are, `unasked` those that nobody asked for.
+    """
 
     population: Population
     draws: Draws
@@ -64,6 +65,7 @@ class Course:
     decided: Decided
     waiting: tuple[Key, ...]
     asked: tuple[Key, ...]
+    counted: tuple[Key, ...]
     used: int
     given: int
     unasked: int
@@ -88,6 +90,7 @@ class _Replay:
         self.parts: list[Draws] = [_nothing(len(population.comparisons))]
         self.drawn: list[int] = []
         self.decisions = [decisions(population, self.parts[0], terms.alpha)]
+        self.counted: list[int] = []
 
     def course(self) -> Course:
         """Block after block, until one is not labelled whole or nothing is left to decide."""
@@ -144,6 +147,8 @@ class _Replay:
             self.parts.append(block(left, order[:ready], values, known))
             self.drawn += names[:ready]
             self.decisions.append(decisions(self.population, joined(self.parts), self.terms.alpha))
+        if ready == len(names) or self.decisions[-1].done:
+            self.counted += names[:ready]
         return ready == len(names)
 
     def _told(self, ahead: Sequence[int]) -> Course:
@@ -154,11 +159,13 @@ class _Replay:
         ]
         asked = list(dict.fromkeys(asked))
         waiting = [] if decided.done else [key for key in asked if key not in self.labels]
+        counted = [population.keys[place] for item in self.counted for place in population.members[item]]
         known = set(population.keys)
         given = sum(key in known for key in self.labels)
         unasked = given - sum(key in self.labels for key in asked)
         return Course(
             population, joined(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
+            tuple(counted),
             int(population.cost[used].sum()), given, unasked,
         )  # fmt: skip
 
