@@ -124,11 +124,11 @@ def corrected(
         mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
         return Corrected(mean, mean, float(np.mean(every)), 0.0, n, total, float(n))
     rows = _rows(people, judge, every, own, bounds)
-    mean, variance = _alone(rows, grouped=groups is not None)
+    own_mean, variance = _alone(rows, grouped=groups is not None)
     (value, better), slope = _regressed(rows, every, all_own)
     half = _half(variance, _freedom(own, 1), confidence)
     half_corrected = _half(better, _freedom(own, 2), confidence)
-    alone = _interval(mean, half, bounds)
+    alone = _interval(own_mean, half, bounds)
     both = _interval(value, half_corrected, bounds)
     # Cut off at a bound, the interval of people alone may be the narrower one.
     if slope == 0.0 or not half_corrected < half or both.width > alone.width:
@@ -195,11 +195,11 @@ def _between(influence: Floats, group: Groups) -> float:
     """The variance of a sum of influences that are independent between groups only."""
     _, place = np.unique(group, return_inverse=True)
     sums = np.bincount(place, weights=influence)
-    return float(sums @ sums) * len(sums) / max(len(sums) - 1, 1)
+    return float(sums @ sums * len(sums) / max(len(sums) - 1, 1))
 
 
 def _half(variance: float, freedom: int, confidence: float) -> float:
-    return float(t_quantile((1 + confidence) / 2, freedom)) * float(variance) ** 0.5
+    return float(t_quantile((1 + confidence) / 2, freedom) * np.sqrt(variance))
 
 
 def _interval(value: float, half: float, bounds: tuple[float, float]) -> Mean:

@@ -186,7 +186,7 @@ def verdicts(draws: Draws, bars: Floats, alpha: float) -> Verdicts:
     sure_above, sure_below = known + draws.rest_low > bars + _TINY, known + draws.rest_high < bars - _TINY
     above = (log_stakes(draws, bars, above=True) >= limit) | sure_above
     below = (log_stakes(draws, bars, above=False) >= limit) | sure_below
-    return Verdicts(_first(above), _first(below), sure_above.any(axis=0) | sure_below.any(axis=0))
+    return Verdicts(_first(above), _first(below), np.asarray((sure_above | sure_below).any(axis=0)))
 
 
 def _first(true: NDArray[np.bool_]) -> Ints:

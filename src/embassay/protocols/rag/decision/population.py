@@ -138,7 +138,7 @@ class Population:
     @cached_property
     def best_rank(self) -> Ints:
         """The best rank of each passage in any run."""
-        return np.where(self.ranks == NOT_FOUND, self.asked.cutoff + 1, self.ranks).min(axis=1)
+        return np.asarray(np.where(self.ranks == NOT_FOUND, self.asked.cutoff + 1, self.ranks).min(axis=1))
 
     @cached_property
     def cost(self) -> Ints:
@@ -162,7 +162,7 @@ class Population:
         linear = self.asked.linear
         if linear is not None:
             grades = np.array([labels[self.keys[self.members[item][0]]] for item in items])
-            return self.coefficients[list(items)] * linear.gain[grades][:, None]
+            return np.asarray(self.coefficients[list(items)] * linear.gain[grades][:, None])
         return self._of_queries(items, labels) / len(self.queries)
 
     def _of_queries(self, items: Sequence[int], labels: Labels) -> Floats:

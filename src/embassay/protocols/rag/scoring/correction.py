@@ -182,7 +182,7 @@ class Corrector:
         )
         order = {query: i for i, query in enumerate(board.queries)}
         rows = np.array([order[name] for name in names])
-        found = {}
+        found: dict[str, Mapping[str, Columns]] = {}
         for run in board.runs:
             columns = measured(run.name, run.graded, self.measures, "zero", None).columns
             found[run.name] = {
