@@ -147,9 +147,9 @@ def passages(sets: Sets, draws: int) -> None:
                     values = table / top if what == "mean grade" else (table >= 2).astype(float)
                     rng = generator(1337, collection, judge, what, str(n))
                     found.append(held(rng, values[:, 0], values[:, 1], n, draws))
+                ends = f"{min(kappas):.2f} to {max(kappas):.2f}"
                 print(
-                    f"| {collection} | {len(judges)} | {min(kappas):.2f} to {max(kappas):.2f} | {what} | {n} | {_over(found)} |",
-                    flush=True,
+                    f"| {collection} | {len(judges)} | {ends} | {what} | {n} | {_over(found)} |", flush=True
                 )
 
 
@@ -206,8 +206,8 @@ def _measured(measure: str, rows: Rows, runs: Mapping[str, list[str]]) -> tuple[
 
 HEAD = """# A judge, corrected by people
 
-{draws} draws in each row. The units of a set stand for all there are: {all} are drawn with replacement for the judge, and
-the first 30, 100 or 300 of them have people's labels as well. *Held*: the 95% interval had the mean of the set.
+{draws} draws in each row. The units of a set stand for all there are: {all} are drawn with replacement for the judge,
+and the first 30, 100 or 300 of them have people's labels as well. *Held*: the 95% interval had the mean of the set.
 *Width*: of the corrected interval over that of people alone; *widest*: its largest in any draw. *A label is worth*: as
 many labels of people alone. `python benchmarks/bench_corrected_judges.py --data DATA`"""
 

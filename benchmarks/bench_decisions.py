@@ -3,7 +3,8 @@
     python benchmarks/bench_decisions.py validity [--studies 10000]
     python benchmarks/bench_decisions.py labels --data DATA --runs RUNS [--studies 40]
 
-Their output is `benchmarks/results/until_decided.md`. RUNS holds what `benchmarks/rag_runs.py --depth 30` wrote, DATA the judgements of SciFact and Cranfield.
+Their output is `benchmarks/results/until_decided.md`. RUNS holds what `benchmarks/rag_runs.py --depth 30` wrote, DATA
+the judgements of SciFact and Cranfield.
 """
 
 from __future__ import annotations

@@ -198,9 +198,9 @@ def save(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer)
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
     item = item_of(service, item_id)
     if service.grading is not None and service.grading.is_fixed(item_id):
-        held = service.store.answers(annotator.id).get(item_id)
-        if held is None or held.seq != sent.seq:
-            raise Refusal(409, _WHY["counted"], why="counted", answer=answer_shown(held) if held else None)
+        own = service.store.answers(annotator.id).get(item_id)
+        if own is None or own.seq != sent.seq:
+            raise Refusal(409, _WHY["counted"], why="counted", answer=answer_shown(own) if own else None)
     try:
         value = checked_value(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:

@@ -250,13 +250,16 @@ def _judged(
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = path.parent if out is None else out
     found = dict(labels)
+
+    def keep(one: tuple[Key, int]) -> None:
+        append_labels(path, [one])
+        found.update([one])
+
     with closing(Spending(folder / "spending.jsonl", moment("milliseconds"))) as spending:
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
         judge = open_judge(request.judge or "", ledger=ledger, seed=request.seed, longest=_longest(study))
         while waiting := study.follow(found).waiting:
-            asyncio.run(
-                _ask(judge, study, waiting, lambda one: (found.update([one]), append_labels(path, [one])))
-            )
+            asyncio.run(_ask(judge, study, waiting, keep))
     return found
 
 
@@ -273,7 +276,7 @@ def _bytes(text: str) -> int:
 
 
 async def _ask(
-    judge: Judge, study: Study, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], Any]
+    judge: Judge, study: Study, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], None]
 ) -> None:
     """Grade the passages, some at a time; each grade is kept as it comes, also where a later one fails."""
     assert study.texts is not None
