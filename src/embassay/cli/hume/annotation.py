@@ -69,6 +69,13 @@ def serve(
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
     new_links: NewLinks = False,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
+        ),
+    ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: LinksJson = False,
 ) -> None:
@@ -90,7 +97,9 @@ def serve(
     )
     with ExitStack() as held:
         listening = held.enter_context(server.listen(host, port))
-        service = held.enter_context(closing(_opened(study, annotator, simulated, database, options)))
+        service = held.enter_context(
+            closing(_opened(study, annotator, simulated, database, options, until_decided))
+        )
         shown = _linked(service, public or server.base_url(host, listening), renew=new_links)
 
         def ready() -> None:
@@ -128,10 +137,18 @@ def _opened(
     simulated: list[str] | None,
     database: str | None,
     options: ServeOptions | None,
+    until_decided: bool = False,
 ) -> Service:
     from embassay.web.annotation.service import open_service
 
-    return open_service(study, annotators or (), simulated or (), database=database, options=options)
+    return open_service(
+        study,
+        annotators or (),
+        simulated or (),
+        database=database,
+        options=options,
+        until_decided=until_decided,
+    )
 
 
 def _linked(service: Service, base: str, *, renew: bool) -> Links:

@@ -121,6 +121,8 @@ class ScoreRequest:
     """The questions, where runs say their texts."""
     tags: bool = False
     """Whether scores are also given by the tags of the questions in `queries`."""
+    judge_grades: str | None = None
+    """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -151,7 +153,7 @@ class ScoreRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them."""
-        later = {name: getattr(self, name) for name in ("corpus", "queries", "tags")}
+        later = {name: getattr(self, name) for name in ("corpus", "queries", "tags", "judge_grades")}
         return {name: value for name, value in asdict(self).items() if name not in later or later[name]}
 
 
@@ -347,6 +349,8 @@ class Inputs:
     runs: Mapping[str, Entries]
     pools: tuple[Entries | None, ...]
     notes: tuple[str, ...] = ()
+    judge: Entries | None = None
+    """A judge's grades, which the `qrels` of people correct."""
 
 
 def read_inputs(request: ScoreRequest) -> Inputs:
@@ -378,7 +382,11 @@ def read_inputs(request: ScoreRequest) -> Inputs:
             "The runs have pools that differ, so PROC and %PROC of one are no measure of another: --pool union "
             "gives all of them one."
         )
-    return Inputs(stem(qrels_path.resolve().name), qrels, runs, _per_run(pools, len(named)), tuple(notes))
+    judged = None if request.judge_grades is None else Path(request.judge_grades).expanduser()
+    judge = None if judged is None else read_qrels(judged, request.mapping)
+    return Inputs(
+        stem(qrels_path.resolve().name), qrels, runs, _per_run(pools, len(named)), tuple(notes), judge
+    )
 
 
 UNION = "union"
