@@ -25,10 +25,10 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.pteb import work
+from embassay.protocols.pteb.levels import CONTROLS, ORIGINAL, more_runs_needed
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.pteb.paraphrasing.records import Generation, Paraphraser, SourceText
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.summary.levels import CONTROLS, ORIGINAL, more_runs_needed
 from embassay.protocols.pteb.work import asked_of, slices, task
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.tasks.task import PtebOptions

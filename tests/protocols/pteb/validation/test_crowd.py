@@ -18,7 +18,7 @@ from embassay.protocols.pteb.validation.crowd import (
     write_batches,
     write_kept,
 )
-from embassay.protocols.pteb.validation.ratings import collect
+from embassay.protocols.pteb.validation.raters import collect
 from embassay.protocols.pteb.validation.scoring import score
 from embassay.protocols.pteb.validation.study import RATERS, Study
 

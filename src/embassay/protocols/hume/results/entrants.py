@@ -12,8 +12,7 @@ from typing import Any
 
 from embassay.data.catalogue.suites import suites
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder import read_study, write_study
-from embassay.protocols.hume.folder.files import Task
+from embassay.protocols.hume.folder import Task, read_study, write_study
 from embassay.protocols.hume.published.paper import Dataset, Evaluation, Study, paper_study
 from embassay.protocols.hume.published.protocol import Entrants
 from embassay.protocols.hume.results.contestants import StudyPlan, make_plan

@@ -9,7 +9,8 @@ from importlib.resources import files
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.folder.files import LabelChoice, Practice, Scale
+from embassay.protocols.hume.collection import on_scale
+from embassay.protocols.hume.folder import LabelChoice, Practice, Scale
 from embassay.protocols.hume.sampling.options import TaskRequest, label_choices
 from embassay.protocols.hume.sampling.pools import (
     Choice,
@@ -26,7 +27,6 @@ from embassay.protocols.hume.sampling.pools import (
     relevant_of,
     seeded,
 )
-from embassay.protocols.hume.simulation import on_scale
 from embassay.protocols.hume.study import Family
 from embassay.records import Classification, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import BM25Index, Hear
