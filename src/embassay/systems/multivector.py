@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts, Ragged, RaggedEncoder, Ranked, Role, Spread, ragged
 from embassay.search.exact import RowScores, blocks, condensed_blocks
-from embassay.search.inverted import InvertedIndex, Sparse, accumulate, products_of_rows
 from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
+from embassay.search.sparse import InvertedIndex, Sparse, accumulate, products_of_rows
 from embassay.systems.cosine import part_with, unit
 from embassay.systems.lexical.bags import check_pairs
 
@@ -81,7 +81,7 @@ class RaggedSimilarity(ABC):
         which = np.array([number[text] for text in texts], dtype=np.int64)
 
         def block(part: slice) -> Floats:
-            found: Floats = 1 - np.round(np.asarray(similar(part), dtype=np.float64), _DECIMALS)
+            found = np.asarray(1 - np.round(similar(part), _DECIMALS), dtype=np.float64)
             found[empty[part]], found[:, empty[part.start :]] = 1, 1
             found[which[part, None] == which[None, part.start :]] = 0
             found[gone[part]], found[:, gone[part.start :]] = np.nan, np.nan
