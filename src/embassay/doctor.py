@@ -121,6 +121,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "torch": "sentence-transformers models",
     "spelling": "English words corrected before a system (?clean=spelling)",
     "mteb": "models of mteb's registry",
+    "documents": "PDF, Word, PowerPoint and EPUB in a folder of documents",
     "hub": "datasets of the Hugging Face hub",
     "llm": "chat models and embeddings behind a server",
     "ray": "runs on a cluster (--engine ray)",

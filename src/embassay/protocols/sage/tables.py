@@ -41,6 +41,7 @@ class Table(RunTable):
     columns: tuple[str, ...]
     rows: tuple[tuple[Kind, str, tuple[float | None, ...]], ...]
     tasks: tuple[str, ...] = ()
+    task: str = ""
 
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
@@ -127,17 +128,22 @@ def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Table]:
     )
     yield replace(overall, tasks=tuple(task for _, task in TABLE_1))
     if "preference" in tasks:
-        yield from _preference(look, table)
+        yield from _of("preference", _preference(look, table))
     if "robustness" in tasks:
-        yield from _robustness(look, table)
+        yield from _of("robustness", _robustness(look, table))
     if "sensitivity" in tasks:
-        yield from _sensitivity(look, table)
+        yield from _of("sensitivity", _sensitivity(look, table))
     if "clustering" in tasks:
         names = look.datasets("clustering", "v_measure")
         columns = [(name, _on(look, "clustering", "v_measure", name)) for name in names]
-        yield table("clustering_by_dataset", "V-measure by dataset", columns)
+        yield replace(table("clustering_by_dataset", "V-measure by dataset", columns), task="clustering")
     if "retrieval" in tasks:
-        yield from _retrieval(look, table)
+        yield from _of("retrieval", _retrieval(look, table))
+
+
+def _of(task: str, made: Iterator[Table]) -> Iterator[Table]:
+    """The tables of a task, which they name."""
+    return (replace(one, task=task) for one in made)
 
 
 Make = Callable[[str, str, Sequence[tuple[str, Cell]]], Table]
