@@ -21,6 +21,7 @@ from embassay.protocols.hume.folder import StudyFile, StudyFolder, Task
 from embassay.protocols.hume.folder.files import Practice, Scale, Source
 from embassay.protocols.hume.study import Item
 from embassay.protocols.rag.decision.course import Course
+from embassay.protocols.rag.decision.outcome import Decision, decision_of
 from embassay.protocols.rag.decision.population import Key
 from embassay.protocols.rag.decision.protocol import (
     LABELS,
@@ -30,7 +31,6 @@ from embassay.protocols.rag.decision.protocol import (
     read_labels,
     write_standing,
 )
-from embassay.protocols.rag.decision.record import Decision, decision_of
 from embassay.runs.folder import digest
 
 TASK = "passages"
