@@ -50,7 +50,7 @@ Pools = Annotated[
     list[str] | None,
     typer.Option(
         "--pool", metavar="FILE",
-        help="Passages that PROC may reorder: one file for all runs, or one per run. Default: the run itself.",
+        help="Passages that PROC may reorder: a file for all, one per run, or `union` of all. Default: the run itself.",
     ),
 ]  # fmt: skip
 Measures = Annotated[
@@ -132,13 +132,6 @@ Alpha = Annotated[
 Block = Annotated[
     int, typer.Option("--next", min=1, help="Passages that --until-decided asks for at a time.")
 ]
-Corpus = Annotated[
-    str | None,
-    typer.Option("--corpus", metavar="FILE", help="Texts of the documents, for those who grade."),
-]
-Queries = Annotated[
-    str | None, typer.Option("--queries", metavar="FILE", help="Texts of the queries, for those who grade.")
-]
 JudgeName = Annotated[
     str | None,
     typer.Option(
@@ -157,6 +150,23 @@ ExcludeSelf = Annotated[
     bool,
     typer.Option("--exclude-self", help="Leave a query's own document out of runs, pools and judgements."),
 ]  # fmt: skip
+Library = Annotated[
+    str,
+    typer.Option(
+        "--corpus", rich_help_panel="Data",
+        help="The passages searched, where runs hold texts or judgements are spans: a folder of documents, a table.",
+    ),
+]  # fmt: skip
+Asked = Annotated[
+    str,
+    typer.Option(
+        "--queries", rich_help_panel="Data", metavar="FILE",
+        help="The questions, where runs hold their texts, or for --by-tag.",
+    ),
+]  # fmt: skip
+ByTag = Annotated[
+    bool, typer.Option("--by-tag", help="Scores by the `tags` of --queries too: language, kind of question.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the results. Default: none.")]
 
@@ -178,13 +188,14 @@ def score(
     split: given.Split = None,
     source_separator: Separator = "#",
     exclude_self: ExcludeSelf = False,
+    corpus: Library = "",
+    queries: Asked = "",
+    by_tag: ByTag = False,
     until_decided: UntilDecided = False,
     bar: Bar = None,
     alpha: Alpha = 0.05,
     block: Block = 20,
     judge_grades: JudgeGrades = None,
-    corpus: Corpus = None,
-    queries: Queries = None,
     judge: JudgeName = None,
     label_price: LabelPrice = None,
     max_cost: given.MaxCost = None,
@@ -205,16 +216,16 @@ def score(
         from embassay.protocols.rag.decision.options import MEASURE, DecisionRequest
 
         wanted = DecisionRequest(
-            qrels, tuple(run), _one(measure, k, MEASURE), bar, alpha, block, seed, grades, judge_grades, corpus,
-            queries, judge, label_price, column_map(mapping),
+            qrels, tuple(run), _one(measure, k, MEASURE), bar, alpha, block, seed, grades, judge_grades, corpus or None,
+            queries or None, judge, label_price, column_map(mapping),
         )  # fmt: skip
         run_decision(wanted, out, json=json, wide=wide, max_usd=max_cost)
         return
-    _only_until_decided({"--bar": bar, "--judge": judge, "--corpus": corpus, "--queries": queries})
+    _only_until_decided({"--bar": bar, "--judge": judge})
     request = ScoreRequest(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
-        source_separator, exclude_self, judge_grades,
+        source_separator, exclude_self, corpus, queries, by_tag, judge_grades,
     )  # fmt: skip
     if json:
         _score_as_json(request, out, per_query=per_query is not False)

@@ -17,8 +17,7 @@ from typing import Any
 from embassay.errors import DataError
 from embassay.measures.judgements import UNJUDGED
 from embassay.protocols.hume.answers import AnswerStore, Saved
-from embassay.protocols.hume.folder import StudyFile, StudyFolder, Task
-from embassay.protocols.hume.folder.files import Practice, Scale, Source
+from embassay.protocols.hume.folder import Practice, Scale, Source, StudyFile, StudyFolder, Task
 from embassay.protocols.hume.study import Item
 from embassay.protocols.rag.decision.course import Course
 from embassay.protocols.rag.decision.outcome import Decision, decision_of

@@ -12,7 +12,7 @@ import numpy as np
 from embassay.protocols.kernel.tables import counted
 from embassay.protocols.rag.decision.course import Course, Terms, open_comparisons
 from embassay.protocols.rag.decision.population import Comparison
-from embassay.protocols.rag.record_files import read_record
+from embassay.runs.folder import read_record
 from embassay.stats.prediction import Outlook, outlook
 from embassay.stats.sequences import interval
 

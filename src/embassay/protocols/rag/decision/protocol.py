@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from embassay.data import open_dataset
+from embassay.data.documents import passage_places
 from embassay.data.judged_runs import read_qrels, read_run
 from embassay.data.rows import text_of
 from embassay.data.tables import table
@@ -95,12 +97,21 @@ def _study(request: DecisionRequest) -> Study:
     )
 
 
+def _read_corpus(request: DecisionRequest, wanted: Collection[str]) -> dict[str, str]:
+    """The wanted documents of a table, or passages of a folder of documents."""
+    path = Path(request.corpus or "").expanduser()
+    if path.is_file():
+        return _read_texts(path, request.mapping, wanted)
+    passages = passage_places(open_dataset(request.corpus or ""))
+    return {one.id: one.body for one in passages if one.id in wanted}
+
+
 def _texts(request: DecisionRequest, population: Population) -> Texts | None:
     if request.corpus is None or request.queries is None:
         return None
     wanted = {key[1] for key in population.keys}
     queries = _read_texts(Path(request.queries), request.mapping, set(population.queries))
-    documents = _read_texts(Path(request.corpus), request.mapping, wanted)
+    documents = _read_corpus(request, wanted)
     for what, path, missing in (
         ("query", request.queries, set(population.queries) - set(queries)),
         ("document", request.corpus, wanted - set(documents)),

@@ -21,7 +21,6 @@ from embassay.errors import DataError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
 from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
-from embassay.protocols.rag.record_files import read_record
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 from embassay.protocols.rag.scoring.placement import place
 from embassay.protocols.rag.scoring.score import (
@@ -36,6 +35,7 @@ from embassay.protocols.rag.scoring.score import (
     Value,
     measured,
 )
+from embassay.runs.folder import read_record
 from embassay.stats.intervals import t_quantile
 from embassay.stats.prediction import FEWEST, Corrected, Outlook, corrected, outlook
 from embassay.stats.ranks import corrected_pairs
