@@ -212,7 +212,6 @@ def score(
     Example: embassay rag score --qrels qrels.jsonl --run a.trec --run b.trec
     """
     from embassay.protocols.rag.scoring.inputs import CUTOFFS, ScoreRequest
-    from embassay.protocols.rag.scoring.protocol import score_request
 
     if until_decided:
         from embassay.protocols.rag.decision.options import MEASURE, DecisionRequest
@@ -230,10 +229,16 @@ def score(
         source_separator, exclude_self, corpus, queries, by_tag, judge_grades,
     )  # fmt: skip
     if json:
-        scored = score_request(request, out, _command())
-        _print_json(scored, None if out is None else _report(out), per_query=per_query is not False)
+        _score_as_json(request, out, per_query=per_query is not False)
     else:
         run_score(request, out, per_query=bool(per_query), wide=wide, report=True)
+
+
+def _score_as_json(request: ScoreRequest, out: Path | None, *, per_query: bool) -> None:
+    from embassay.protocols.rag.scoring.protocol import score_request
+
+    scored = score_request(request, out, _command())
+    _print_json(scored, None if out is None else _report(out), per_query=per_query)
 
 
 def _one(measures: list[str] | None, cutoffs: list[int] | None, usual: str) -> str:

@@ -28,8 +28,8 @@ from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.rag.decision.course import Course, Terms, follow
 from embassay.protocols.rag.decision.options import DecisionRequest
+from embassay.protocols.rag.decision.outcome import Decision, decision_of
 from embassay.protocols.rag.decision.population import Key, Labels, Population, asked_of, built, population_of
-from embassay.protocols.rag.decision.record import Decision, decision_of
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
 from embassay.protocols.rag.scoring.inputs import distinct, graded, named_path
 from embassay.runs.folder import to_json, write_atomic
