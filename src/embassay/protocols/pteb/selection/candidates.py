@@ -447,7 +447,6 @@ def _ratings(
 
 
 HEADLINE = "similarity"
-CRITERIA = (HEADLINE, "edit_distance", "seconds")
 NOTHING = "no usable paraphrase"
 
 Floats = NDArray[np.float64]
