@@ -16,6 +16,7 @@ def group() -> None:
 app.command("annotate")(stopping_at_memory(annotation.annotate))
 app.command("score")(within_memory(results.score))
 app.command("sample")(stopping_at_memory(sample.sample))
+app.command("hybrid")(stopping_at_memory(annotation.hybrid))
 app.command("simulate")(stopping_at_memory(annotation.simulate))
 app.command("serve")(stopping_at_memory(annotation.serve))
 app.command("offline")(stopping_at_memory(annotation.offline))

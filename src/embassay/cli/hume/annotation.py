@@ -16,11 +16,13 @@ import typer
 from embassay.cli import options as given
 from embassay.cli.options import AllowHost, Json, ProxyHeaders
 from embassay.errors import BudgetExceeded, ModelError
+from embassay.protocols.hume.llms.hybrid import HybridOptions
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.collection import Format as Known
     from embassay.protocols.hume.exchange.intake import Imported
     from embassay.protocols.hume.llms.annotator import AnnotateRequest
+    from embassay.protocols.hume.llms.hybrid import Hybrid
     from embassay.protocols.hume.llms.protocol import Outcome
     from embassay.web.annotation.service import ServeOptions, Service
 
@@ -67,6 +69,13 @@ def serve(
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
     new_links: NewLinks = False,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
+        ),
+    ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: LinksJson = False,
 ) -> None:
@@ -88,7 +97,9 @@ def serve(
     )
     with ExitStack() as held:
         listening = held.enter_context(server.listen(host, port))
-        service = held.enter_context(closing(_opened(study, annotator, simulated, database, options)))
+        service = held.enter_context(
+            closing(_opened(study, annotator, simulated, database, options, until_decided))
+        )
         shown = _linked(service, public or server.base_url(host, listening), renew=new_links)
 
         def ready() -> None:
@@ -126,10 +137,18 @@ def _opened(
     simulated: list[str] | None,
     database: str | None,
     options: ServeOptions | None,
+    until_decided: bool = False,
 ) -> Service:
     from embassay.web.annotation.service import open_service
 
-    return open_service(study, annotators or (), simulated or (), database=database, options=options)
+    return open_service(
+        study,
+        annotators or (),
+        simulated or (),
+        database=database,
+        options=options,
+        until_decided=until_decided,
+    )
 
 
 def _linked(service: Service, base: str, *, renew: bool) -> Links:
@@ -229,6 +248,10 @@ Binary = Annotated[
 Runs = Annotated[int, typer.Option("--runs", min=1, max=100, help="Answers per item; scores average them.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Discard earlier answers of these models.")]
 ONCE = ("--replace",)
+OneLlm = Annotated[str, typer.Option("--llm", help="Whose answers. Default: the one model that answered.")]
+HybridOut = Annotated[
+    Path | None, typer.Option("--out", help="File of the items. Default: hybrid.jsonl in the study.")
+]
 
 
 def annotate(
@@ -327,6 +350,81 @@ def _say_left_out(tasks: Sequence[str]) -> None:
         typer.echo(
             f"Left out: {', '.join(tasks)}. Ids of clusters are hard to ask for consistently.", err=True
         )
+
+
+@given.settings(HybridOptions)
+def hybrid(
+    study: Study,
+    llm: Annotated[
+        str, typer.Option("--llm", help="Whose answers. Default: the one model that answered.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File of the items. Default: hybrid.jsonl in the study.")
+    ] = None,
+    json: Json = False,
+    wide: given.Wide = False,
+    options: HybridOptions = HybridOptions(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Tell which items people must answer, and which a model may.
+
+    A language model's answer stands where its draws agree and a sample that people answer too does not contradict it.
+    The same command later counts what people have answered since.
+
+    Example: embassay hume hybrid study --check 0.3
+    """
+    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.llms.hybrid import study_hybrid, write_hybrid
+
+    found = study_hybrid(read_study(study), llm, options)
+    path = out or study / "hybrid.jsonl"
+    write_hybrid(path, found)
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
+        return
+    _show_hybrid(found, path, wide)
+
+
+def _show_hybrid(found: Sequence[Hybrid], path: Path, wide: bool) -> None:
+    from collections import Counter
+
+    from embassay.cli.terminal import show_table
+    from embassay.protocols.kernel.tables import interval, percent
+
+    rows = []
+    for one in found:
+        why, wrong = Counter(one.why.values()), one.contradicted
+        said = (
+            "not yet"
+            if wrong is None
+            else f"{percent(wrong.estimate)} ({interval(wrong.low, wrong.high, 2)})"
+        )
+        counts = [f"{why[name]:,}" for name in ("agreed", "check", "disagree", "unread", "biased")]
+        rows.append([one.task, *counts, said, f"{len(one.open):,}", percent(one.share_of_people)])
+    heads = [
+        "task",
+        "model's",
+        "sample",
+        "disagree",
+        "unread",
+        "biased",
+        "contradicted, 95%",
+        "open",
+        "people's share",
+    ]
+    show_table(heads, rows, wide=wide)
+    biased = [one.task for one in found if one.biased]
+    if biased:
+        typer.echo(
+            f"\n{', '.join(biased)}: people contradict the model's own sample, so nothing of it stands there."
+        )
+    saved, every = sum(one.saved for one in found), sum(len(one.why) for one in found)
+    typer.echo(
+        f"\n{saved:,} of {every:,} items need no person; {sum(len(one.open) for one in found):,} wait for one."
+    )
+    typer.echo(f"Items: {path}")
 
 
 def simulate(

@@ -164,7 +164,9 @@ def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[
         ]
         made.append(
             Series(
-                row.label, tuple((at, one) for at, one in found if one is not None and one.value is not None)
+                row.label,
+                tuple((at, one) for at, one in found if one is not None and one.value is not None),
+                row.system.kind,
             )
         )
     return made

@@ -232,7 +232,7 @@ def _series(where: Where, dataset: str) -> list[Series]:
     ways = ("", *where.rewriters[:1]) if len(models) <= 2 else ("",)
     called = labels(where.rewriters)
     return [
-        Series(where.labels[system.name] + (f", {called[way]}" if way else ""), points)
+        Series(where.labels[system.name] + (f", {called[way]}" if way else ""), points, system.kind)
         for way in ways
         for system in models
         if (points := tuple(_points(where, dataset, system, way)))
