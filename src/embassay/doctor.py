@@ -120,6 +120,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "static": "model2vec models",
     "torch": "sentence-transformers models",
     "mteb": "models of mteb's registry",
+    "documents": "PDF, Word, PowerPoint and EPUB in a folder of documents",
     "hub": "datasets of the Hugging Face hub",
     "llm": "chat models and embeddings behind a server",
     "ray": "runs on a cluster (--engine ray)",

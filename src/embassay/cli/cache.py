@@ -24,6 +24,7 @@ def info(json: Json = False) -> None:
     from dataclasses import asdict
     from json import dumps
 
+    from embassay.data.documents.conversion import kept_conversions
     from embassay.data.stream.column import kept_corpora
     from embassay.machine import corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
@@ -33,8 +34,12 @@ def info(json: Json = False) -> None:
     indexes = kept_indexes(index_folder())
     found, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
     pairs, corpora = PairCache.open(None).info(), kept_corpora(corpus_folder())
+    documents = kept_conversions()
     if json:
-        others: dict[str, Any] = {"answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora}
+        others: dict[str, Any] = {
+            "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
+            "documents": documents,
+        }  # fmt: skip
         told = {name: _plain(asdict(one)) for name, one in others.items()}
         typer.echo(dumps({**_plain(asdict(found)), **told}))
         return
@@ -48,6 +53,9 @@ def info(json: Json = False) -> None:
     for one in corpora.corpora:
         held = "damaged" if one.documents is None else f"{one.documents:,} documents of {one.source}"
         typer.echo(f"  {one.bytes / 1e6:>9,.1f} MB {held}")
+    typer.echo(
+        f"{documents.path}\n{documents.entries:,} converted documents, {documents.bytes / 1e6:,.1f} MB"
+    )
 
 
 def _plain(about: dict[str, Any]) -> dict[str, Any]:
@@ -67,11 +75,13 @@ def clear(
     reranker: Annotated[str | None, typer.Option("--reranker", help="Only this reranker's scores.")] = None,
     indexes: Annotated[bool, typer.Option("--indexes", help="Only the indexes of sweeps.")] = False,
     corpora: Annotated[bool, typer.Option("--corpora", help="Only the texts of large corpora.")] = False,
+    documents: Annotated[bool, typer.Option("--documents", help="Only converted documents.")] = False,
 ) -> None:
     """Empty the caches; finished runs keep their results.
 
     Example: embassay cache clear --indexes
     """
+    from embassay.data.documents.conversion import clear_conversions
     from embassay.data.stream.column import clear_corpora
     from embassay.machine import corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
@@ -84,7 +94,7 @@ def clear(
         ("reranker", reranker, PairCache),
     ]
     chosen = [one for one in asked if one[1] is not None]
-    everything = not chosen and not indexes and not corpora
+    everything = not chosen and not indexes and not corpora and not documents
     if everything:
         chosen = asked
     opened = [(option, name, cache.open(None)) for option, name, cache in chosen]
@@ -95,6 +105,8 @@ def clear(
         freed += clear_indexes(index_folder())
     if corpora or everything:
         freed += clear_corpora(corpus_folder())
+    if documents or everything:
+        freed += clear_conversions()
     typer.echo(f"{freed / 1e6:,.1f} MB freed")
 
 

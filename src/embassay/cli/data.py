@@ -18,6 +18,8 @@ from embassay.errors import DataError, Interrupted, UsageError
 from embassay.protocols.kernel.tables import counted, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping as Mapping_
+
     from embassay.cli.progress import Waiting
     from embassay.contracts import Tokenizer
     from embassay.data.catalogue.entries import EntryRecord
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from embassay.data.check.findings import (
         Alike,
         Balance,
+        DocumentFiles,
         Fault,
         File,
         Lengths,
@@ -211,13 +214,16 @@ def show_report(report: Report, *, wide: bool) -> None:
     _say_lines([f"{report.path}: {_verdict(report)}"])
     for file in report.files:
         _file(file, wide)
+    if report.documents is not None:
+        _documents(report.documents, wide)
     if report.shapes:
         _table(["Shape", "Items", "Serves"], map(_shape, report.shapes), wide)
     _notes("To know", report.remarks)
     _notes("Stops a run", map(_fault, report.faults))
     _notes("Almost", map(_miss, report.near_misses))
     _command(report.command)
-    _notes("Left out", _of_shapes((one.shape, _skips(one)) for one in report.shapes))
+    if report.documents is None:  # else it is said above
+        _notes("Left out", _of_shapes((one.shape, _skips(one)) for one in report.shapes))
     _notes("Kept, but odd", _of_shapes((one.shape, one.warnings) for one in report.shapes))
     figures = _of_shapes((one.shape, _figures(one)) for one in report.shapes)
     _notes("Numbers", figures)
@@ -253,6 +259,30 @@ def _file(file: File, wide: bool) -> None:
         rows.append([column.name, " ".join(kinds) or "-", empty, distinct, _cut(column.example)])
     if rows:
         _table(["Column", "Holds", "Empty", "Values", "For example"], rows, wide)
+
+
+def _documents(found: DocumentFiles, wide: bool) -> None:
+    """What was read by kind, what was left out and why, and the languages."""
+    rows = [[kind, f"{count:,}", "read"] for kind, count in found.documents.items()]
+    rows += [["", f"{one.count:,}", f"{one.reason} ({', '.join(one.examples)})"] for one in found.skipped]
+    _table(["Documents", "Files", ""], rows, wide)
+    size, overlap = f"{found.chunk:,} words", f", {found.overlap} of them shared" if found.overlap else ""
+    cut = f"in passages of at most {size}{overlap}: DIR?chunk=100 cuts them shorter."
+    lines = [f"{found.characters:,} characters, {cut}"]
+    if other := {name: count for name, count in found.encodings.items() if not name.startswith("utf")}:
+        lines.append(f"Read as {_counts(other)}; all other text as UTF-8 or by its byte order mark.")
+    lines.append(f"Languages stated: {_counts(found.stated, 'none')}.")
+    if found.told is None:
+        lines.append("Languages told from the text: needs pip install 'embassay[llm]'.")
+    else:
+        lines.append(
+            f"Languages told from the text of {found.looked_at:,}: {_counts(found.told, 'not sure')}."
+        )
+    _notes("Of the documents", (*lines, *found.notes))
+
+
+def _counts(counts: Mapping_[str, int], nothing: str = "") -> str:
+    return ", ".join(f"{name or nothing} {count:,}" for name, count in counts.items()) or nothing
 
 
 def _miss(miss: NearMiss) -> str:

@@ -96,6 +96,7 @@ SECTIONS = (
     Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page", kind="paraphrasers"),
     Section("validation", "Validation", "embassay.report.pteb.validation:validation_page", kind="validation"),
     Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden"),
+    Section("questions", "Questions", "embassay.report.rag.questions:questions_page", kind="questions"),
     Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score"),
     Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html"),
     Section("names", "Names", "embassay.report.rag.names:names_page", kind="names"),

@@ -118,6 +118,7 @@ QUESTIONS = {
     ),
     "validation": ("People on the paraphrases", "embassay.report.pteb.validation:validation_verdict"),
     "golden": ("Judgements of passages", "embassay.report.rag.golden:golden_verdict"),
+    "questions": ("Questions about documents", "embassay.report.rag.questions:questions_verdict"),
     "score": ("Evidence among the first K", "embassay.report.rag.scoring:score_verdict"),
     "sweep": ("Price, time and quality", "embassay.report.rag.sweep:sweep_verdict"),
     "names": ("Names against impostors", "embassay.report.rag.names:names_verdict"),

@@ -25,6 +25,7 @@ KINDS = (
     "paraphrasers",
     "validation",
     "golden",
+    "questions",
     "score",
     "sweep",
     "names",

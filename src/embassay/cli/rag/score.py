@@ -49,7 +49,7 @@ Pools = Annotated[
     list[str] | None,
     typer.Option(
         "--pool", metavar="FILE",
-        help="Passages that PROC may reorder: one file for all runs, or one per run. Default: the run itself.",
+        help="Passages that PROC may reorder: a file for all, one per run, or `union` of all. Default: the run itself.",
     ),
 ]  # fmt: skip
 Measures = Annotated[
@@ -112,6 +112,23 @@ ExcludeSelf = Annotated[
     bool,
     typer.Option("--exclude-self", help="Leave a query's own document out of runs, pools and judgements."),
 ]  # fmt: skip
+Library = Annotated[
+    str,
+    typer.Option(
+        "--corpus", rich_help_panel="Data",
+        help="The passages searched, where runs hold texts or judgements are spans: a folder of documents, a table.",
+    ),
+]  # fmt: skip
+Asked = Annotated[
+    str,
+    typer.Option(
+        "--queries", rich_help_panel="Data", metavar="FILE",
+        help="The questions, where runs hold their texts, or for --by-tag.",
+    ),
+]  # fmt: skip
+ByTag = Annotated[
+    bool, typer.Option("--by-tag", help="Scores by the `tags` of --queries too: language, kind of question.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the results. Default: none.")]
 
@@ -133,6 +150,9 @@ def score(
     split: given.Split = None,
     source_separator: Separator = "#",
     exclude_self: ExcludeSelf = False,
+    corpus: Library = "",
+    queries: Asked = "",
+    by_tag: ByTag = False,
     seed: Seed = 0,
     out: Out = None,
     json: given.Json = False,
@@ -150,7 +170,7 @@ def score(
     request = ScoreRequest(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
-        source_separator, exclude_self,
+        source_separator, exclude_self, corpus, queries, by_tag,
     )  # fmt: skip
     if json:
         scored = score_request(request, out, _command())

@@ -42,6 +42,25 @@ class File:
 
 
 @dataclass(frozen=True)
+class DocumentFiles:
+    """A folder of documents: how many were read of each kind, in which encodings, and what was left out and why.
+    `suffixes` counts all files, `stated` the languages that documents say they are in ("" for none), `told` those they
+    seem to be in (None: nothing here can tell), of the first `looked_at` documents."""
+
+    documents: Mapping[str, int]
+    characters: int
+    chunk: int
+    overlap: int
+    skipped: tuple[Skipped, ...]
+    encodings: Mapping[str, int]
+    suffixes: Mapping[str, int]
+    stated: Mapping[str, int]
+    told: Mapping[str, int] | None
+    looked_at: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Fault:
     """Something that stops a run, in `count` places; `lines` are the first of them, `example` what a run says there."""
 
@@ -173,6 +192,7 @@ class Report:
     overlaps: tuple[Overlap, ...]
     threshold: float | None
     command: str = ""
+    documents: DocumentFiles | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON takes it."""

@@ -156,7 +156,8 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         readings=readings(board, facts, ks, resampled),
         guidance=guidance(board, ks, extra, resampled),
     )  # fmt: skip
-    said = (*conclusions.self_notes(gone), *_notes(record, judgements, board, taken, measures, right))
+    read = (Note("reading", text) for text in inputs.notes)
+    said = (*conclusions.self_notes(gone), *read, *_notes(record, judgements, board, taken, measures, right))
     record = replace(record, notes=said)
     return Scored(replace(record, verdict=verdict(record), lede=lede(record)), measures, taken, board)
 
