@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures.ranking import ndcg_arrays
-from embassay.protocols.choose.protocol import gains
-from embassay.protocols.choose.signals import probe
+from embassay.protocols.choose.signals import DEPTH, probe, ranks
 from embassay.protocols.kernel.inputs import CachedSystem
 from embassay.randomness import generator
 from embassay.runs.folder import write_atomic
@@ -79,19 +78,20 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     rows = np.array([question.row for _, question in asked])
     truth, found, first = {}, {}, {}
     for name, search in systems.items():
-        truth[name] = _ndcg(search(list(one.queries.values()), texts), judged)
+        truth[name] = _ndcg(search(list(one.queries.values()), texts)[:, :K], judged)
         top = search([question.text for _, question in asked], list(own.texts))
-        values = gains(top, rows)
+        places = ranks(top, rows)
         found[name] = {
-            family: [round(float(v), 6) for v, (other, _) in zip(values, asked, strict=True) if other == family]
+            family: [int(v) for v, (other, _) in zip(places, asked, strict=True) if other == family]
             for family in own.questions
         }
         first[name] = {
-            family: [row.tolist() for row, (other, _) in zip(top, asked, strict=True) if other == family]
+            family: [row.tolist() for row, (other, _) in zip(top[:, :K], asked, strict=True) if other == family]
             for family in own.questions
         }
     return {
         "name": one.name, "passages": len(ids), "queries": list(one.queries), "systems": list(systems),
+        "asked": {family: [question.row for question in some] for family, some in own.questions.items()},
         "truth": truth, "found": found, "first": first,
     }  # fmt: skip
 
@@ -336,7 +336,7 @@ COLLECTIONS: dict[str, Callable[[Files, str], Collection]] = {
 }  # fmt: skip
 
 Search = Callable[[Sequence[str], Sequence[str]], Top]
-"""From queries and passages to the rows of the first ten, -1 where there are fewer."""
+"""From queries and passages to the rows of the first hundred, -1 where there are fewer."""
 
 
 def all_systems(cache: Path) -> dict[str, Search]:
@@ -368,11 +368,11 @@ def opened(spec: str, cache: Path, tokenizer: str = "words") -> Any:
 def ours(spec: str, cache: Path, tokenizer: str = "words") -> Search:
     """One of Embassay's systems."""
     system = opened(spec, cache, tokenizer)
-    return lambda queries, texts: system.search(list(queries), list(texts), K).indices
+    return lambda queries, texts: system.search(list(queries), list(texts), DEPTH).indices
 
 
-def _first(scores: NDArray[np.floating[Any]], k: int = K) -> Top:
-    return np.argsort(-np.round(scores, 6), axis=1, kind="stable")[:, :k]
+def _first(scores: NDArray[np.floating[Any]]) -> Top:
+    return np.argsort(-np.round(scores, 6), axis=1, kind="stable")[:, :DEPTH]
 
 
 def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
@@ -406,7 +406,7 @@ def lsa(queries: Sequence[str], texts: Sequence[str]) -> Top:
 
 
 def fused(*parts: Search) -> Search:
-    """Reciprocal rank fusion of the first ten of each."""
+    """Reciprocal rank fusion of the first hundred of each."""
 
     def search(queries: Sequence[str], texts: Sequence[str]) -> Top:
         scores = np.zeros((len(queries), len(texts)))

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
-from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights
-from embassay.protocols.choose.signals import AGREED, FITTED
+from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, evidence
+from embassay.protocols.choose.signals import AGREED, FITTED, nearness
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.records import Result
 
+SIGNALS = (*FITTED, "agreement")
+"""What the shipped weights are for."""
 CANNOT = "cannot say"
 CONTENDERS = 4
 """Systems whose disagreement makes a question worth a label."""
@@ -39,7 +41,7 @@ class Fit:
 def shipped() -> Fit:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
-    if tuple(plain["signals"]) != FITTED:
+    if tuple(plain["signals"]) != SIGNALS:
         raise AssertionError("weights.json is of other signals: fit it again")
     found = Weights(
         np.array(plain["weights"]), np.array(plain["covariance"]), float(plain["scale"]), float(plain["freedom"])
@@ -49,9 +51,11 @@ def shipped() -> Fit:
 
 @dataclass(frozen=True)
 class Answers:
-    """What one system answered: nDCG@10 of questions by family and question, and the first ten of each."""
+    """What one system answered: the rank of the passage (0: not found) by family and question, nDCG@10 of the user's
+    judged questions, and the first ten of every question."""
 
-    found: Mapping[str, Mapping[str, float]]
+    ranks: Mapping[str, Mapping[str, int]]
+    judged: Mapping[str, float]
     first: Mapping[str, Mapping[str, frozenset[str]]]
 
 
@@ -81,15 +85,18 @@ class Standing:
 def evidence_of(answers: Sequence[Answers]) -> Evidence:
     """Signals and agreement of the systems. A family that some system lacks, or that the documents don't allow, counts
     as the mean of the others."""
-    means = np.array(
-        [[np.mean(list(one.found[name].values())) if one.found.get(name) else np.nan for name in FITTED] for one in answers]
+    signals = np.array(
+        [
+            [nearness(np.array(list(one.ranks[name].values()))) if one.ranks.get(name) else np.nan for name in FITTED]
+            for one in answers
+        ]
     )
-    lacking = np.isnan(means).any(axis=0)
+    lacking = np.isnan(signals).any(axis=0)
     if lacking.all():
-        means = np.zeros_like(means)
+        signals = np.zeros_like(signals)
     elif lacking.any():
-        means[:, lacking] = means[:, ~lacking].mean(axis=1, keepdims=True)
-    return Evidence(means, agreement([one.first for one in answers]))
+        signals[:, lacking] = signals[:, ~lacking].mean(axis=1, keepdims=True)
+    return evidence(signals, agreement([one.first for one in answers]))
 
 
 def agreement(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
@@ -125,7 +132,7 @@ def standing(
     if len(judged):
         belief = updated(belief, judged, noise)
     labels, regrets = labels_for(belief, noise, tolerance)
-    questions = len(next(iter(answers.values())).found.get("sentence", {}))
+    questions = len(next(iter(answers.values())).ranks.get("sentence", {}))
     return Standing(
         dataset, lang, systems, evidence, belief, tolerance, questions, judged, labels, regrets, tuple(missing)
     )
@@ -133,11 +140,10 @@ def standing(
 
 def _judged(answers: Sequence[Answers]) -> Values:
     """nDCG@10 of the user's questions that all systems answered, (questions, systems)."""
-    first, *rest = (one.found.get("labels", {}) for one in answers)
+    first, *rest = (one.judged for one in answers)
     shared = [question for question in first if all(question in other for other in rest)]
-    return np.array([[one.found["labels"][question] for one in answers] for question in shared]).reshape(
-        len(shared), len(answers)
-    )
+    values = [[one.judged[question] for one in answers] for question in shared]
+    return np.array(values).reshape(len(shared), len(answers))
 
 
 def concluded(one: Standing, seed: int) -> Iterator[Result]:
@@ -202,11 +208,12 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
         if not len(one.judged)
         else f"Regret is how far below the best nDCG@10 a system is expected to lie. {len(one.judged)} judged questions.",
     )  # fmt: skip
-    signals = tuple(Column(name, decimals=3) for name in FITTED)
+    signals = tuple(Column(name, decimals=3) for name in SIGNALS)
     yield ColumnTable(
         "choice_signals", "What the documents ask of themselves", (Column("system", "text"), *signals),
         tuple((one.systems[place], *map(float, one.evidence.values[place])) for place in order),
-        "nDCG@10 of the passage that a question was made of.",
+        "How near the first place the passage of a question is, from 0 to 1; and the share of the first ten that others "
+        "have too.",
     )  # fmt: skip
 
 
@@ -217,7 +224,7 @@ def deciding(answers: Mapping[str, Answers], one: Standing) -> list[tuple[str, s
     able = [place for place in order if one.belief.best[place] >= 0.05]
     contenders = [answers[one.systems[place]] for place in (able if len(able) > 1 else order)[:CONTENDERS]]
     family = "queries" if all("queries" in other.first for other in contenders) else "half"
-    judged = contenders[0].found.get("labels", {})
+    judged = contenders[0].judged
     found = []
     for question in contenders[0].first.get(family, {}):
         tens = [other.first.get(family, {}).get(question, frozenset()) for other in contenders]

@@ -9,7 +9,7 @@ multivariate Student t. Labels, where there are some, update it as an observatio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 NUGGET = 0.02
 """Added to the diagonal of the agreement: what two systems with the same first ten may still differ by."""
+LEAST_FREEDOM, MOST_FREEDOM = 3.0, 200.0
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,12 @@ class Evidence:
     values: Values
     agreement: Values
 
-    def only(self, systems: Sequence[int]) -> Evidence:
-        """Of some of the systems."""
-        rows = np.asarray(systems)
-        return Evidence(self.values[rows], self.agreement[np.ix_(rows, rows)])
+
+def evidence(signals: Values, agreement: Values) -> Evidence:
+    """With how much each system agrees with the others as the last signal."""
+    n = len(agreement)
+    others = (agreement.sum(axis=1) - np.diag(agreement)) / (n - 1)
+    return Evidence(np.column_stack([signals, others]), agreement)
 
 
 @dataclass(frozen=True)
@@ -46,14 +49,11 @@ class Weights:
 
 def contrasts(n: int) -> Values:
     """An orthonormal basis of the differences between n values, (n, n - 1)."""
-    basis = np.vstack([np.tri(n - 1), np.zeros(n - 1)])
-    rows = np.arange(1, n)
-    full = np.zeros((n, n - 1))
-    for place, k in enumerate(rows):
-        full[:k, place] = 1 / k
-        full[k, place] = -1
-    del basis
-    return np.asarray(full / np.linalg.norm(full, axis=0))
+    basis = np.zeros((n, n - 1))
+    for place in range(n - 1):
+        basis[: place + 1, place] = 1 / (place + 1)
+        basis[place + 1, place] = -1
+    return np.asarray(basis / np.linalg.norm(basis, axis=0))
 
 
 def whitened(evidence: Evidence, truth: Values) -> tuple[Values, Values]:
@@ -64,39 +64,42 @@ def whitened(evidence: Evidence, truth: Values) -> tuple[Values, Values]:
     return np.linalg.solve(root, basis.T @ evidence.values), np.linalg.solve(root, basis.T @ truth)
 
 
-def fitted(cases: Sequence[tuple[Evidence, Values]], ridge: float) -> Weights:
-    """Weights from collections with known truth; each counts the same. The error's scale is that of collections left
-    out of the fit."""
-    parts = [whitened(*case) for case in cases]
-    inner = [x.T @ x / len(y) for x, y in parts]
-    outer = [x.T @ y / len(y) for x, y in parts]
+Case = tuple[Evidence, Values]
+"""A set of systems on a collection, and their nDCG@10."""
+
+
+def fitted(collections: Sequence[Sequence[Case]], ridge: float) -> Weights:
+    """Weights from collections with known truth, each with one set of systems or more; each collection counts the same.
+    The error's scale is that of collections left out of the fit."""
+    parts = [[whitened(*case) for case in cases] for cases in collections]
+    inner = [np.mean([x.T @ x / len(y) for x, y in part], axis=0) for part in parts]
+    outer = [np.mean([x.T @ y / len(y) for x, y in part], axis=0) for part in parts]
     size = np.eye(len(inner[0])) * ridge * len(parts)
 
-    def solve(rows: Sequence[int]) -> tuple[Values, Values]:
-        matrix = sum((inner[row] for row in rows), size)
-        return np.linalg.solve(matrix, sum(outer[row] for row in rows)), matrix
+    def solve(rows: Sequence[int]) -> Values:
+        return np.asarray(
+            np.linalg.solve(sum((inner[row] for row in rows), size), sum(outer[row] for row in rows))
+        )
 
     errors = []
-    for left, (x, y) in enumerate(parts):
-        weights, _ = solve([row for row in range(len(parts)) if row != left])
-        errors.append(float(np.mean((y - x @ weights) ** 2)))
-    weights, matrix = solve(range(len(parts)))
-    scale, freedom = spread(np.array(errors), [len(y) for _, y in parts])
-    return Weights(weights, np.linalg.inv(matrix), scale, freedom)
+    for left, part in enumerate(parts):
+        weights = solve([row for row in range(len(parts)) if row != left])
+        errors.append(float(np.mean([np.mean((y - x @ weights) ** 2) for x, y in part])))
+    sizes = [float(np.mean([len(y) for _, y in part])) for part in parts]
+    scale, freedom = spread(np.array(errors), sizes)
+    every = range(len(parts))
+    return Weights(solve(every), np.linalg.inv(sum((inner[row] for row in every), size)), scale, freedom)
 
 
-def spread(errors: Values, sizes: Sequence[int]) -> tuple[float, float]:
-    """The scale and degrees of freedom of a scaled inverse chi-squared that mean squared errors come from."""
-    logs = np.log(errors)
-    varied = max(float(np.var(logs, ddof=1)), 1e-3)
-    # Var(log chi2_v / v) = trigamma(v / 2), about 2 / v (1 + 1 / v): the freedom that gives this variance.
+def spread(errors: Values, sizes: Sequence[float]) -> tuple[float, float]:
+    """The scale and the degrees of freedom of the scaled inverse chi-squared that mean squared errors of collections
+    come from, by the mean and variance of their logarithms; `sizes` are the differences behind each."""
     from scipy.optimize import brentq
     from scipy.special import digamma, polygamma
 
-    own = float(np.mean([polygamma(1, max(n, 2) / 2) for n in sizes]))
-    aim = max(varied - own, 0.02)
-    freedom = float(brentq(lambda v: polygamma(1, v / 2) - aim, 0.5, 200.0)) if polygamma(1, 100.0) < aim else 200.0
-    centre = float(np.mean(logs))
-    # E log s2 = log scale + log(v / 2) - digamma(v / 2)
-    scale = float(np.exp(centre - np.log(freedom / 2) + digamma(freedom / 2)))
-    return scale, freedom
+    logs = np.log(errors)
+    own = float(np.mean([polygamma(1, max(n, 2.0) / 2) for n in sizes]))
+    aim = max(float(np.var(logs, ddof=1)) - own, polygamma(1, MOST_FREEDOM / 2))
+    freedom = float(brentq(lambda v: polygamma(1, v / 2) - aim, 0.1, MOST_FREEDOM + 1))
+    freedom = max(freedom, LEAST_FREEDOM)
+    return float(np.exp(logs.mean() - np.log(freedom / 2) + digamma(freedom / 2))), freedom

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.data import Dataset, open_dataset
-from embassay.data.judged_runs import read_content, read_qrels
+from embassay.data.judged_runs import read_qrels
+from embassay.data.judged_runs.runs import read_content
 from embassay.errors import UsageError
 from embassay.measures import ndcg
 from embassay.parquet import read_parquet
@@ -27,7 +28,7 @@ from embassay.protocols.choose.conclusions import (
     told,
 )
 from embassay.protocols.choose.options import ChoiceOptions
-from embassay.protocols.choose.signals import Probe, probe
+from embassay.protocols.choose.signals import DEPTH, Probe, gains, probe, ranks
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
@@ -78,19 +79,20 @@ class Context(evaluation.Context):
 
 
 def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome:
-    """What one system finds: items are nDCG@10 of every question by its family, rankings the first ten of each."""
+    """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
     own, options = probed(data, context.options, context.seed), context.options
     families = [(name, question) for name, some in own.probe.questions.items() for question in some]
     items = Items()
     if not families:
         reason = f"none of {len(own.ids):,} passages has enough words to be asked about"
         return outcome(HEADLINE, reason, items, n=0, counts={"documents": len(own.ids)})
-    top = system.search([question.text for _, question in families], own.probe.texts, K).indices
+    top = system.search([question.text for _, question in families], own.probe.texts, DEPTH).indices
     documents = Lost(system, own.ids, "documents")
     documents.see_texts(own.probe.texts)
     if documents.too_many:
         return documents.without_score(HEADLINE, items)
-    values = gains(top, np.array([question.row for _, question in families]))
+    places = ranks(top, np.array([question.row for _, question in families]))
+    values = gains(places)
     rankings = _Rankings(own.ids)
     by_passage: dict[str, list[float]] = {}
     scores = []
@@ -98,8 +100,9 @@ def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome
         rows = [place for place, (family, _) in enumerate(families) if family == name]
         ids = [own.ids[question.row] for question in some]
         items.add(ids, values[rows], HEADLINE, name)
+        items.add(ids, places[rows], "rank", name)
         scores.append(_mean(values[rows], context, name).score(HEADLINE, variant=name))
-        rankings.add(name, ids, top[rows])
+        rankings.add(name, ids, top[rows, :K])
         for passage, value in zip(ids, values[rows].tolist(), strict=True):
             by_passage.setdefault(passage, []).append(value)
     if options.queries or options.labels:
@@ -116,12 +119,6 @@ def _mean(values: NDArray[np.float64], context: Context, purpose: str) -> Estima
     return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
 
 
-def gains(top: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """nDCG@10 of questions that one passage answers: 1 / log2(rank + 1), 0 where it is not among the first ten."""
-    hits = top == rows[:, None]
-    return np.where(hits.any(axis=1), 1 / np.log2(hits.argmax(axis=1) + 2), 0.0)
-
-
 def _search_asked(system: Similarity, own: Drawn, asked: Asked, items: Items, rankings: _Rankings) -> None:
     """The user's questions, over the passages as they are."""
     ids = list(asked.queries)
@@ -133,7 +130,7 @@ def _search_asked(system: Similarity, own: Drawn, asked: Asked, items: Items, ra
         query: [own.ids[row] for row in top[places[query]].tolist() if row >= 0] for query in judged
     }
     if judged:
-        items.add(list(judged), np.asarray(ndcg(judged, found, K)), HEADLINE, LABELS)
+        items.add(list(judged), np.asarray(ndcg(judged, found, K)), "ndcg@10", LABELS)
 
 
 class _Rankings:
@@ -356,16 +353,19 @@ def _contenders(plan: Plan) -> list[str]:
 
 def read_answers(items: Path, rankings: Path) -> Answers | None:
     """Of the files of a cell; None where it has no questions."""
-    found: dict[str, dict[str, float]] = {}
-    values = read_parquet(items, ["item_id", "variant", "value"])
-    for one, variant, value in values.iter_rows():
-        if value is not None:
-            found.setdefault(variant, {})[one] = value
+    places: dict[str, dict[str, int]] = {}
+    judged: dict[str, float] = {}
+    columns = ["item_id", "variant", "measure", "value"]
+    for one, variant, measure, value in read_parquet(items, columns).iter_rows():
+        if measure == "rank":
+            places.setdefault(variant, {})[one] = int(value)
+        elif variant == LABELS and value is not None:
+            judged[one] = value
     first: dict[str, dict[str, set[str]]] = {}
     for query, version, doc in read_parquet(rankings, ["query_id", "version", "doc_id"]).iter_rows():
         first.setdefault(version, {}).setdefault(query, set()).add(doc)
     frozen = {name: {one: frozenset(docs) for one, docs in some.items()} for name, some in first.items()}
-    return Answers(found, frozen) if found else None
+    return Answers(places, judged, frozen) if places else None
 
 
 def choose(
