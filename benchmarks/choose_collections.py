@@ -1,4 +1,4 @@
-"""What documents ask of themselves against what people judged: signals and truth of many systems on labelled collections.
+"""What documents ask of themselves against what people judged: signals and truth of systems on labelled collections.
 
     python benchmarks/choose_collections.py --data DATA --work WORK [NAME ...]
     python benchmarks/choose_fit.py --work WORK --write
@@ -65,7 +65,9 @@ def main() -> None:
         begun = time.perf_counter()
         found = measured(capped(made(Files(asked.data), name)), systems)
         write_atomic(path, json.dumps(found))
-        print(name, found["passages"], len(found["queries"]), f"{time.perf_counter() - begun:.0f} s", flush=True)
+        print(
+            name, found["passages"], len(found["queries"]), f"{time.perf_counter() - begun:.0f} s", flush=True
+        )
 
 
 def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
@@ -86,7 +88,9 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
             for family in own.questions
         }
         first[name] = {
-            family: [row.tolist() for row, (other, _) in zip(top[:, :K], asked, strict=True) if other == family]
+            family: [
+                row.tolist() for row, (other, _) in zip(top[:, :K], asked, strict=True) if other == family
+            ]
             for family in own.questions
         }
     return {
@@ -97,7 +101,9 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
 
 
 def _ndcg(top: Top, judged: Sequence[Mapping[int, float]]) -> list[float]:
-    got = np.array([[grades.get(row, 0.0) for row in rows] for rows, grades in zip(top.tolist(), judged, strict=True)])
+    got = np.array(
+        [[grades.get(row, 0.0) for row in rows] for rows, grades in zip(top.tolist(), judged, strict=True)]
+    )
     most = max(len(grades) for grades in judged)
     ideal = np.array([[*grades.values(), *[0.0] * (most - len(grades))] for grades in judged])
     return [round(float(value), 6) for value in ndcg_arrays(got, ideal, K)]
@@ -121,7 +127,9 @@ def capped(one: Collection) -> Collection:
     passages, questions = (LONG, LONG_QUERIES) if long else (SHORT, QUERIES)
     asked = [q for q in one.queries if any(d in one.texts and g > 0 for d, g in one.qrels.get(q, {}).items())]
     asked = _drawn(asked, questions, rng)
-    needed = sorted({d for q in asked for d, g in one.qrels[q].items() if g > 0 and d in one.texts})[:passages]
+    needed = sorted({d for q in asked for d, g in one.qrels[q].items() if g > 0 and d in one.texts})[
+        :passages
+    ]
     rest = [doc for doc in one.texts if doc not in set(needed)]
     kept = {*needed, *_drawn(rest, passages - len(needed), rng)}
     qrels = {q: {d: g for d, g in one.qrels[q].items() if d in kept and g > 0} for q in asked}
@@ -153,7 +161,9 @@ def scifact(files: Files, name: str) -> Collection:
     docs = files("retrieval/scifact/corpus")
     texts = {str(row["id"]): f"{row['title']}. {row['text']}" for row in docs}
     queries = _ids(row for row in files("retrieval/scifact/queries") if row["split"] == "dev")
-    return Collection(name, texts, _ids(docs, "title"), queries, _qrels(files("retrieval/scifact/qrels"), lambda _: 1.0))
+    return Collection(
+        name, texts, _ids(docs, "title"), queries, _qrels(files("retrieval/scifact/qrels"), lambda _: 1.0)
+    )
 
 
 def cranfield(files: Files, name: str) -> Collection:
@@ -161,13 +171,17 @@ def cranfield(files: Files, name: str) -> Collection:
     docs = files("retrieval/cranfield/corpus")
     judged = (row for row in files("retrieval/cranfield/qrels") if row["code"] > 0)
     queries = _ids(files("retrieval/cranfield/queries"))
-    return Collection(name, _ids(docs), _ids(docs, "title"), queries, _qrels(judged, lambda row: 5.0 - row["code"]))
+    return Collection(
+        name, _ids(docs), _ids(docs, "title"), queries, _qrels(judged, lambda row: 5.0 - row["code"])
+    )
 
 
 def med(files: Files, name: str) -> Collection:
     """Questions on medicine."""
     judged = _qrels(files("retrieval/med/qrels"), lambda row: float(row["relevance"]))
-    return Collection(name, _ids(files("retrieval/med/corpus")), {}, _ids(files("retrieval/med/queries")), judged)
+    return Collection(
+        name, _ids(files("retrieval/med/corpus")), {}, _ids(files("retrieval/med/queries")), judged
+    )
 
 
 def wikiqa(files: Files, name: str) -> Collection:
@@ -255,7 +269,9 @@ def banking77(files: Files, name: str) -> Collection:
     """Messages of customers; relevant are those of the same intent."""
     train, test = files("classification/banking77_train"), files("classification/banking77_test")
     rng = generator(7, "b77")
-    return alike(name, [train[row] for row in sorted(rng.choice(len(train), SHORT, replace=False).tolist())], test)
+    return alike(
+        name, [train[row] for row in sorted(rng.choice(len(train), SHORT, replace=False).tolist())], test
+    )
 
 
 def biotitles(files: Files, name: str) -> Collection:
@@ -272,7 +288,9 @@ def alike(name: str, docs: Sequence[Row], asked: Sequence[Row]) -> Collection:
     for row in docs:
         by_label.setdefault(row["label"], {})[str(row["id"])] = 1.0
     queries = {f"q{row['id']}": row["text"] for row in asked}
-    return Collection(name, _ids(docs), {}, queries, {f"q{row['id']}": by_label.get(row["label"], {}) for row in asked})
+    return Collection(
+        name, _ids(docs), {}, queries, {f"q{row['id']}": by_label.get(row["label"], {}) for row in asked}
+    )
 
 
 def chunked(
@@ -430,7 +448,10 @@ def noisy(spec: str, cache: Path) -> Search:
 
     def search(queries: Sequence[str], texts: Sequence[str]) -> Top:
         rng = generator(3, "noise")
-        sides = (_unit(system.vectors(list(texts), "document")), _unit(system.vectors(list(queries), "query")))
+        sides = (
+            _unit(system.vectors(list(texts), "document")),
+            _unit(system.vectors(list(queries), "query")),
+        )
         documents, asked = (_unit(one + rng.normal(size=one.shape) / np.sqrt(one.shape[1])) for one in sides)
         return _first(asked @ documents.T)
 

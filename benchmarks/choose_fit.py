@@ -2,8 +2,8 @@
 
     python benchmarks/choose_fit.py --work WORK [--write] > benchmarks/results/choose.md
 
-WORK is what choose_collections.py wrote. `--write` replaces weights.json in the package. Every figure of a collection is
-of weights fitted on the others alone. A set is some of the systems, drawn at random: what a user would choose among.
+WORK is what choose_collections.py wrote. `--write` replaces weights.json in the package. Every figure of a collection
+is of weights fitted on the others alone. A set is some of the systems, drawn at random: what a user would choose among.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a choice among a set: regrets of the pick, of the naive rule, of bm25 (NaN without it) and by lot."""
+    """What came of a choice among a set: the regrets of the naive rule and of bm25 (NaN where it is not in the set)."""
 
     collection: str
     belief: Belief
@@ -99,8 +99,13 @@ def main() -> None:
     per_question = float(np.mean([_per_question(one) for one in measured]))
     if asked.write:
         write_atomic(PLACE, to_json(_weights(measured, training, per_question), indent=1) + "\n")
-    left_out = [fitted([part for place, part in enumerate(training) if place != k], RIDGE) for k in range(len(measured))]
-    outcomes = [made for one, weights in zip(measured, left_out, strict=True) for made in _outcomes(one, weights)]
+    left_out = [
+        fitted([part for place, part in enumerate(training) if place != k], RIDGE)
+        for k in range(len(measured))
+    ]
+    outcomes = [
+        made for one, weights in zip(measured, left_out, strict=True) for made in _outcomes(one, weights)
+    ]
     print("\n".join(_page(measured, left_out, outcomes)))
     print("\n".join(_with_labels(measured, left_out, per_question)))
 
@@ -125,7 +130,10 @@ def _agreement(plain: dict[str, Any], systems: Sequence[str]) -> Values:
     found = np.zeros((len(systems), len(systems)))
     n = 0
     for family in AGREED:
-        tens = [[frozenset(row for row in ten if row >= 0) for ten in plain["first"][one][family]] for one in systems]
+        tens = [
+            [frozenset(row for row in ten if row >= 0) for ten in plain["first"][one][family]]
+            for one in systems
+        ]
         for a, first in enumerate(tens):
             for b, second in enumerate(tens):
                 shares = (len(x & y) / max(len(x), 1) for x, y in zip(first, second, strict=True))
@@ -187,7 +195,9 @@ def outcome(one: Measured, weights: Weights, rows: NDArray[np.int64]) -> Outcome
     return Outcome(one.name, belief, truth, float(gaps[one.naive[rows].argmax()]), bm25)
 
 
-def _page(measured: Sequence[Measured], weights: Sequence[Weights], outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _page(
+    measured: Sequence[Measured], weights: Sequence[Weights], outcomes: Sequence[Outcome]
+) -> Iterator[str]:
     yield HEAD.format(
         collections=len(measured), systems=len(measured[0].systems), sets=len(outcomes), tolerance=TOLERANCE
     )
@@ -202,7 +212,10 @@ def _by_collection(
 ) -> Iterator[str]:
     yield "\n## Every collection, by weights of the others\n"
     yield "Tau, best and pick are of all systems at once; regrets are means over the sets.\n"
-    yield "| Collection | Passages | Questions | Tau | Best | Pick | Its regret | Sets: regret | Naive | bm25 | By lot |"
+    yield (
+        "| Collection | Passages | Questions | Tau | Best | Pick | Its regret | Sets: regret | Naive | bm25 | "
+        "By lot |"
+    )
     yield "|---|---:|---:|---:|---|---|---:|---:|---:|---:|---:|"
     for one, own in zip(measured, weights, strict=True):
         every = outcome(one, own, np.arange(len(one.systems)))
@@ -236,7 +249,9 @@ def _summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
     rng = generator(1337, "bootstrap", "collections")
     ratios = []
     by = {name: [made for made in outcomes if made.collection == name] for name in collections}
-    means = np.array([[np.mean([m.regret for m in by[n]]), np.mean([m.naive for m in by[n]])] for n in collections])
+    means = np.array(
+        [[np.mean([m.regret for m in by[n]]), np.mean([m.naive for m in by[n]])] for n in collections]
+    )
     for _ in range(2000):
         own, naive = means[rng.integers(len(means), size=len(means))].mean(axis=0)
         ratios.append(own / naive)
@@ -257,7 +272,8 @@ def _reliability(outcomes: Sequence[Outcome]) -> Iterator[str]:
         rows = which == place
         if rows.any():
             a, b = stated[rows].mean(), came[rows].mean()
-            yield f"| {place / BINS:.1f} to {(place + 1) / BINS:.1f} | {rows.sum():,} | {a:.2f} | {b:.2f} | {b - a:+.2f} |"
+            ends = f"{place / BINS:.1f} to {(place + 1) / BINS:.1f}"
+            yield f"| {ends} | {rows.sum():,} | {a:.2f} | {b:.2f} | {b - a:+.2f} |"
 
 
 def _doubts(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -275,7 +291,9 @@ def _doubts(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield f"| {title} | {share:.0%} | {expected:.3f} | {regret:.3f} | {stated:.2f} | {true:.2f} |"
 
 
-def _with_labels(measured: Sequence[Measured], weights: Sequence[Weights], per_question: float) -> Iterator[str]:
+def _with_labels(
+    measured: Sequence[Measured], weights: Sequence[Weights], per_question: float
+) -> Iterator[str]:
     yield "\n## With a few labels\n"
     yield "Judged questions drawn from a collection's own; regret is over all of them. Sets of five systems.\n"
     yield "| Judged questions | Signals and labels | Labels alone |"
@@ -306,10 +324,10 @@ fitted on the others. Truth is nDCG@10 of the collection's own questions; *naive
 of sentences looked for in the passages that they were taken out of; *by lot* is the mean over the systems of a set. It
 "cannot say" where the expected regret of its pick is above {tolerance}. Sets of one collection are not independent.
 
-Collections are cut to 1,000 passages and 200 questions, long ones to 350 and 150, all relevant passages among them as far
-as these go. SciFact, Cranfield and MED are retrieval as it is; WikiQA is retrieval over all its sentences; mrpc, stsb, sick,
-sts13 and stsb_es look for paraphrases; banking77 and biotitles for texts of one label; squality, qags, summeval, cnn,
-sumpubmed and billsum for the document that a question or a sentence of a summary is about."""
+Collections are cut to 1,000 passages and 200 questions, long ones to 350 and 150, all relevant passages among them as
+far as these go. SciFact, Cranfield and MED are retrieval as it is; WikiQA is retrieval over all its sentences; mrpc,
+stsb, sick, sts13 and stsb_es look for paraphrases; banking77 and biotitles for texts of one label; squality, qags,
+summeval, cnn, sumpubmed and billsum for the document that a question or a sentence of a summary is about."""
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
     eb.open_run("runs/notes"), eb.compare(run, a="minilm", b="bm25"), eb.gate(run, "sage.overall[minilm]>=0.45")
     eb.open_system("wordllama").pairs(["a fox"], ["a vixen"])
     eb.calibration("runs/pairs").probability("a fox", "a vixen")
-    eb.choose(["minilm", "bm25"], "docs/").comparisons["choice"]
+    eb.choose(["minilm", "bm25"], "docs/").table("choice")
 
 The parts load when they are first used: `embassay.sage`, `embassay.measures`, `embassay.stats` and so on.
 """

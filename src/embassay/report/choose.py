@@ -144,7 +144,7 @@ def _systems(record: Record, dataset: str) -> Table:
         "System", *figures("P(best)", f"P(within {tolerance:g})", "Regret", "Against the first, 95%", "$ / 1M", "Time"),
     ]  # fmt: skip
     systems = _ordered(record, dataset)
-    rows = [[label[one.name], *_entries(record, dataset, one)] for one in systems]
+    rows: list[list[str | Entry]] = [[label[one.name], *_entries(record, dataset, one)] for one in systems]
     made = Table.of(f"choice-{dataset}", heads, rows)
     kinds = [one.kind for one in systems]
     return replace(
@@ -186,7 +186,7 @@ def _signals(record: Record, dataset: str) -> Table:
     label = labels([system.name for system in record.systems])
     families = [name for name in SIGNALS if _has(record, dataset, name)]
     heads: list[str | Column] = ["System", *figures(*(SIGNALS[name].capitalize() for name in families))]
-    rows = [
+    rows: list[list[str | Entry]] = [
         [label[one.name], *(_score(record, dataset, one.name, name) for name in families)]
         for one in _ordered(record, dataset)
     ]
@@ -211,4 +211,5 @@ def _score(record: Record, dataset: str, system: str, family: str) -> Entry:
 def _after(told: Mapping[str, Any]) -> Table:
     regrets: Sequence[tuple[str, float]] = list(told["regret_with_labels"].items())
     heads: list[str | Column] = ["Judged questions", *figures("Expected regret")]
-    return Table.of("choice-labels", heads, [[n, Entry(SCORE.text(value), exact=str(value))] for n, value in regrets])
+    rows: list[list[str | Entry]] = [[n, Entry(SCORE.text(value), exact=str(value))] for n, value in regrets]
+    return Table.of("choice-labels", heads, rows)

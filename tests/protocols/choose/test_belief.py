@@ -84,7 +84,9 @@ def test_the_weights_of_made_collections_are_found_again() -> None:
 
 def test_the_size_of_errors_and_how_it_varies() -> None:
     """Equal errors vary little; those that differ tenfold have few degrees of freedom."""
-    steady, wild = (spread(np.array(errors), [50] * 6) for errors in ([0.1] * 6, [0.01, 0.1, 1, 0.02, 0.3, 2]))
+    steady, wild = (
+        spread(np.array(errors), [50] * 6) for errors in ([0.1] * 6, [0.01, 0.1, 1, 0.02, 0.3, 2])
+    )
     assert steady[0] == pytest.approx(0.1, rel=0.1)
     assert steady[1] > 50
     assert wild[1] < 5

@@ -25,7 +25,8 @@ TEXTS = (HARBOUR, BAKERY, *FILLER)
 
 def test_a_sentence_leaves_its_passage_and_nothing_else_does() -> None:
     """Question and rest together have the passage's words."""
-    asked, rest = taken_out(HARBOUR, generator(1, "x")) or ("", "")
+    asked, rest, halved = taken_out(HARBOUR, generator(1, "x")) or ("", "", True)
+    assert not halved
     assert sorted(words(asked) + words(rest)) == sorted(words(HARBOUR))
     assert asked in HARBOUR
     assert asked not in rest
@@ -34,7 +35,8 @@ def test_a_sentence_leaves_its_passage_and_nothing_else_does() -> None:
 def test_one_sentence_is_cut_in_two_halves() -> None:
     """Of a passage of one sentence a half is asked; too short a one asks nothing."""
     text = "rye dough rests longest because it holds much more water"
-    asked, rest = taken_out(text, generator(1, "x")) or ("", "")
+    asked, rest, halved = taken_out(text, generator(1, "x")) or ("", "", False)
+    assert halved
     assert {asked, rest} == {"rye dough rests longest because", "it holds much more water"}
     assert taken_out("five words are too few", generator(1, "x")) is None
     assert taken_out("", generator(1, "x")) is None
@@ -43,7 +45,7 @@ def test_one_sentence_is_cut_in_two_halves() -> None:
 def test_a_text_without_blanks_is_cut_at_its_signs() -> None:
     """Chinese has no blanks: each sign is a word, and the halves are written without any."""
     text = "海港的管理员记录每一艘进港的船"
-    asked, rest = taken_out(text, generator(1, "x")) or ("", "")
+    asked, rest, _ = taken_out(text, generator(1, "x")) or ("", "", True)
     assert " " not in asked + rest
     assert {asked + rest, rest + asked} & {text}
 
@@ -52,7 +54,7 @@ def test_tables_code_and_headings_are_not_asked() -> None:
     """A row of a table is no question, however many words it has."""
     text = f"# All about the harbour and its vessels.\n\n| one | two | three | four | five |\n\n{HARBOUR}"
     for seed in range(20):
-        asked, _ = taken_out(text, generator(seed, "x")) or ("", "")
+        asked, *_ = taken_out(text, generator(seed, "x")) or ("",)
         assert not asked.startswith(("#", "|"))
 
 

@@ -93,7 +93,9 @@ def believed(weights: Weights, evidence: Evidence, seed: int = 1337) -> Belief:
     n = len(evidence.values)
     centred = evidence.values - evidence.values.mean(axis=0)
     middle = np.eye(n) - 1 / n
-    unit = middle @ (evidence.agreement + NUGGET * np.eye(n) + centred @ weights.covariance @ centred.T) @ middle
+    unit = (
+        middle @ (evidence.agreement + NUGGET * np.eye(n) + centred @ weights.covariance @ centred.T) @ middle
+    )
     places = (np.arange(SIZES) + 0.5) / SIZES
     sizes = weights.scale * weights.freedom / chi2.ppf(places, weights.freedom)
     mean = centred @ weights.weights

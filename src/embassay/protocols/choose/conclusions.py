@@ -44,7 +44,10 @@ def shipped() -> Fit:
     if tuple(plain["signals"]) != SIGNALS:
         raise AssertionError("weights.json is of other signals: fit it again")
     found = Weights(
-        np.array(plain["weights"]), np.array(plain["covariance"]), float(plain["scale"]), float(plain["freedom"])
+        np.array(plain["weights"]),
+        np.array(plain["covariance"]),
+        float(plain["scale"]),
+        float(plain["freedom"]),
     )
     return Fit(found, float(plain["per_question"]), tuple(plain["collections"]), int(plain["systems"]))
 
@@ -87,7 +90,10 @@ def evidence_of(answers: Sequence[Answers]) -> Evidence:
     as the mean of the others."""
     signals = np.array(
         [
-            [nearness(np.array(list(one.ranks[name].values()))) if one.ranks.get(name) else np.nan for name in FITTED]
+            [
+                nearness(np.array(list(one.ranks[name].values()))) if one.ranks.get(name) else np.nan
+                for name in FITTED
+            ]
             for one in answers
         ]
     )
@@ -134,7 +140,17 @@ def standing(
     labels, regrets = labels_for(belief, noise, tolerance)
     questions = len(next(iter(answers.values())).ranks.get("sentence", {}))
     return Standing(
-        dataset, lang, systems, evidence, belief, tolerance, questions, judged, labels, regrets, tuple(missing)
+        dataset,
+        lang,
+        systems,
+        evidence,
+        belief,
+        tolerance,
+        questions,
+        judged,
+        labels,
+        regrets,
+        tuple(missing),
     )
 
 
@@ -204,16 +220,14 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
     )  # fmt: skip
     yield ColumnTable(
         "choice", "Which system, and how sure", columns, rows,
-        "Regret is how far below the best nDCG@10 a system is expected to lie. No labels were used."
-        if not len(one.judged)
-        else f"Regret is how far below the best nDCG@10 a system is expected to lie. {len(one.judged)} judged questions.",
+        f"Regret is how far below the best nDCG@10 a system is expected to lie. Judged questions: {len(one.judged)}.",
     )  # fmt: skip
     signals = tuple(Column(name, decimals=3) for name in SIGNALS)
     yield ColumnTable(
         "choice_signals", "What the documents ask of themselves", (Column("system", "text"), *signals),
         tuple((one.systems[place], *map(float, one.evidence.values[place])) for place in order),
-        "How near the first place the passage of a question is, from 0 to 1; and the share of the first ten that others "
-        "have too.",
+        "How near the first place the passage of a question is, from 0 to 1; and how much of the first ten others have "
+        "too.",
     )  # fmt: skip
 
 

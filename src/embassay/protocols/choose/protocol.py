@@ -45,6 +45,8 @@ from embassay.systems.remote import Ledger
 
 TASK, HEADLINE = "choice", "found"
 K = 10
+FEW = 50
+"""Passages that are asked about, below which a choice is warned of."""
 TO_GRADE = "to_grade.jsonl"
 """The file of a run that names the questions to judge next."""
 LABELS, QUERIES = "labels", "queries"
@@ -110,9 +112,22 @@ def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome
     means = np.array([np.mean(some) for some in by_passage.values()])
     made = outcome(
         HEADLINE, _mean(means, context, "passages"), items, n=len(means), scores=scores, skipped=documents.skipped,
-        counts={"documents": len(own.ids), "questions": len(families)},
+        warnings=_warnings(data, own, len(means)), counts={"documents": len(own.ids), "questions": len(families)},
     )  # fmt: skip
     return replace(made, rankings=rankings.columns)
+
+
+def _warnings(data: Library, own: Drawn, asked: int) -> Iterator[str]:
+    """What makes the questions worth less."""
+    if len(own.ids) < len(data):
+        yield f"{len(own.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
+    if 2 * own.probe.halved > asked:
+        yield (
+            f"{own.probe.halved:,} of {asked:,} passages have no sentence to spare and ask with half of their words, "
+            "which says less"
+        )
+    if asked < FEW:
+        yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} and more"
 
 
 def _mean(values: NDArray[np.float64], context: Context, purpose: str) -> Estimate:
@@ -126,9 +141,7 @@ def _search_asked(system: Similarity, own: Drawn, asked: Asked, items: Items, ra
     rankings.add(QUERIES, ids, top)
     places = {one: place for place, one in enumerate(ids)}
     judged = own.judged(asked)
-    found = {
-        query: [own.ids[row] for row in top[places[query]].tolist() if row >= 0] for query in judged
-    }
+    found = {query: [own.ids[row] for row in top[places[query]].tolist() if row >= 0] for query in judged}
     if judged:
         items.add(list(judged), np.asarray(ndcg(judged, found, K)), "ndcg@10", LABELS)
 
@@ -219,7 +232,7 @@ def choice() -> Task:
     """Which system finds what the documents ask of themselves?"""
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
-        loaded = dataset.load("documents", limit=limit, seed=seed)
+        loaded: Loaded[Any] = dataset.load("documents", limit=limit, seed=seed)
         titles = _titles(dataset) if "title" in dataset.parts["documents"].columns() else {}
         data = loaded.data
         return replace(loaded, data=Library(data.ids, data.texts, [titles.get(one, "") for one in data.ids]))
@@ -280,8 +293,11 @@ class Choices(TaskProtocol):
         plan = super().plan(request, cache, ledger)
         if sum(one.kind != "reference" for one in plan.systems) < 2:
             raise UsageError(
-                "There is nothing to choose between.", mend="Name two systems or more: -s bm25 -s wordllama -s minilm."
+                "There is nothing to choose between.",
+                mend="Name two systems or more: -s bm25 -s wordllama -s minilm.",
             )
+        for one in plan.datasets if options.labels else ():
+            probed(self.loaded(request, one.source, TASK).data, options, request.seed)
         return plan
 
     def work(self, session: Session, listener: Silent) -> None:
@@ -294,9 +310,7 @@ class Choices(TaskProtocol):
                 found = self._concluded(plan, one.name, answers)
                 write_atomic(self.folder.path / TO_GRADE, self._to_grade(plan, one.source, answers, found))
 
-    def _to_grade(
-        self, plan: Plan, source: str, answers: Mapping[str, Answers], found: Standing
-    ) -> str:
+    def _to_grade(self, plan: Plan, source: str, answers: Mapping[str, Answers], found: Standing) -> str:
         options = plan.request.options
         own = probed(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
         texts = dict(zip(own.ids, own.texts, strict=True))
@@ -383,7 +397,7 @@ def choose(
 
     `corpus` is a folder of documents, a table with a column `text`, a name of the catalogue, a frame or a list of
     dictionaries. Further arguments are those of `TaskProtocol.run`, `tokenizer` being "words" where it isn't given;
-    `options` are `ChoiceOptions`. `run.comparisons["choice"]` says what was chosen.
+    `options` are `ChoiceOptions`. `run.table("choice")` has the systems, the likeliest first.
     """
     arguments.setdefault("tokenizer", "words")
     return Choices().run(

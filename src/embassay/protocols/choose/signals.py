@@ -50,10 +50,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Probe:
-    """Passages from which questions were taken out, and the questions by family."""
+    """Passages from which questions were taken out, and the questions by family. `halved` of the passages asked have no
+    sentence to spare, and ask with a half."""
 
     texts: tuple[str, ...]
     questions: Mapping[str, tuple[Question, ...]]
+    halved: int = 0
 
 
 def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> Probe:
@@ -63,7 +65,7 @@ def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> 
     neighbours = Neighbours(bodies, frequency)
     order = generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
     found: dict[str, list[Question]] = {family: [] for family in FAMILIES}
-    taken = 0
+    taken = halved = 0
     for row in order:
         if taken == most:
             break
@@ -72,12 +74,13 @@ def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> 
         if cut is None:
             continue
         taken += 1
-        asked, bodies[row] = cut
+        asked, bodies[row], half = cut
+        halved += half
         if titles[row].strip():
             found["title"].append(Question(row, titles[row].replace(CRUMBS, " ").strip()))
         for family, text in asked_again(asked, bodies[row], frequency, len(bodies), neighbours, rng):
             found[family].append(Question(row, text))
-    return Probe(tuple(bodies), {name: tuple(one) for name, one in found.items() if one})
+    return Probe(tuple(bodies), {name: tuple(one) for name, one in found.items() if one}, halved)
 
 
 def ranks(top: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -97,9 +100,9 @@ def nearness(places: NDArray[np.int64]) -> float:
     return float(1 - np.mean(np.log(np.where(places > 0, places, MISSED))) / log(MISSED))
 
 
-def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str] | None:
-    """A sentence and the passage without it; of a passage of one sentence its first or second half. None where too few
-    words would be left on either side."""
+def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | None:
+    """A sentence and the passage without it; of a passage of one sentence its first or second half, and True. None
+    where too few words would be left on either side."""
     ends = list(sentence_ends(body))
     spans = [(a, b) for a, b in pairwise([0, *ends]) if _is_prose(body[a:b])]
     if len(spans) < 2:
@@ -109,9 +112,9 @@ def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str] | None:
         middle = len(parts) // 2
         halves = joined(parts[:middle], body), joined(parts[middle:], body)
         first = int(rng.integers(2))
-        return halves[first], halves[1 - first]
+        return halves[first], halves[1 - first], True
     start, end = spans[int(rng.integers(len(spans)))]
-    return body[start:end].strip(), f"{body[:start].rstrip()} {body[end:].lstrip()}".strip()
+    return body[start:end].strip(), f"{body[:start].rstrip()} {body[end:].lstrip()}".strip(), False
 
 
 def _is_prose(text: str) -> bool:
@@ -121,20 +124,27 @@ def _is_prose(text: str) -> bool:
 
 
 def asked_again(
-    asked: str, rest: str, frequency: Mapping[str, int], n: int, neighbours: Neighbours, rng: np.random.Generator
+    asked: str,
+    rest: str,
+    frequency: Mapping[str, int],
+    n: int,
+    neighbours: Neighbours,
+    rng: np.random.Generator,
 ) -> Iterator[tuple[str, str]]:
     """The sentence in every wording that leaves it enough words."""
     yield "sentence", asked
     parts, own = pieces(asked), set(words(rest))
-    rare = sorted({key for part in parts for key in words(part) if frequency[key] <= COMMON * n}, key=lambda key: (frequency[key], key))
+    telling = {key for part in parts for key in words(part) if frequency[key] <= COMMON * n}
+    rare = sorted(telling, key=lambda key: (frequency[key], key))
     shared = [key for key in rare if key in own]
     for family, gone in (("half", shared[: (len(shared) + 1) // 2]), ("apart", shared)):
         left = [part for part in parts if not set(words(part)) & set(gone)]
         if len(left) >= FEWEST:
             yield family, joined(left, asked)
-    best = set([key for key in rare if frequency[key] > 1][:KEYWORDS])
-    if len(best) >= FEWEST - 1:
-        yield "keywords", joined(list(dict.fromkeys(key for part in parts for key in words(part) if key in best)), asked)
+    best = dict.fromkeys(key for part in parts for key in words(part) if key in rare and frequency[key] > 1)
+    kept = set(sorted(best, key=lambda key: (frequency[key], key))[:KEYWORDS])
+    if len(kept) >= FEWEST - 1:
+        yield "keywords", joined([key for key in best if key in kept], asked)
     yield "typos", joined([mistyped(part, rng) for part in parts], asked)
     replaced = [neighbours.instead(part, shared, own) for part in parts]
     yield "reworded", joined(replaced, asked)
@@ -153,13 +163,16 @@ def mistyped(word: str, rng: np.random.Generator) -> str:
 class Neighbours:
     """Words that are found in the same passages as others, by the user's own documents."""
 
-    def __init__(self, texts: Sequence[str], frequency: Mapping[str, int], dims: int = 64, most: int = 8000) -> None:
+    def __init__(
+        self, texts: Sequence[str], frequency: Mapping[str, int], dims: int = 64, most: int = 8000
+    ) -> None:
         from scipy.sparse import csr_array
         from scipy.sparse.linalg import svds
 
-        known = [key for key, n in sorted(frequency.items(), key=lambda one: (-one[1], one[0])) if n > 1 and n <= COMMON * len(texts)][:most]
+        usual = sorted(frequency.items(), key=lambda one: (-one[1], one[0]))
+        known = [key for key, n in usual if 1 < n <= COMMON * len(texts)][:most]
         self.places = {key: place for place, key in enumerate(known)}
-        self.known = known
+        self.known: list[str] = known
         rows, columns, values = [], [], []
         for row, text in enumerate(texts):
             for key, tf in Counter(words(text)).items():
@@ -185,7 +198,7 @@ class Neighbours:
         near = np.argsort(-(self.vectors @ self.vectors[self.places[keys[0]]]), kind="stable")[:20]
         for place in near.tolist():
             if self.known[place] not in own and self.known[place] != keys[0]:
-                return self.known[place]
+                return str(self.known[place])
         return part
 
 
