@@ -119,6 +119,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "openvino": "minilm and other ONNX folders, faster",
     "static": "model2vec models",
     "torch": "sentence-transformers models",
+    "spelling": "English words corrected before a system (?clean=spelling)",
     "mteb": "models of mteb's registry",
     "documents": "PDF, Word, PowerPoint and EPUB in a folder of documents",
     "hub": "datasets of the Hugging Face hub",

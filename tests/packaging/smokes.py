@@ -176,6 +176,7 @@ SMOKES: Mapping[str, Smoke] = {
     "onnx": Smoke(_sage("minilm"), "minilm", weights=True),
     "openvino": Smoke(_sage("minilm?backend=openvino"), "minilm", weights=True),
     "static": Smoke(_sage("static:./model"), "static:./model", made=_STATIC),
+    "spelling": Smoke(_sage("jaccard?clean=spelling"), "jaccard?clean=spelling"),
     "torch": Smoke(_sage("st:{MINILM}"), "st:", weights=True, heavy=True),
     "mteb": Smoke(_sage("mteb:mteb/baseline-random-encoder"), "baseline-random-encoder", heavy=True),
     "ray": Smoke(_sage("jaccard", "--engine", "ray"), "jaccard", heavy=True),

@@ -13,8 +13,8 @@ from typing import Any
 
 from embassay.data.catalogue import DATASETS
 from embassay.data.dataset import Dataset
-from embassay.data.delimited import reading_of
 from embassay.data.flat import Tested
+from embassay.data.lines import reading_of
 from embassay.data.retrieval import Candidates, Gains
 from embassay.data.rows import Row, Source, key_of, missing_column, nearest
 from embassay.data.shapes import PARTS, RETRIEVAL_PARTS, check_targets, missing_columns, table_shapes
@@ -474,7 +474,14 @@ def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
 
 
 def _unknown(spec: str, path: Path) -> UsageError:
-    names = [entry.name for entry in DATASETS]
+    from embassay.data.catalogue.suites import suites
+
+    if spec in suites():
+        return UsageError(
+            f"{spec!r} is a suite of {len(suites()[spec].members)} datasets, and one dataset is needed here.",
+            mend=f"`embassay data show {spec}` lists them.",
+        )
+    names = [*(entry.name for entry in DATASETS), *suites()]
     folder = path.parent
     files = (
         [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []

@@ -22,8 +22,7 @@ from embassay.data.check.figures import (
     odd_scores,
     tables,
 )
-from embassay.data.check.files import advice, describe, remarks
-from embassay.data.check.findings import (
+from embassay.data.check.files import (
     Column,
     DocumentFiles,
     File,
@@ -34,11 +33,14 @@ from embassay.data.check.findings import (
     Report,
     Shape,
     Stops,
+    advice,
+    describe,
+    remarks,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.delimited import MARKS, Reading, reading_of
 from embassay.data.documents.passages import Folder
 from embassay.data.language import can_identify, likely_language
+from embassay.data.lines import MARKS, Reading, reading_of
 from embassay.data.rows import File as FileOrigin
 from embassay.data.rows import collecting, nearest
 from embassay.data.shapes import CALLED, RETRIEVAL_PARTS, SHAPES, missing_columns, table_shapes

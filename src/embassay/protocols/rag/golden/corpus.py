@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer
 from embassay.data import Dataset, open_dataset
-from embassay.data.delimited import reading_of
 from embassay.data.documents.passages import Folder, Whole
 from embassay.data.intake import Intake, language
+from embassay.data.lines import reading_of
 from embassay.data.rows import Row, Source, missing_column, text_of, texts_of
 from embassay.data.tables import FORMATS, table_of
 from embassay.data.views import Draw, Filtered, Renamed, Titled

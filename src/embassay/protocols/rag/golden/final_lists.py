@@ -24,7 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from embassay.data.delimited import Delimited, text_lines
+from embassay.data.lines import Delimited, text_lines
 from embassay.data.rows import Row, missing_column
 from embassay.data.tables import known_suffix
 from embassay.errors import DataError, UsageError

@@ -1,4 +1,4 @@
-"""Judgements, runs, pools and answers, read and named: what a scoring starts from."""
+"""Judgements, runs, pools and answers, read and named: what a scoring starts from; and rankings written for it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.contracts import Tokenizer
 from embassay.data import open_dataset
 from embassay.data.documents import passage_places
 from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
@@ -21,6 +22,9 @@ from embassay.data.tables import table
 from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, Sources
+from embassay.protocols.kernel import inputs as opening
+from embassay.runs.folder import write_atomic
+from embassay.search.fusion import rrf
 
 if TYPE_CHECKING:
     import polars as pl
@@ -117,6 +121,8 @@ class ScoreRequest:
     """The questions, where runs say their texts."""
     tags: bool = False
     """Whether scores are also given by the tags of the questions in `queries`."""
+    judge_grades: str | None = None
+    """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -147,7 +153,7 @@ class ScoreRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them."""
-        later = {name: getattr(self, name) for name in ("corpus", "queries", "tags")}
+        later = {name: getattr(self, name) for name in ("corpus", "queries", "tags", "judge_grades")}
         return {name: value for name, value in asdict(self).items() if name not in later or later[name]}
 
 
@@ -343,6 +349,8 @@ class Inputs:
     runs: Mapping[str, Entries]
     pools: tuple[Entries | None, ...]
     notes: tuple[str, ...] = ()
+    judge: Entries | None = None
+    """A judge's grades, which the `qrels` of people correct."""
 
 
 def read_inputs(request: ScoreRequest) -> Inputs:
@@ -374,7 +382,11 @@ def read_inputs(request: ScoreRequest) -> Inputs:
             "The runs have pools that differ, so PROC and %PROC of one are no measure of another: --pool union "
             "gives all of them one."
         )
-    return Inputs(stem(qrels_path.resolve().name), qrels, runs, _per_run(pools, len(named)), tuple(notes))
+    judged = None if request.judge_grades is None else Path(request.judge_grades).expanduser()
+    judge = None if judged is None else read_qrels(judged, request.mapping)
+    return Inputs(
+        stem(qrels_path.resolve().name), qrels, runs, _per_run(pools, len(named)), tuple(notes), judge
+    )
 
 
 UNION = "union"
@@ -523,3 +535,53 @@ def distinct(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
             f"Two runs are called {twice!r}.", mend="Name them: --run first=a.trec --run second=b.trec"
         )
     return apart
+
+
+Retrieved = Mapping[str, Sequence[tuple[str, float]]]
+"""Query id -> (passage id, score), best first."""
+
+
+def retrieve(
+    system: str, passages: Mapping[str, str], questions: Mapping[str, str], k: int, *, tokenizer: Tokenizer
+) -> Retrieved:
+    """The `k` passages (id -> text) that a system finds most similar to each question (id -> text)."""
+    opened = opening.CachedSystem(
+        system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None
+    ).system
+    ids = list(passages)
+    found = opened.search(list(questions.values()), list(passages.values()), min(k, len(ids)))
+    return {
+        question: [(ids[place], score) for place, score in zip(places, scores, strict=True) if place >= 0]
+        for question, places, scores in zip(
+            questions, found.indices.tolist(), found.scores.tolist(), strict=True
+        )
+    }
+
+
+def fused(runs: Sequence[Retrieved], k: int, c: float = 60.0) -> Retrieved:
+    """The rankings made one by reciprocal rank fusion, the first `k` of each query."""
+    return {
+        query: [(one.id, one.score) for one in rrf([[key for key, _ in run[query]] for run in runs], c)[:k]]
+        for query in runs[0]
+    }
+
+
+def write_trec(path: Path, name: str, run: Retrieved) -> Path:
+    """The ranking as a TREC run file. UsageError for ids with white space, which the format cannot hold.
+
+    Equal scores are told apart, in the order of the ranking, by the least that single precision can hold: readers go
+    by scores in that precision, not by ranks.
+    """
+    rows = []
+    for query, found in run.items():
+        last = np.float32(np.inf)
+        for rank, (key, own) in enumerate(found, start=1):
+            last = min(np.float32(own), np.nextafter(last, np.float32(-np.inf)))
+            if query.split() != [query] or key.split() != [key]:
+                raise UsageError(
+                    f"A TREC run cannot hold the ids {query!r} and {key!r}.", mend="Use ids without blanks."
+                )
+            rows.append(f"{query} Q0 {key} {rank} {last} {name}\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, "".join(rows))
+    return path
