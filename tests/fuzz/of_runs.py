@@ -333,7 +333,7 @@ def llm_scores(content: bytes, folder: Path) -> object:
 
 def paraphrase_set(content: bytes, folder: Path) -> object:
     """The manifest of a set, and what it says lies beside it."""
-    from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+    from embassay.protocols.wordings.sets import ParaphraseSet
 
     for name, known in _set_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -350,7 +350,7 @@ def paraphrase_set(content: bytes, folder: Path) -> object:
 
 @lru_cache(maxsize=1)
 def _set_files() -> Mapping[str, bytes]:
-    from embassay.protocols.pteb.paraphrasing.sets import import_paraphrases
+    from embassay.protocols.wordings.sets import import_paraphrases
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "sample.csv"
@@ -364,7 +364,7 @@ PARAPHRASES = b"text,lang,dataset,wording,run_seed\nA fox.,en,sample,One fox.,13
 
 
 def paraphrase_file(content: bytes, folder: Path) -> object:
-    from embassay.protocols.pteb.paraphrasing.sets import import_paraphrases
+    from embassay.protocols.wordings.sets import import_paraphrases
 
     path = folder / "p.csv"
     path.write_bytes(content)

@@ -10,8 +10,8 @@ import typer
 
 from embassay.cli import options as given
 from embassay.cli.options import column_map, default_out, settings
-from embassay.protocols.pteb.paraphrasing.records import Generation
 from embassay.protocols.tasks.task import PtebOptions
+from embassay.protocols.wordings.records import Generation
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display

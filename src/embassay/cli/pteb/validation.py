@@ -77,9 +77,9 @@ def sample(
 
     Example: embassay pteb validate sample runs/pteb --langs fra --out study
     """
-    from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
     from embassay.protocols.pteb.validation.pairs import Sample
     from embassay.protocols.pteb.validation.study import Drawing, draw_study
+    from embassay.protocols.wordings.sets import ParaphraseSet
 
     named = [name.strip() for part in langs or () for name in part.split(",") if name.strip()]
     study = draw_study(

@@ -13,9 +13,7 @@ from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.pteb.analysis import LengthBin, by_length, item_words, word_counts
 from embassay.protocols.pteb.analysis.drops import SCORES
-from embassay.protocols.pteb.paraphrasing.records import quality_rows
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.plan import Growth, PlannedDataset, PtebPlan, Seeds, Source
+from embassay.protocols.pteb.plan import Growth, PtebPlan, Source
 from embassay.protocols.pteb.summary import (
     Layout,
     RunDataset,
@@ -26,15 +24,16 @@ from embassay.protocols.pteb.summary import (
     summarise,
     summarise_originals,
 )
-from embassay.protocols.pteb.summary.levels import ORIGINAL
 from embassay.protocols.pteb.tables import Given, tables
 from embassay.protocols.pteb.tables.scores import points
-from embassay.protocols.pteb.work import task
+from embassay.protocols.wordings.levels import ORIGINAL
+from embassay.protocols.wordings.plan import PlannedDataset, Seeds
+from embassay.protocols.wordings.protocol import PARAPHRASES
+from embassay.protocols.wordings.records import quality_rows
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.work import task
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder, slug
-
-PARAPHRASES = "paraphrases"
-"""The folder of a run's set."""
 
 
 def conclusion(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -12,27 +13,26 @@ import numpy as np
 from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.plan import (
-    REFERENCES,
-    PlannedSystem,
-    check_names,
-    in_order,
-    joined_tasks,
-    planned_systems,
-    planned_task,
-)
-from embassay.protocols.pteb import work
+from embassay.protocols.kernel.plan import REFERENCES, check_names, planned_systems
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
-from embassay.protocols.pteb.paraphrasing.records import Generation, Paraphraser, SourceText
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.summary.levels import CONTROLS, ORIGINAL, more_runs_needed
-from embassay.protocols.pteb.work import asked_of, slices, task
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.tasks.task import PtebOptions
+from embassay.protocols.wordings.levels import CONTROLS, more_runs_needed
+from embassay.protocols.wordings.plan import (
+    PlannedDataset,
+    Seeds,
+    WordedPlan,
+    check_baseline,
+    planned_dataset,
+    reworded,
+    run_of,
+)
+from embassay.protocols.wordings.records import Generation, Paraphraser, SourceText
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.work import asked_of, task
 from embassay.records import Loaded, Paraphrases
-from embassay.runs.folder import Cell, CellRecord, RunFolder, digest
+from embassay.runs.folder import CellRecord, RunFolder
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -92,37 +92,20 @@ class Request(request.Request):
             )
 
 
-Seeds = Mapping[tuple[str, str], tuple[int, ...]]
-"""(source, dataset) -> the seeds of its runs."""
-
-
 @dataclass(frozen=True)
-class PlannedDataset(planning.PlannedDataset):
-    """A dataset, its languages by task, and how many distinct texts are to be paraphrased in one run."""
-
-    languages: Mapping[str, tuple[str, ...]]
-    asked: int
-
-
-@dataclass(frozen=True)
-class PtebPlan(planning.Plan):
+class PtebPlan(WordedPlan):
     """A PTEB run as far as it is known: more runs may follow."""
 
+    protocol: ClassVar[str] = "pteb"
+    version: ClassVar[int] = VERSION
     request: Request
-    datasets: tuple[PlannedDataset, ...]
 
     def asked(self, dataset: PlannedDataset) -> list[SourceText]:
         """The distinct texts of all the dataset's tasks that are to be paraphrased, in the order of the data."""
-        by_place = self.request.seed_per == "text"
         texts = (
             asked
             for one in dataset.tasks
-            for asked in asked_of(
-                one.task,
-                self.parts(dataset, one.task),
-                by_place=by_place,
-                unworded=task(one.task).unworded(self.request.options),
-            )
+            for asked in _asked(self.request, one.task, self.parts(dataset, one.task))
         )
         return list({(one.lang, one.text, one.place): one for one in texts}.values())
 
@@ -134,12 +117,6 @@ class PtebPlan(planning.Plan):
             for name, one in found.items()
             if not one.missing("paraphrases")
         }
-
-    def parts(self, dataset: planning.PlannedDataset, name: str) -> tuple[Loaded[Any], ...]:
-        """The data of a task on a dataset, by language."""
-        request = self.request
-        how = request.dataset(dataset.source)
-        return slices(name, how, request.limit, request.seed, request.options.languages)
 
 
 def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
@@ -153,111 +130,34 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     check_targets(request.mapping)
     tokenizer = open_tokenizer(request.tokenizer)
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
-    _check_baseline(request, systems)
-    datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
+    check_baseline(request.baseline, systems)
+    asked = partial(_asked, request)
+    datasets = [planned_dataset(source, request, asked) for source in dict.fromkeys(request.datasets)]
     check_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
     plan = PtebPlan(
         request, tuple(systems), tuple(datasets), (), tokenizer.identity, cache=cache, paper=TASK_NAMES
     )
-    return replace(plan, cells=tuple(_originals(plan)))
+    return replace(plan, cells=tuple(plan.originals()))
+
+
+def _asked(request: Request, name: str, parts: tuple[Loaded[Any], ...]) -> Iterator[SourceText]:
+    kept, by_place = task(name).unworded(request.options), request.seed_per == "text"
+    return asked_of(name, parts, by_place=by_place, unworded=kept)
 
 
 def with_runs(
     plan: PtebPlan, folder: RunFolder, paraphrases: ParaphraseSet, sources: tuple[Source, ...], seeds: Seeds
 ) -> PtebPlan:
     """The plan with the cells of all runs whose wordings are kept: `seeds` of each source and dataset."""
-    originals = {(cell.task, cell.dataset, cell.system): cell for cell in _originals(plan)}
-    cells = list(originals.values())
-    for original in originals.values():
+    originals = plan.originals()
+    cells = [*originals]
+    for original in originals:
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
-                run = work.SourceRun(
-                    paraphrases.path, source.name, original.dataset, seed,
-                    paraphrases.digest(source.name, original.dataset, seed),
-                    plan.request.on_failure, plan.request.exclude_copied,
-                )  # fmt: skip
-                cells.append(_reworded(original, source.variant(seed), run, folder))
-    order = {name: place for place, name in enumerate(plan.tasks)}
-    return replace(plan, cells=tuple(sorted(cells, key=lambda cell: order[cell.task])))
-
-
-def _originals(plan: PtebPlan) -> list[Cell]:
-    return [
-        _original(plan, system, dataset, one.task, one.texts)
-        for name in plan.tasks
-        for dataset in plan.datasets
-        for one in dataset.tasks
-        if one.task == name
-        for system in plan.systems
-    ]
-
-
-def _original(plan: PtebPlan, system: PlannedSystem, dataset: PlannedDataset, name: str, texts: int) -> Cell:
-    request = plan.request
-    job = work.PtebJob(
-        system.spec, request.seed, request.tokenizer, plan.cache, name, request.dataset(dataset.source),
-        request.limit, request.options, ORIGINAL,
-    )  # fmt: skip
-    depends = {
-        "protocol": "pteb",
-        "version": VERSION,
-        "task": name,
-        "system": [system.name, system.identity],
-        "dataset": [dataset.name, dataset.fingerprint],
-        "tokenizer": plan.tokenizer_identity,
-        "limit": request.limit,
-        "seed": request.seed,
-        "options": asdict(request.options),
-    }
-    units = texts if system.kind == "embedding" else 0
-    return Cell(
-        name, dataset.name, system.name, digest(depends), units, job,
-        remote=system.remote is not None, variant=ORIGINAL,
-    )  # fmt: skip
-
-
-def _reworded(original: Cell, variant: str, run: work.SourceRun, folder: RunFolder) -> Cell:
-    """The cell of the same system on the same data in the wordings of a run."""
-    depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
-    job = replace(original.job, variant=variant, run=run, original=folder.cell_path(original))
-    return replace(original, key=digest(depends), variant=variant, job=job)
-
-
-def _planned_dataset(source: str, request: Request) -> PlannedDataset:
-    how = request.dataset(source)
-    opened = opening.dataset(how)
-    wanted = [task(name) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
-    tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
-    for what in joined_tasks(source, opened, wanted, "pteb", TASKS):
-        parts = slices(what.name, how, request.limit, request.seed, request.options.languages)
-        texts = 0
-        kept, by_place = what.unworded(request.options), request.seed_per == "text"
-        for asked in asked_of(what.name, parts, by_place=by_place, unworded=kept):
-            texts += 1
-            distinct.add((asked.lang, asked.text, asked.place))
-        planned = [planned_task(what.name, part, what.size, texts) for part in parts]
-        tasks.append(
-            replace(
-                planned[0],
-                n=sum(one.n for one in planned),
-                skipped=tuple(skip for one in planned for skip in one.skipped),
-                warnings=tuple(dict.fromkeys(warning for one in planned for warning in one.warnings)),
-            )
-        )
-        languages[what.name] = tuple(part.lang for part in parts)
-    return PlannedDataset(
-        source, opened.name, opened.lang, opened.fingerprint, tuple(tasks), languages, len(distinct)
-    )
-
-
-def _check_baseline(request: Request, systems: list[PlannedSystem]) -> None:
-    names = [system.name for system in systems if system.kind != "reference"]
-    if request.baseline and request.baseline not in names:
-        raise UsageError(
-            f"The baseline {request.baseline!r} is none of the systems.",
-            mend=f"Name one of {', '.join(names)}.",
-        )
+                run = run_of(paraphrases, source, original.dataset, seed, plan.request)
+                cells.append(reworded(original, source.variant(seed), run, folder))
+    return replace(plan, cells=plan.in_order(cells))
 
 
 def _check_last_seeds(request: Request, datasets: list[PlannedDataset]) -> None:

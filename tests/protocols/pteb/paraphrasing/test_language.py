@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.pteb.paraphrasing import records
-from embassay.protocols.pteb.paraphrasing.records import language_fault, scripts
+from embassay.protocols.wordings import records
+from embassay.protocols.wordings.records import language_fault, scripts
 
 pytest.importorskip("py3langid")
 SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[4] / ".." / "shared") / "data"

@@ -8,7 +8,6 @@ import json
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.sets import Source
 from embassay.protocols.pteb.validation.pairs import (
     Rules,
     Sample,
@@ -20,6 +19,7 @@ from embassay.protocols.pteb.validation.pairs import (
     unrelated,
 )
 from embassay.protocols.pteb.validation.study import Drawing, read_study
+from embassay.protocols.wordings.sets import Source
 
 
 def sheet_of(study, rater):

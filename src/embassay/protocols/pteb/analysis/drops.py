@@ -18,7 +18,7 @@ from embassay.errors import UsageError
 from embassay.measures import edit_distances, spearman
 from embassay.measures.summary import counted_average_precision, counted_spearman
 from embassay.protocols.pteb.judging.ratings import by_words
-from embassay.protocols.pteb.paraphrasing.records import Outcome, Paraphrase
+from embassay.protocols.wordings.records import Outcome, Paraphrase
 from embassay.randomness import generator
 from embassay.records import Result, Skipped
 from embassay.stats import Estimate, percentile_interval, resample_means

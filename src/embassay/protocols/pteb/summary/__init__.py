@@ -1,7 +1,7 @@
 """From the cells of a PTEB run to what is said of it: scores, drops, their intervals, and who is told from whom."""
 
 from embassay.protocols.pteb.summary.conclusions import standings, summarise, summarise_originals
-from embassay.protocols.pteb.summary.levels import (
+from embassay.protocols.wordings.levels import (
     Layout,
     RunDataset,
     RunSource,

@@ -22,7 +22,7 @@ from embassay.protocols.kernel.comparisons import (
     compared,
 )
 from embassay.protocols.kernel.estimates import interval
-from embassay.protocols.pteb.summary.levels import (
+from embassay.protocols.wordings.levels import (
     OVERALL,
     Layout,
     Scope,

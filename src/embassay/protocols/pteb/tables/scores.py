@@ -28,7 +28,7 @@ from embassay.protocols.pteb.analysis.drops import (
     is_run,
     source_of,
 )
-from embassay.protocols.pteb.summary.levels import CONTROLS, OVERALL
+from embassay.protocols.wordings.levels import CONTROLS, OVERALL
 from embassay.records import Result
 
 ORIGINAL = "original"

@@ -10,8 +10,8 @@ from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import check_options, option
 from embassay.protocols.pteb.analysis.drops import ENGLISH, group_of
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase, language_fault
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+from embassay.protocols.wordings.records import Paraphrase, language_fault
+from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import random_bytes
 
 LOWEST, HIGHEST = 0.0, 5.0

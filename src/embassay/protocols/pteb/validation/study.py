@@ -19,7 +19,6 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
 from embassay.protocols.pteb.validation.pairs import (
     Item,
     Rules,
@@ -32,6 +31,7 @@ from embassay.protocols.pteb.validation.pairs import (
     sheet,
 )
 from embassay.protocols.pteb.validation.ratings import SHOWN, write_ratings
+from embassay.protocols.wordings.sets import ParaphraseSet, Source
 from embassay.runs.folder import slug, to_json, write_atomic
 
 FORMAT, SCHEMA = "embassay-validation", 1

@@ -24,7 +24,7 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.tables import csv_row
-from embassay.protocols.pteb.paraphrasing.records import USABLE, Outcome, Paraphrase, SourceText
+from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, SourceText
 from embassay.records import Paraphrases
 from embassay.runs.folder import digest, slug, to_json, write_atomic
 
