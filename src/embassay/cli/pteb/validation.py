@@ -150,7 +150,8 @@ def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
     if not judges:
         return
     from embassay.cli.progress import listener
-    from embassay.protocols.pteb.validation.scoring import accounts, estimate
+    from embassay.protocols.kernel.session import accounts
+    from embassay.protocols.pteb.validation.scoring import estimate
 
     heard = listener()
     heard.paraphrasing("Estimates", len(study.items) * len(judges))

@@ -13,7 +13,7 @@ from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.pteb.analysis import LengthBin, by_length, item_words, word_counts
 from embassay.protocols.pteb.analysis.drops import SCORES
-from embassay.protocols.pteb.plan import Growth, PtebPlan, Source
+from embassay.protocols.pteb.plan import PtebPlan, Source
 from embassay.protocols.pteb.summary import (
     Layout,
     RunDataset,
@@ -27,7 +27,7 @@ from embassay.protocols.pteb.summary import (
 from embassay.protocols.pteb.tables import Given, tables
 from embassay.protocols.pteb.tables.scores import points
 from embassay.protocols.wordings.levels import ORIGINAL
-from embassay.protocols.wordings.plan import PlannedDataset, Seeds
+from embassay.protocols.wordings.plan import Growth, PlannedDataset, Seeds
 from embassay.protocols.wordings.protocol import PARAPHRASES
 from embassay.protocols.wordings.records import quality_rows
 from embassay.protocols.wordings.sets import ParaphraseSet

@@ -8,17 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.plan import REFERENCES, check_names, planned_systems
+from embassay.protocols.kernel.plan import check_names, planned_systems
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.tasks.task import PtebOptions
-from embassay.protocols.wordings.levels import CONTROLS, more_runs_needed
+from embassay.protocols.wordings.levels import CONTROLS
 from embassay.protocols.wordings.plan import (
     PlannedDataset,
     Seeds,
@@ -32,7 +30,7 @@ from embassay.protocols.wordings.records import Generation, Paraphraser, SourceT
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import asked_of, task
 from embassay.records import Loaded, Paraphrases
-from embassay.runs.folder import CellRecord, RunFolder
+from embassay.runs.folder import RunFolder
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -235,75 +233,3 @@ def _check_distinct(what: str, names: Sequence[str]) -> None:
     for name in names:
         if list(names).count(name) > 1:
             raise UsageError(f"The {what} {name!r} is named twice.", mend="Name each once.")
-
-
-class Growth:
-    """The seeds of every source on every dataset so far (`seeds`), and whether there is a round to do (`grows`).
-
-    UsageError where a source has fewer runs than were asked for.
-    """
-
-    def __init__(
-        self, request: Request, datasets: Sequence[PlannedDataset], sources: Sequence[Source]
-    ) -> None:
-        self.request, self.sources = request, sources
-        self.runs = {dataset.name: request.runs for dataset in datasets}
-        self.stopped: dict[str, str] = {}
-        self.seeds = self._seeds()
-        self.grows = True
-
-    def look_at(self, records: Sequence[CellRecord]) -> None:
-        """Give one run more to each dataset that needs it, by the cells of the runs so far."""
-        self.grows = False
-        if self.request.until_ci is None:
-            return
-        for dataset, runs in self.runs.items():
-            if more_runs_needed(self._drops(dataset, records), self.request.until_ci):
-                self._grow(dataset, runs + 1)
-        self.seeds = self._seeds()
-
-    def _grow(self, dataset: str, runs: int) -> None:
-        if runs > self.request.max_runs:
-            self.stopped[dataset] = f"--max-runs {self.request.max_runs} is reached"
-            return
-        try:
-            for source in self.sources:
-                source.seeds(dataset, runs, self.request)
-        except UsageError as error:
-            self.stopped[dataset] = error.message
-            return
-        self.runs[dataset], self.grows = runs, True
-
-    def _drops(
-        self, dataset: str, records: Sequence[CellRecord]
-    ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """Paraphrased minus original, a row for each task, ranked system and source (no control), a column for each
-        run."""
-        found: dict[tuple[str, ...], list[float]] = {}
-        variants = {
-            source.variant(seed): source.label
-            for source in self.sources
-            if not source.is_control
-            for seed in self.seeds[source.name, dataset]
-        }
-        for record in records:
-            if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
-                continue
-            key = (record.task, record.system, variants[record.variant])
-            found.setdefault(key, []).append(_drop(record))
-        return np.array(list(found.values()), dtype=np.float64).reshape(len(found), self.runs[dataset])
-
-    def _seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
-        return {
-            (source.name, dataset): source.seeds(dataset, runs, self.request)
-            for source in self.sources
-            for dataset, runs in self.runs.items()
-        }
-
-
-def _drop(record: CellRecord) -> float:
-    """Of a cell; NaN where it has none."""
-    score, original = (record.components.get(name) for name in ("score", "original"))
-    if score is None or original is None or score.value is None or original.value is None:
-        return float("nan")
-    return score.value - original.value

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
-from embassay.protocols.kernel.plan import PlannedSystem, in_order, joined_tasks, planned_task
+from embassay.protocols.kernel.plan import REFERENCES, PlannedSystem, in_order, joined_tasks, planned_task
 from embassay.protocols.tasks import TASK_NAMES
-from embassay.protocols.wordings.levels import ORIGINAL
+from embassay.protocols.wordings.levels import ORIGINAL, more_runs_needed
 from embassay.protocols.wordings.records import Paraphraser, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, slices, task
 from embassay.records import Loaded
 from embassay.registry import attribute
-from embassay.runs.folder import Cell, RunFolder, digest
+from embassay.runs.folder import Cell, CellRecord, RunFolder, digest
 
 Seeds = Mapping[tuple[str, str], tuple[int, ...]]
 """(source, dataset) -> the seeds of its runs."""
@@ -156,3 +158,85 @@ def check_baseline(baseline: str, systems: Sequence[PlannedSystem]) -> None:
             f"The baseline {baseline!r} is none of the systems.",
             mend=f"Name one of {', '.join(names)}.",
         )
+
+
+class Growing(WrittenBy, Protocol):
+    """A source that can be asked for more runs."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def is_control(self) -> bool: ...
+    def seeds(self, dataset: str, runs: int, request: Any) -> tuple[int, ...]:
+        """The seeds of the runs on a dataset. UsageError when there are fewer."""
+        ...
+
+
+class Growth:
+    """The seeds of every source on every dataset so far (`seeds`), and whether there is a round to do (`grows`).
+
+    UsageError where a source has fewer runs than were asked for.
+    """
+
+    def __init__(self, request: Any, datasets: Sequence[PlannedDataset], sources: Sequence[Growing]) -> None:
+        self.request, self.sources = request, sources
+        self.runs = {dataset.name: request.runs for dataset in datasets}
+        self.stopped: dict[str, str] = {}
+        self.seeds = self._seeds()
+        self.grows = True
+
+    def look_at(self, records: Sequence[CellRecord]) -> None:
+        """Give one run more to each dataset that needs it, by the cells of the runs so far."""
+        self.grows = False
+        if self.request.until_ci is None:
+            return
+        for dataset, runs in self.runs.items():
+            if more_runs_needed(self._drops(dataset, records), self.request.until_ci):
+                self._grow(dataset, runs + 1)
+        self.seeds = self._seeds()
+
+    def _grow(self, dataset: str, runs: int) -> None:
+        if runs > self.request.max_runs:
+            self.stopped[dataset] = f"--max-runs {self.request.max_runs} is reached"
+            return
+        try:
+            for source in self.sources:
+                source.seeds(dataset, runs, self.request)
+        except UsageError as error:
+            self.stopped[dataset] = error.message
+            return
+        self.runs[dataset], self.grows = runs, True
+
+    def _drops(
+        self, dataset: str, records: Sequence[CellRecord]
+    ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        """Paraphrased minus original, a row for each task, ranked system and source (no control), a column for each
+        run."""
+        found: dict[tuple[str, ...], list[float]] = {}
+        variants = {
+            source.variant(seed): source.label
+            for source in self.sources
+            if not source.is_control
+            for seed in self.seeds[source.name, dataset]
+        }
+        for record in records:
+            if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
+                continue
+            key = (record.task, record.system, variants[record.variant])
+            found.setdefault(key, []).append(_drop(record))
+        return np.array(list(found.values()), dtype=np.float64).reshape(len(found), self.runs[dataset])
+
+    def _seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
+        return {
+            (source.name, dataset): source.seeds(dataset, runs, self.request)
+            for source in self.sources
+            for dataset, runs in self.runs.items()
+        }
+
+
+def _drop(record: CellRecord) -> float:
+    """Of a cell; NaN where it has none."""
+    score, original = (record.components.get(name) for name in ("score", "original"))
+    if score is None or original is None or score.value is None or original.value is None:
+        return float("nan")
+    return score.value - original.value

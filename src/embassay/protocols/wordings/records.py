@@ -151,10 +151,12 @@ def _identifier() -> Any:
 
 
 Outcome = Literal[
-    "ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing"
-]
+    "ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing",
+    "prompt too long", "invalid JSON", "invalid text", "cut", "wrong length",
+]  # fmt: skip
 """`ok` and `copied` (equal to the text) are usable. `refused` by the model or its server, `failed` for a call without
-an answer, `missing` from a stored or recorded set; the others are answers that the gate rejected every time."""
+an answer, `missing` from a stored or recorded set; the others are answers that the gate rejected every time. The last
+five are HTEB's."""
 
 USABLE: frozenset[Outcome] = frozenset({"ok", "copied"})
 REJECTED: tuple[Outcome, ...] = ("empty", "too long", "wrong language", "thinking", "refused")
@@ -342,7 +344,7 @@ def quality(rows: Iterable[Paraphrase]) -> Quality:
 
 
 def quality_rows(
-    rows: Sequence[Paraphrase], *, dataset: str, system: str, variant: str, seed: int
+    rows: Sequence[Paraphrase], *, dataset: str, system: str, variant: str, seed: int, protocol: str = "pteb"
 ) -> list[Result]:
     """The quality as result rows of the task `paraphrases`: of all texts and, where there are several, of each language
     (`subset`, without outcomes that no text of it had).
@@ -356,7 +358,7 @@ def quality_rows(
         parts += [(lang, lang, [row for row in rows if row.lang == lang]) for lang in langs]
     return [
         Result(
-            "pteb", "paraphrases", dataset, subset, lang, variant, system, measure, value, n,
+            protocol, "paraphrases", dataset, subset, lang, variant, system, measure, value, n,
             seed=seed, reason=reason if value is None else "",
         )
         for subset, lang, own in parts

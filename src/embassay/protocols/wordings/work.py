@@ -61,7 +61,8 @@ def slices(
     Each says its language, and a limit holds for each.
     """
     what, opened = task(name, registry), dataset(request)
-    if languages == "pooled":
+    # As the reference has it, pairs of all languages are one list, and clusters are a language's own.
+    if languages == "pooled" or (languages == "reference" and name != "clustering"):
         return (what.load(opened, limit, seed),)
     by_language = opened.subsets(shape_of(what, opened))
     return tuple(replace(what.load(one, limit, seed), lang=lang) for lang, one in by_language.items())

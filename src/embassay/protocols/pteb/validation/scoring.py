@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -284,14 +284,6 @@ def score(
     )
     warnings = [*_warnings(study, checked, said, items), *_doubts(results, study)]
     return Scored(study, tuple(ratings), checked, results, tuple(warnings))
-
-
-@contextmanager
-def accounts(path: Path, max_usd: float | None) -> Iterator[Ledger]:
-    """The ledger for estimates of the study in a folder, limited by what all of them may cost; it is kept there."""
-    spending = Spending(RunFolder(path).spending, moment("milliseconds"))
-    with closing(spending):
-        yield Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
 
 
 def keep(scored: Scored, *, command: str = "") -> RunFolder:
