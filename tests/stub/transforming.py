@@ -1,5 +1,5 @@
-"""A chat model that does HTEB's eight transformations by rule, told by the words of their instructions; it answers in JSON
-where it is asked to."""
+"""A chat model that does HTEB's eight transformations by rule, told by the words of their instructions; in JSON where it is
+asked to."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def counted(
         wrong_way=sum(is_wrong_way(source.of.length, row.text, row.wording) for row in usable),
         questions=len(asked),
         no_question=sum(not _asks(row.wording) for row in asked),
-        distance=float(sum(distances) / len(usable)) if usable else None,
+        distance=distance,
         languages=languages,
     )  # fmt: skip
 

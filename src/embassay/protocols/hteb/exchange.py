@@ -242,9 +242,9 @@ def export(
     found = []
     for dataset in plan.datasets:
         if len(dataset.tasks) != 1:
+            tasks = ", ".join(one.task for one in dataset.tasks)
             raise UsageError(
-                f"A file holds one task, and {dataset.name!r} is used for {', '.join(one.task for one in dataset.tasks)}.",
-                mend="Choose it with -t.",
+                f"A file holds one task, and {dataset.name!r} is used for {tasks}.", mend="Choose it with -t."
             )
         for name, of in TRANSFORMATIONS.items():
             if name in kept.sources and (request.transformations == () or name in request.transformations):

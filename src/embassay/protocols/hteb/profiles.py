@@ -1,4 +1,4 @@
-"""What each transformation leaves of a system's scores, by axis and in total, on datasets and over them (spec hteb 8)."""
+"""What each transformation leaves of a system's scores, by axis and in total, on datasets and over them."""
 
 from __future__ import annotations
 
@@ -200,7 +200,8 @@ def profile_rows(profiles: Profiles) -> Iterator[Result]:
 
 def standings(profiles: Profiles) -> Iterator[Standing]:
     """Every system's HTEB total: of each task on each dataset and over them, and overall."""
-    layout, group = profiles.layout, {}
+    layout = profiles.layout
+    group: dict[tuple[str, str], str] = {}
     for scope in scopes(layout):
         group |= {(scope.task, one): CLASSICAL if ":" in scope.name else RANKED for one in scope.systems}
     for task in (*(one.name for one in layout.tasks), OVERALL):
@@ -329,7 +330,7 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
     """A family by size: total, change and change of each axis of each member; `shift` is the Hodges-Lehmann shift over
     datasets of the largest member's change minus the smallest's (above 0: the gap is smaller), with its interval, and
     `slope` the least-squares change of the gap per doubling."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for system, billions in members:
         level = profiles.in_scope(OVERALL, system, TOTAL)
         axes = {

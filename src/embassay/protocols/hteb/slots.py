@@ -1,4 +1,4 @@
-"""The texts that are transformed, slot by slot in the order of the reference, and tasks with whole corpora (spec hteb 3)."""
+"""The texts that are transformed, slot by slot in the order of the reference, and tasks with whole corpora."""
 
 from __future__ import annotations
 

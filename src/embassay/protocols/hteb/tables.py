@@ -8,7 +8,7 @@ from typing import Any
 
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, axis_part
 from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.tables import Column, ColumnTable, Style, Value
 from embassay.protocols.wordings.levels import OVERALL, Level
 
 MACRO = "mean over datasets"
@@ -110,7 +110,7 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
         )
         rows.append((task, dataset or MACRO, system, points(first.original.value), *map(points, own), *beside,
                      first.score.reason))  # fmt: skip
-    style = "signed" if what == "delta" else "number"
+    style: Style = "signed" if what == "delta" else "number"
     columns = (
         *(Column(one, "text") for one in ("task", "dataset", "system")), Column("original"),
         *(Column(title_of(part), style) for part in profiles.parts), Column("unchanged %"), Column("failed %"),
@@ -273,7 +273,7 @@ def _share(part: int, n: int) -> float | None:
 
 def _languages(texts: Sequence[Texts]) -> ColumnTable:
     names = list(dict.fromkeys(name for one in texts for name in one.languages))
-    rows = tuple(
+    rows: tuple[tuple[Value, ...], ...] = tuple(
         (one.transformation, one.dataset, one.seed, *(one.languages.get(name, 0) for name in names))
         for one in texts
         if one.languages

@@ -6,13 +6,13 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling
 from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError
@@ -277,8 +277,10 @@ class LLMTransformer:
     ) -> Iterator[tuple[int, Paraphrase]]:
         """See `Paraphraser.write`; many calls are in flight at once, and one text's one after another."""
         self._hope = Hope()
-        jobs = (partial(self._written, one, seed) for one in asked)
-        for done, (position, paraphrase) in enumerate(as_finished(jobs, at_once=_AT_ONCE), start=1):  # type: ignore[arg-type]
+        jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
+            partial(self._written, cast(Slot, one), seed) for one in asked
+        )
+        for done, (position, paraphrase) in enumerate(as_finished(jobs, at_once=_AT_ONCE), start=1):
             hear(done)
             yield position, paraphrase
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 PROTOCOLS = {
-    "sage": "sage", "pteb": "pteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb", "validation": "pteb",
-    "golden": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
+    "sage": "sage", "pteb": "pteb", "hteb": "hteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb",
+    "validation": "pteb", "golden": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
 }  # fmt: skip
 """The paper behind each kind of run."""
 
@@ -63,6 +63,14 @@ PAPERS = {
         "title = {{PTEB}: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation Time "
         "with {LLMs}},\nauthor = {Frank and Afli},\nbooktitle = {EACL},\nyear = {2026}\n}",
     ),
+    "hteb": Paper(
+        "HTEB",
+        "Frank and Afli, “The Harder Text Embedding Benchmark (HTEB): Beyond One-dimensional Static Robustness”, EMNLP "
+        "2026.",
+        "@inproceedings{frank2026hteb,\n"
+        "title = {The Harder Text Embedding Benchmark ({HTEB}): Beyond One-dimensional Static Robustness},\n"
+        "author = {Frank and Afli},\nbooktitle = {EMNLP},\nyear = {2026}\n}",
+    ),
     "rag": Paper(
         "RAG",
         "Dallaire, “Practical RAG Evaluation”, arXiv 2511.09545, 2025.",
@@ -82,7 +90,7 @@ PAPERS = {
 
 
 def citations(kinds: Collection[str]) -> tuple[Citation, ...]:
-    """All four, those that the kinds of run rest on first."""
+    """All five, those that the kinds of run rest on first."""
     used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
     found = [Citation(paper, name in used) for name, paper in PAPERS.items()]
     return tuple(sorted(found, key=lambda one: not one.used))
@@ -195,7 +203,7 @@ def in_words(view: str, *of: object) -> str:
     return str(attribute("embassay.document.terminal:drawn")(blocks).plain)
 
 
-_OVERALL = {"sage": "sage_table1", "pteb": "pteb_table9"}
+_OVERALL = {"sage": "sage_table1", "pteb": "pteb_table9", "hteb": "hteb_scores"}
 
 
 @dataclass(frozen=True)
