@@ -1,5 +1,4 @@
-"""A chat model that does HTEB's eight transformations by rule, told by the words of their instructions; in JSON where it is
-asked to."""
+"""A chat model that does HTEB's eight transformations by rule, told by the words of their instructions."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def hteb_verdict(record: Record, board: Board) -> Verdict:
     found = [one for one in profiles_of(record, board) if one.row.system.ranked and one.axes]
     if not found:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
-    worst = {}
+    worst: dict[str, list[Profile]] = {}
     for one in found:
         if one.worst is not None:
             worst.setdefault(one.worst[0], []).append(one)

@@ -68,7 +68,7 @@ Reference = Annotated[
 @settings(TransformOptions, "generation")
 def run(
     system: given.Systems,
-    transformer: TransformerName = "recorded",
+    transformer: TransformerName,
     transformations: Names = "",
     task: given.Tasks = None,
     dataset: given.Datasets = None,
@@ -102,7 +102,7 @@ def run(
 
     Axes: wording and style, length, language. The texts stay in the run: `--transformer stored:FOLDER` replays them.
 
-    Example: embassay hteb run -s wordllama --runs 1
+    Example: embassay hteb run -s minilm --transformer ollama:gemma3:27b --limit 50
     """
     from embassay.cli.session import Display, carry_out, show_plan
     from embassay.protocols.hteb.options import Request, as_reference, read_families, read_transformations

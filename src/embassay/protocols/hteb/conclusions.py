@@ -87,9 +87,10 @@ def counted(
     outcomes: dict[str, int] = {}
     for row in own:
         outcomes[row.outcome] = outcomes.get(row.outcome, 0) + 1
-    distances = (
-        edit_distances([row.text for row in usable], [row.wording for row in usable]) if usable else []
-    )
+    distance = None
+    if usable:
+        apart = edit_distances([row.text for row in usable], [row.wording for row in usable])
+        distance = float(apart.mean())
     return Texts(
         source.name, source.of.axis, dataset, seed, len(own), len(usable), outcomes,
         retried=sum(row.attempts > len(source.of.steps) for row in own),

@@ -108,7 +108,7 @@ class Record:
 
     def with_texts(self, said: Callable[[str, str], str]) -> dict[str, Any]:
         """The fields with `said` of the place and the text of every slot in its place."""
-        other = {
+        other: dict[str, Any] = {
             name: list(value) if isinstance(value, list) else value for name, value in self.fields.items()
         }
         for name, number, place in self.slots:

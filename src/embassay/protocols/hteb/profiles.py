@@ -139,15 +139,11 @@ def mean_of_same_items(levels: Sequence[tuple[str, Level]], system: str, noun: s
     parts = [level for _, level in levels]
     if len(parts) == 1:
         return parts[0]
-    return Level(
-        system,
-        *(
-            _mean([getattr(one, name) for one in parts], system, noun)
-            for name in ("score", "original", "delta")
-        ),
-        _mean_runs([one.runs for one in parts]),
-        _mean_runs([one.deltas for one in parts]),
+    score, original, delta = (
+        _mean([getattr(one, name) for one in parts], system, noun) for name in ("score", "original", "delta")
     )
+    runs, deltas = _mean_runs([one.runs for one in parts]), _mean_runs([one.deltas for one in parts])
+    return Level(system, score, original, delta, runs, deltas)
 
 
 def _mean(parts: Sequence[Headline], system: str, noun: str) -> Headline:

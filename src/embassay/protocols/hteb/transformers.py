@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from time import perf_counter
@@ -28,6 +28,7 @@ from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.wordings.records import Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
 from embassay.runs.execution import Hope
+from embassay.runs.folder import digest
 from embassay.runs.store import AnswerCache, CachedChat, Question
 from embassay.systems.remote.calls import as_finished
 from embassay.systems.remote.ledger import Ledger, Price, likely_tokens
@@ -432,6 +433,56 @@ class StoredTransformer:
         )
 
 
+class RecordedTransformer:
+    """One transformation of the texts that come with the sample data: those of the 14 pairs that `-t sts --limit 14
+    --languages reference` draws, once each."""
+
+    name = "recorded"
+    remote = False
+
+    def __init__(self, of: Transformation) -> None:
+        self.of = of
+        self._texts = {row["text"]: row[of.name] for row in _sample() if of.name in row}
+        self.identity = f"recorded:{of.name}:{digest(sorted(self._texts.items()))}"
+
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
+        """The first; UsageError for more runs."""
+        if runs > 1:
+            raise UsageError(
+                f"Each text has one recorded transformation, and {runs} runs need as many.",
+                mend="Ask for --runs 1, or name a language model as the transformer.",
+            )
+        return (first,)
+
+    def about(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+    def write(
+        self,
+        asked: Sequence[SourceText],
+        *,
+        seed: int,
+        run: int,  # noqa: ARG002 - the contract's
+        dataset: str = "",  # noqa: ARG002
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """What is recorded; `missing` for other texts."""
+        for position, one in enumerate(asked):
+            blank = not one.text.strip()
+            said = one.text if blank else self._texts.get(one.text, "")
+            outcome: Any = "ok" if said or blank else "missing"
+            reason = "" if outcome == "ok" else "the sample has no transformation of this text"
+            yield position, Paraphrase(one.text, one.lang, one.place, said, outcome, reason, 0, seed)
+        hear(len(asked))
+
+
+@cache
+def _sample() -> tuple[dict[str, str], ...]:
+    path = files("embassay.data").joinpath("sample", "transformations.jsonl")
+    return tuple(json.loads(line) for line in path.read_text("utf-8").splitlines())
+
+
 @dataclass(frozen=True)
 class Source:
     """A transformation and who does it. The run's set calls it by the transformation's name."""
@@ -485,8 +536,10 @@ def open_transformers(
     from embassay.systems.chat import CHAT_MODELS, open_chat
 
     spec = CHAT_MODELS.style.parse(text)
-    if spec.name in ("recorded", "stored"):
-        return _stored(text, spec.name, spec.target, names)
+    if spec.name == "recorded":
+        return _recorded(names)
+    if spec.name == "stored":
+        return _stored(text, spec.target, names)
     if spec.name not in CHAT_MODELS:
         from embassay.systems.models import chat_advice
 
@@ -502,10 +555,26 @@ def open_transformers(
     )
 
 
-def _stored(text: str, kind: str, folder: str, names: Sequence[str]) -> tuple[Source, ...]:
-    if kind == "stored" and not folder:
+def _recorded(names: Sequence[str]) -> tuple[Source, ...]:
+    has = [one for one in TRANSFORMATIONS if one in _sample()[0]]
+    _check_had("the sample", names, has)
+    return tuple(
+        Source(TRANSFORMATIONS[one], RecordedTransformer(TRANSFORMATIONS[one])) for one in names or has
+    )
+
+
+def _check_had(what: str, names: Sequence[str], has: Sequence[str]) -> None:
+    for name in names:
+        if name not in has:
+            raise UsageError(
+                f"{what} has no transformation {name!r}.", mend=f"It has {', '.join(has)}: name one of them."
+            )
+
+
+def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[Source, ...]:
+    if not folder:
         raise UsageError("`stored` names no folder.", mend="Write stored:FOLDER.")
-    kept = ParaphraseSet.open(folder) if kind == "stored" else recorded_set()
+    kept = ParaphraseSet.open(folder)
     has = [one for one in TRANSFORMATIONS if one in kept.sources]
     if not has:
         raise DataError(
@@ -513,20 +582,11 @@ def _stored(text: str, kind: str, folder: str, names: Sequence[str]) -> tuple[So
             found=", ".join(kept.sources) or "none",
             mend="Give the folder of `embassay hteb run`, `hteb transform` or `hteb import`.",
         )  # fmt: skip
-    for name in names:
-        if name not in has:
-            raise UsageError(
-                f"{text} has no transformation {name!r}.", mend=f"It has {', '.join(has)}: name one of them."
-            )
+    _check_had(text, names, has)
     return tuple(
         Source(TRANSFORMATIONS[one], StoredTransformer(text, kept, TRANSFORMATIONS[one]))
         for one in names or has
     )
-
-
-def recorded_set() -> ParaphraseSet:
-    """The transformations of the sample data."""
-    return ParaphraseSet.open(Path(str(files("embassay.data").joinpath("sample", "transformations"))))
 
 
 def suited(chat: ChatModel, options: TransformOptions, longest: int) -> ChatModel:
