@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from embassay.contracts import Tokenizer
+from embassay.errors import ModelError
 from embassay.protocols.hteb.conclusions import conclusion, told
 from embassay.protocols.hteb.options import Request
 from embassay.protocols.hteb.plan import HtebPlan, make_plan, planned_datasets, with_runs
-from embassay.protocols.hteb.transformers import LLMTransformer, Needs, Source, open_transformers
+from embassay.protocols.hteb.transformers import LLMTransformer, Needs, Source, TokenCounts, open_transformers
 from embassay.protocols.kernel.inputs import sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.request import data_beside, new_folder, request_of
@@ -24,6 +26,7 @@ from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems.objects import given
 from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer
 
 
 class Hteb(Worded):
@@ -108,7 +111,10 @@ def transformations(
     plan: HtebPlan, datasets: Sequence[PlannedDataset], sources: Sequence[Source], seeds: Seeds
 ) -> Iterator[Forecast]:
     """The cost of every transformation of every dataset. An answer is taken to be as long as is usual for what was
-    asked, and none to be drawn again."""
+    asked, and none to be drawn again. What two transformations ask alike (the expansion in `summarised_expansion`) is
+    asked once."""
+    seen: set[tuple[Any, ...]] = set()
+    tokens = TokenCounts(_tokenizer(plan.request.tokenizer))
     for source in sources:
         for dataset in datasets:
             runs = seeds[source.name, dataset.name]
@@ -119,17 +125,25 @@ def transformations(
             if not isinstance(writer, LLMTransformer):
                 yield head
                 continue
-            need = sum((writer.needs(slots, seed) for seed, slots in asked.items()), Needs())
-            tokens, model = need.read + need.written, cast(Any, writer.chat.model)
+            need = sum((writer.needs(slots, seed, tokens, seen) for seed, slots in asked.items()), Needs())
+            model = cast(Any, writer.chat.model)
             yield replace(
                 head,
-                tokens=tokens,
+                tokens=need.read + need.written,
                 cached=max(0, texts - need.calls // len(source.of.steps)),
                 requests=need.calls,
                 usd=None if writer.price is None else writer.price.usd(need.read, need.written),
-                seconds=remote_seconds(model, need.calls, tokens),
+                seconds=remote_seconds(model, need.calls, need.read + need.written),
                 assumed=True,
             )
+
+
+def _tokenizer(name: str) -> Tokenizer | None:
+    """The run's; None where it cannot be had, which must not stop a run that needs none."""
+    try:
+        return open_tokenizer(name)
+    except ModelError:
+        return None
 
 
 def run(

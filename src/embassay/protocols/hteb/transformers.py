@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal, cast
 
-from embassay.contracts import ChatModel, Completion, Message, Sampling
+from embassay.contracts import ChatModel, Completion, Message, Sampling, Tokenizer
 from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError
 from embassay.protocols.hteb.options import TransformOptions
 from embassay.protocols.hteb.slots import Slot
@@ -140,7 +140,7 @@ GROWTH: Mapping[str, float] = {
     "translation": 1.1,
 }
 """How long the answer of a step is taken to be, of its text, until it is there."""
-_FRAME = len('{"transformed_text": ""}')
+_FRAME = '{"transformed_text": ""}'
 _AT_ONCE = 512
 
 
@@ -167,6 +167,28 @@ class Needs:
 
     def __add__(self, other: Needs) -> Needs:
         return Needs(self.calls + other.calls, self.read + other.read, self.written + other.written)
+
+
+class TokenCounts:
+    """The tokens of texts, each counted once: by `tokenizer`, or, without one, as a server is taken to count."""
+
+    def __init__(self, tokenizer: Tokenizer | None) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[str, int] = {}
+
+    def count(self, texts: Sequence[str]) -> None:
+        """Count those that are not counted yet, together."""
+        fresh = list({text: None for text in texts if text not in self._known})
+        if self._tokenizer is None:
+            self._known |= {text: likely_tokens([text]) for text in fresh}
+        elif fresh:
+            counts = map(len, self._tokenizer.encode_batch(fresh))
+            self._known |= dict(zip(fresh, counts, strict=True))
+
+    def of(self, text: str) -> int:
+        """Those of one text."""
+        self.count([text])
+        return self._known[text]
 
 
 class LLMTransformer:
@@ -237,34 +259,36 @@ class LLMTransformer:
         messages = [Message("system", instruction(name, source, target)), Message("user", text)]
         return Question(messages, sampling, Transformed if own.structured else None, attempt)
 
-    def needs(self, slots: Sequence[Slot], seed: int) -> Needs:
-        """What the answers to these texts take that the cache does not have. None is taken to be drawn again."""
-        total = Needs()
-        for slot in slots:
-            total += self._needs(slot, seed) if slot.text.strip() else Needs()
-        return total
+    def needs(
+        self, slots: Sequence[Slot], seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]
+    ) -> Needs:
+        """What the answers to these texts take that the cache does not have; none is taken to be drawn again. `seen`
+        are the questions of other transformations, which are paid once; those of these texts are added."""
+        own = [slot for slot in slots if slot.text.strip()]
+        tokens.count([slot.text for slot in own])
+        return sum((self._needs(slot, seed, tokens, seen) for slot in own), Needs())
 
-    def _needs(self, slot: Slot, seed: int) -> Needs:
-        total, text = Needs(), slot.text
+    def _needs(self, slot: Slot, seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]) -> Needs:
+        total, text, length = Needs(), slot.text, float(tokens.of(slot.text))
         for step, name in enumerate(self.of.steps):
             question = self.question(slot, step, text, seed)
-            known = self.chat.known(question) if not total.calls else None
+            known = self.chat.known(question) if not total.calls and text else None
             if isinstance(known, Unanswered):
                 return total
             if known is not None:
                 reading = self._read(known)
                 if reading.outcome != "ok":
                     return total
-                text = reading.text
+                text, length = reading.text, float(tokens.of(reading.text))
                 continue
-            longer = GROWTH[name]
-            read = likely_tokens([message.content for message in question.messages])
-            said = (
-                round(likely_tokens([text]) * longer)
-                + likely_tokens(["x" * _FRAME]) * self.options.structured
-            )
-            total += Needs(1, read, min(said, self.options.allowance(name)))
-            text = (text * 3)[: max(1, round(len(text) * longer))]
+            instructions = question.messages[0].content
+            asked = (instructions, question.sampling.seed, text or (slot.text, length))
+            read, text, length = tokens.of(instructions) + length, "", length * GROWTH[name]
+            if asked in seen:
+                continue
+            seen.add(asked)
+            said = length + tokens.of(_FRAME) * self.options.structured
+            total += Needs(1, round(read), min(round(said), self.options.allowance(name)))
         return total
 
     def write(
