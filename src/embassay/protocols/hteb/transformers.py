@@ -423,7 +423,7 @@ class StoredTransformer:
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
         """What the set has of each text in the run with this seed; `missing` for one that it has not."""
-        met: Counter[str] = Counter()
+        met: Counter[tuple[str, str]] = Counter()
         blank = [place for place, one in enumerate(asked) if not one.text.strip()]
         for place in blank:
             one = asked[place]
@@ -439,11 +439,11 @@ class StoredTransformer:
         hear(len(asked))
 
     def _occurrence(
-        self, one: SourceText, seed: int, run: int, dataset: str, met: Counter[str]
+        self, one: SourceText, seed: int, run: int, dataset: str, met: Counter[tuple[str, str]]
     ) -> Paraphrase:
         """What the set has of a text without its place: the next of several, or the only one."""
-        nth = met[one.text]
-        met[one.text] += 1
+        nth = met[one.lang, one.text]
+        met[one.lang, one.text] += 1
         ask = [replace(one, place=f"occurrence:{nth}"), replace(one, place="")]
         return next(
             (
