@@ -434,27 +434,21 @@ class StoredTransformer:
         for number, row in self._stored.write(tried, seed=seed, run=run, dataset=dataset):
             one = tried[number]
             if row.outcome == "missing" and one.place:
-                row = self._occurrence(one, seed, run, dataset, met)
+                row = self._occurrence(one, seed, dataset, met)
             yield left[number], replace(row, place=one.place)
         hear(len(asked))
 
     def _occurrence(
-        self, one: SourceText, seed: int, run: int, dataset: str, met: Counter[tuple[str, str]]
+        self, one: SourceText, seed: int, dataset: str, met: Counter[tuple[str, str]]
     ) -> Paraphrase:
         """What the set has of a text without its place: the next of several, or the only one."""
         nth = met[one.lang, one.text]
         met[one.lang, one.text] += 1
-        ask = [replace(one, place=f"occurrence:{nth}"), replace(one, place="")]
-        return next(
-            (
-                row
-                for _, row in self._stored.write(ask, seed=seed, run=run, dataset=dataset)
-                if row.outcome != "missing"
-            ),
-            Paraphrase(
-                one.text, one.lang, one.place, "", "missing", f"{self.name} does not have it", 0, seed
-            ),
-        )
+        known = self._stored.known(dataset, seed)
+        keys = ((one.text, lang, place) for lang in (one.lang, "") for place in (f"occurrence:{nth}", ""))
+        found = next((known[key] for key in keys if key in known), None)
+        missing = Paraphrase(one.text, one.lang, "", "", "missing", f"{self.name} does not have it", 0, seed)
+        return replace(found or missing, lang=one.lang)
 
 
 class RecordedTransformer:

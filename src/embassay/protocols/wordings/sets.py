@@ -386,7 +386,7 @@ class Stored:
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
         """What the set has of each text in the run with this seed; `missing` for a text that it has not."""
-        chosen = self._wordings(dataset if dataset in self._source.datasets else "", seed)
+        chosen = self.known(dataset, seed)
         for position, one in enumerate(asked):
             kept = chosen.get((one.text, one.lang, one.place)) or chosen.get((one.text, "", one.place))
             if kept is None:
@@ -394,6 +394,11 @@ class Stored:
             else:
                 yield position, replace(kept, lang=one.lang)
         hear(len(asked))
+
+    def known(self, dataset: str, seed: int) -> Mapping[tuple[str, str, str], Paraphrase]:
+        """(text, language, place) -> what the set has of it in the run with this seed, and with an empty language that
+        of any; of all its datasets where it does not have this one."""
+        return self._wordings(dataset if dataset in self._source.datasets else "", seed)
 
     def _seeds(self, dataset: str) -> tuple[int, ...]:
         if dataset in self._source.datasets:
