@@ -373,8 +373,8 @@ def paraphrase_file(content: bytes, folder: Path) -> object:
 
 def validation_key(content: bytes, folder: Path) -> object:
     """The study of a paraphraser whose key is another's, sealed as it should be."""
-    from embassay.protocols.pteb.validation.pairs import Rules
     from embassay.protocols.pteb.validation.study import FORMAT, SCHEMA, read_study
+    from embassay.protocols.wordings.pairs import Rules
 
     facts: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "sha256": {}}
     for name, text in (("rules.json", json.dumps(Rules().as_dict()).encode()), ("key.jsonl", content)):

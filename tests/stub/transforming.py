@@ -68,6 +68,6 @@ def _said(text: str, told: str, random: Random) -> str:
         return " ".join(words[: max(1, round(0.6 * len(words)))])
     if found := _TARGET.search(told):
         if found[1] in _BACK:
-            return " ".join(word.partition("|")[0] for word in words)
-        return " ".join(f"{word}|{found[1][:2]}" for word in words)
+            return " ".join(word[:-2] for word in words)
+        return " ".join(f"{word}{found[1][:2].lower()}" for word in words)
     return reworded(text, random)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.cli.hteb import texts
+from embassay.cli.hteb import texts, validation
 from embassay.cli.hteb.scores import run
 from embassay.cli.options import App, stopping_at_memory, within_memory
 
@@ -18,3 +18,4 @@ app.command("run")(within_memory(run))
 app.command("transform")(stopping_at_memory(texts.transform))
 app.command("import")(stopping_at_memory(texts.import_))
 app.command("export")(stopping_at_memory(texts.export))
+app.add_typer(validation.app, name="validate")

@@ -21,7 +21,7 @@ from embassay.cli.options import (
     stopping_at_memory,
 )
 from embassay.errors import Interrupted
-from embassay.protocols.pteb.validation.pairs import Rules
+from embassay.protocols.wordings.pairs import Rules
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.ratings import LanguageResult
@@ -77,8 +77,8 @@ def sample(
 
     Example: embassay pteb validate sample runs/pteb --langs fra --out study
     """
-    from embassay.protocols.pteb.validation.pairs import Sample
     from embassay.protocols.pteb.validation.study import Drawing, draw_study
+    from embassay.protocols.wordings.pairs import Sample
     from embassay.protocols.wordings.sets import ParaphraseSet
 
     named = [name.strip() for part in langs or () for name in part.split(",") if name.strip()]

@@ -137,7 +137,7 @@ GROWTH: Mapping[str, float] = {
     "summarise": 0.6,
     "paraphrasing": 1.0,
     "style_change": 1.1,
-    "translation": 1.1,
+    "translation": 1.2,
 }
 """How long the answer of a step is taken to be, of its text, until it is there."""
 _FRAME = '{"transformed_text": ""}'

@@ -66,6 +66,27 @@ def language_fault(text: str, wording: str, lang: str = "und") -> str:
     return _script_fault(text, wording, stated) or _identified_fault(text, wording, stated)
 
 
+ENGLISH, OTHER, BOTH = "English", "other languages", "English and another"
+_OF_ENGLISH = {"en", "eng"}
+_UNSTATED = {"", "und", "mul"}
+
+
+def group_of(lang: str) -> str | None:
+    """English, other languages, or a pair of the two (`ara-eng`); None where the language is not known.
+
+    >>> group_of("en-US"), group_of("pt-BR"), group_of("ara-eng"), group_of("mul")
+    ('English', 'other languages', 'English and another', None)
+    """
+    if lang in _UNSTATED:
+        return None
+    first, *more = re.split(r"[-_]", lang)
+    # A region is written in capitals and a script with one: neither is a second language.
+    langs = {first.lower(), *(part for part in more if part.islower() and len(part) < 4)}
+    if langs <= _OF_ENGLISH:
+        return ENGLISH
+    return BOTH if langs & _OF_ENGLISH else OTHER
+
+
 def can_identify() -> bool:
     """Whether the language identifier is installed."""
     return _identifier() is not None

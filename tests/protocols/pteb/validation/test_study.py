@@ -8,7 +8,8 @@ import json
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.validation.pairs import (
+from embassay.protocols.pteb.validation.study import Drawing, read_study
+from embassay.protocols.wordings.pairs import (
     Rules,
     Sample,
     by_language,
@@ -18,7 +19,6 @@ from embassay.protocols.pteb.validation.pairs import (
     sample_items,
     unrelated,
 )
-from embassay.protocols.pteb.validation.study import Drawing, read_study
 from embassay.protocols.wordings.sets import Source
 
 

@@ -17,7 +17,6 @@ from embassay.protocols.pteb.judging.options import RatingOptions
 from embassay.protocols.pteb.judging.protocol import of_ratings
 from embassay.protocols.pteb.judging.ratings import Asking, Judge, Pair, check_named, rate
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
-from embassay.protocols.pteb.validation.pairs import Item, sheet
 from embassay.protocols.pteb.validation.ratings import (
     CLASSES,
     FILE,
@@ -32,9 +31,9 @@ from embassay.protocols.pteb.validation.ratings import (
     keep_list,
     language_results,
     read_decisions,
-    write_ratings,
 )
 from embassay.protocols.pteb.validation.study import Study
+from embassay.protocols.wordings.pairs import Item, sheet, write_ratings
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, hardware, slug, versions
 from embassay.runs.forecast import Forecast, Forecasts

@@ -19,7 +19,8 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.pteb.validation.pairs import (
+from embassay.protocols.wordings.pairs import (
+    SHOWN,
     Item,
     Rules,
     Sample,
@@ -29,8 +30,8 @@ from embassay.protocols.pteb.validation.pairs import (
     rules_from,
     sample_items,
     sheet,
+    write_ratings,
 )
-from embassay.protocols.pteb.validation.ratings import SHOWN, write_ratings
 from embassay.protocols.wordings.sets import ParaphraseSet, Source
 from embassay.runs.folder import slug, to_json, write_atomic
 
