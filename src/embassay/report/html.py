@@ -92,7 +92,7 @@ SECTIONS = (
     Section("overview", "Overview", "embassay.report.overview:overview", template="overview.html"),
     Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage"),
     Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html"),
-    Section("hteb", "HTEB", "embassay.report.hteb:hteb_page", kind="hteb"),
+    Section("hteb", "HTEB", "embassay.report.hteb.profile:hteb_page", kind="hteb"),
     Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge"),
     Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page", kind="paraphrasers"),
     Section("validation", "Validation", "embassay.report.pteb.validation:validation_page", kind="validation"),

@@ -110,7 +110,7 @@ def word(pair: Pair, alpha: float) -> str:
 QUESTIONS = {
     "sage": ("Similarity under change", "embassay.report.sage.conclusions:sage_verdict"),
     "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.conclusions:pteb_verdict"),
-    "hteb": ("Style, length and language", "embassay.report.hteb:hteb_verdict"),
+    "hteb": ("Style, length and language", "embassay.report.hteb.profile:hteb_verdict"),
     "original": ("Scores on the texts as they are", "embassay.report.overview:board_verdict"),
     "judge": ("Language models that rate", "embassay.report.pteb.models:judge_verdict"),
     "paraphrasers": (

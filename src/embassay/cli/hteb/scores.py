@@ -108,21 +108,18 @@ def run(
     from embassay.protocols.hteb.options import Request, as_reference, read_families, read_transformations
     from embassay.protocols.hteb.protocol import Hteb
 
-    kept = one_of("--failed", failed, {"leave-out": "leave out", "reference": "original"})
+    if reference:
+        options, generation, failed = as_reference(options), as_reference(generation), "reference"
     request = Request(
-        tuple(system), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, grades,
-        limit, seed, tokenizer, transformer, read_transformations(transformations), runs, until_ci, max_runs, baseline,
-        "original" if reference else kept,
-        one_of("--exclude", exclude, {"unchanged": "unchanged"}) == "unchanged",
-        last_seeds(last_seed), read_families(family),
-        as_reference(generation) if reference else generation, as_reference(options) if reference else options,
+        tuple(system), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, grades, limit,
+        seed, tokenizer, transformer, read_transformations(transformations), runs, until_ci, max_runs, baseline,
+        one_of("--failed", failed, {"leave-out": "leave out", "reference": "original"}),
+        one_of("--exclude", exclude, {"unchanged": True}) or False, last_seeds(last_seed), read_families(family),
+        generation, options,
     )  # fmt: skip
-    display = Display(json, wide)
+    display, out = Display(json, wide), out or default_out("hteb")
     if dry_run:
         show_plan(partial(Hteb().foreseen, request), display)
         return
     crew = given.crew(workers, engine, address)
-    carry_out(
-        partial(Hteb().carry_out, request), out or default_out("hteb"), display=display, workers=crew,
-        max_usd=max_cost,
-    )  # fmt: skip
+    carry_out(partial(Hteb().carry_out, request), out, display=display, workers=crew, max_usd=max_cost)

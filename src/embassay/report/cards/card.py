@@ -211,7 +211,7 @@ HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 MOST_FINDINGS = 6
 """Findings of a kind on a card."""
 Say = Callable[[ReportRun, Row], Iterator[Finding]]
-BY_ROW = ("cards.findings", "sage.similarity", "pteb.drops", "hteb")
+BY_ROW = ("cards.findings", "sage.similarity", "pteb.drops", "hteb.profile")
 OTHER = ""
 """Runs of protocols of other packages."""
 GOOD = {
@@ -221,7 +221,7 @@ GOOD = {
         "sage.similarity:strengths",
     ),
     "pteb": ("cards.findings:rank_strengths", "cards.findings:dataset_strengths", "pteb.drops:strengths"),
-    "hteb": ("cards.findings:rank_strengths", "cards.findings:dataset_strengths", "hteb:strengths"),
+    "hteb": ("cards.findings:rank_strengths", "cards.findings:dataset_strengths", "hteb.profile:strengths"),
     "score": ("rag.scoring:strengths",),
     "names": ("rag.probes:name_strengths",),
     "hume": ("hume.gap:strengths",),
@@ -234,7 +234,11 @@ BAD = {
         "sage.similarity:weaknesses",
     ),
     "pteb": ("cards.findings:rank_weaknesses", "cards.findings:dataset_weaknesses", "pteb.drops:weaknesses"),
-    "hteb": ("cards.findings:rank_weaknesses", "cards.findings:dataset_weaknesses", "hteb:weaknesses"),
+    "hteb": (
+        "cards.findings:rank_weaknesses",
+        "cards.findings:dataset_weaknesses",
+        "hteb.profile:weaknesses",
+    ),
     "score": ("rag.scoring:weaknesses",),
     "names": ("rag.probes:name_weaknesses",),
     "noise": ("rag.probes:noise_weaknesses",),

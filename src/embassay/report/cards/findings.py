@@ -284,9 +284,9 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
 
         yield from of_pteb.unknown(run, run.board.row(row.system.name))
     for run in (one for one in own if one.record.kind == "hteb"):
-        from embassay.report import hteb
+        from embassay.report.hteb import profile
 
-        yield from hteb.unknown(run, run.board.row(row.system.name))
+        yield from profile.unknown(run, run.board.row(row.system.name))
     yield from _identities(own, row)
     yield from _languages(own)
     if row.system.kind == "embedding":
