@@ -58,6 +58,7 @@ def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any], d
         "datasets": [str(DATA / "retrieval/cranfield")],
         "transformations": ("cross_translation",),
         "runs": 1,
+        "mapping": {"relevance": "code"},
     }
     news = {"datasets": [str(DATA / "clustering/20newsgroups_sample.jsonl.gz?tasks=clustering")]}
     drawn = {"datasets": [sts17], "transformations": ("cross_translation",)}
