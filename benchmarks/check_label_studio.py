@@ -30,8 +30,13 @@ from typing import Any
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks
-from embassay.protocols.hume.folder import AnnotationRow, read_study, write_annotations, write_study
-from embassay.protocols.hume.folder.files import read_rows
+from embassay.protocols.hume.folder import (
+    AnnotationRow,
+    read_rows,
+    read_study,
+    write_annotations,
+    write_study,
+)
 from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
 from embassay.protocols.hume.simulation import simulated
 from embassay.protocols.hume.study import FAMILIES

@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 
 from embassay.measures import v_measure
-from embassay.protocols.hume.inference.ceiling import (
+from embassay.protocols.hume.ceiling import (
     annotators_by_correlation,
     annotators_by_variance,
+    compare_with_people,
+    components,
+    correlations,
     human_ceiling,
     needed,
     reach_of,
 )
-from embassay.protocols.hume.inference.differences import compare_with_people, components, correlations
-from embassay.protocols.hume.inference.resampling import (
+from embassay.protocols.hume.resampling import (
     Draws,
     People,
     Resampled,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from embassay.protocols.kernel.estimates import interval
-from embassay.protocols.pteb.summary.conclusions import summarise
+from embassay.protocols.pteb.conclusions import summarise
 from embassay.protocols.wordings.levels import Layout, RunDataset, RunSource, RunSystem, RunTask
 from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.sets import ParaphraseSet, Source

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from embassay.contracts import Tokenizer
     from embassay.data.catalogue.entries import EntryRecord
     from embassay.data.catalogue.hub import Fetched
-    from embassay.data.check.findings import (
+    from embassay.data.check.files import (
         Alike,
         Balance,
         Fault,
@@ -286,7 +286,7 @@ def _skips(shape: Shape) -> Iterator[str]:
 
 
 def _figures(shape: Shape) -> Iterator[str]:
-    from embassay.data.check.findings import Spread
+    from embassay.data.check.files import Spread
 
     for name, figure in shape.figures.items():
         yield f"{name}: {_spread(figure) if isinstance(figure, Spread) else _balance(figure)}"

@@ -224,7 +224,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
 def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
     """What each system, and two of them fused, retrieve of the passages that the golden set chose from."""
     from embassay.protocols.rag.golden.corpus import passages_of, read_inputs
-    from embassay.protocols.rag.retrieval import fused, retrieve, write_trec
+    from embassay.protocols.rag.scoring.inputs import fused, retrieve, write_trec
     from embassay.text import open_tokenizer
 
     tokenizer, read = open_tokenizer(TOKENIZER), read_inputs(request)

@@ -53,6 +53,14 @@ WORDINGS["mteb"] = Wording(
     "docs/interchange.md",
     "results.jsonl (every score) and the published files as they came",
 )
+WORDINGS["calibration"] = Wording(
+    "Skill: 1 minus the log loss of the fitted probabilities on pairs held out, over that of the base rate; mean over "
+    "datasets. Thresholds and curves are of one system on one dataset.",
+    "Of a probability: exact, from the binomial bounds of the nearest pairs that score less and that score more. Of a "
+    "threshold: a promise, tested in a fixed order. Of skill: 95%, bootstrap over the pairs.",
+    "docs/calibration.md",
+    f"{FILES}, calibrations/ (a file per system and dataset, for `eb.calibration`)",
+)
 WORDINGS |= {
     "original": replace(
         WORDINGS["pteb"],
@@ -320,6 +328,14 @@ SCALES = {
             "difference is.",
             "Percent of human can pass 100: it is a ratio of two uncertain numbers.",
             "Models get the number of clusters and labelled examples, which people do not.",
+        ),
+    ),
+    "calibration": Scale(
+        "How likely do two texts mean the same, given their similarity, and from which one on may you accept?",
+        "Skill is the share of the uncertainty that the similarity takes away: 0 is none, 1 all.",
+        (
+            "A promise holds for pairs like those that were labelled; the gaps show kinds of pairs where it ends.",
+            "Thresholds of different systems do not compare: each has its own scale.",
         ),
     ),
     "mteb": Scale(

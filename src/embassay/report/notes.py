@@ -105,7 +105,7 @@ def _of_mteb(record: Record) -> Iterator[Note]:
 
 def _of_hume(record: Record) -> Iterator[Note]:
     """Those of its record; what its datasets warn of is among them."""
-    from embassay.protocols.hume.summary.record import FILE, read_summary
+    from embassay.protocols.hume.record import FILE, read_summary
     from embassay.report.hume.conclusions import hume_notes
 
     found = (

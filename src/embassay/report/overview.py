@@ -117,7 +117,7 @@ QUESTIONS = {
         "Language models that paraphrase",
         "embassay.report.pteb.models:selection_verdict",
     ),
-    "validation": ("People on the paraphrases", "embassay.report.pteb.validation:validation_verdict"),
+    "validation": ("People on the paraphrases", "embassay.report.pteb.models:validation_verdict"),
     "golden": ("Judgements of passages", "embassay.report.rag.golden:golden_verdict"),
     "score": ("Evidence among the first K", "embassay.report.rag.scoring:score_verdict"),
     "sweep": ("Price, time and quality", "embassay.report.rag.sweep:sweep_verdict"),

@@ -32,6 +32,7 @@ KINDS = (
     "noise",
     "hume",
     "mteb",
+    "calibration",
 )
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"

@@ -15,7 +15,7 @@ from embassay.report.board import Board, Row, has_board, make_board
 from embassay.report.record import KINDS, Record, System, labels, read_record, run_names
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.summary.record import Summary
+    from embassay.protocols.hume.record import Summary
     from embassay.protocols.rag.scoring.score import Score
     from embassay.protocols.rag.sweep.findings.record import Findings
 
@@ -99,6 +99,7 @@ TITLES = {
     "sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "original": "PTEB, original texts", "judge": "Judges",
     "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "score": "RAG",
     "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",
+    "calibration": "Calibration",
 }  # fmt: skip
 
 
@@ -249,7 +250,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=4)
 def _summary(folder: Path, _written: int, _size: int) -> Summary:
-    from embassay.protocols.hume.summary.record import read_summary
+    from embassay.protocols.hume.record import read_summary
 
     return read_summary(folder)
 

@@ -11,7 +11,7 @@ import typer
 from embassay.cli import options as given
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.exchange.entries import Format as Known
+    from embassay.protocols.hume.collection import Format as Known
     from embassay.protocols.hume.exchange.intake import Imported
 
 

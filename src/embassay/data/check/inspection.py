@@ -20,8 +20,7 @@ from embassay.data.check.figures import (
     odd_scores,
     tables,
 )
-from embassay.data.check.files import advice, describe, remarks
-from embassay.data.check.findings import (
+from embassay.data.check.files import (
     Column,
     File,
     Lengths,
@@ -31,6 +30,9 @@ from embassay.data.check.findings import (
     Report,
     Shape,
     Stops,
+    advice,
+    describe,
+    remarks,
 )
 from embassay.data.dataset import Dataset
 from embassay.data.delimited import MARKS, Reading, reading_of

@@ -11,7 +11,7 @@ from statistics import NormalDist
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.folder.files import AnnotationRow, Scale, StudyFolder, Task
+from embassay.protocols.hume.folder import AnnotationRow, Scale, StudyFolder, Task
 from embassay.protocols.hume.study import Family, Who
 from embassay.randomness import random_bytes
 
@@ -98,7 +98,7 @@ def _marks(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -
 def check_nobody_answered(folder: StudyFolder) -> None:
     """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
     from embassay.protocols.hume.answers import has_store, open_store, stored_annotations
-    from embassay.protocols.hume.folder.collection import collected
+    from embassay.protocols.hume.collection import collected
 
     found = list(collected(folder))
     if has_store(folder):

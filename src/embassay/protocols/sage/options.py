@@ -115,7 +115,7 @@ def _spelled(names: str) -> str:
     return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)
 
 
-VERSION = 6
+VERSION = 7
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

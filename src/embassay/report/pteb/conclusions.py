@@ -22,7 +22,7 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.analysis.drops import source_of
+from embassay.protocols.pteb.drops import source_of
 from embassay.protocols.wordings.levels import CONTROLS
 from embassay.protocols.wordings.records import USABLE
 from embassay.records import Result
@@ -602,7 +602,7 @@ def step_table(record: Record, board: Board) -> Iterator[Table]:
 
 
 def _languages(record: Record) -> Table:
-    from embassay.report.pteb.validation import COLUMNS, ratings
+    from embassay.report.pteb.models import COLUMNS, ratings
 
     heads: list[str | Column] = [
         "Language",

@@ -326,7 +326,7 @@ def _agreement(
 @lru_cache(maxsize=256)
 def _interval(family: Family, answers: str, coefficient: str) -> tuple[float, float] | None:
     """The page is asked for every few seconds, and an interval of hundreds of answers takes half a second."""
-    from embassay.protocols.hume.inference.resampling import agreement_intervals
+    from embassay.protocols.hume.resampling import agreement_intervals
 
     found = agreement_intervals(family, json.loads(answers))[coefficient]
     return None if math.isnan(found.low) else (found.low, found.high)

@@ -22,6 +22,7 @@ from embassay.protocols.hume.published.paper import (
 )
 from embassay.protocols.hume.published.standings import others
 from embassay.protocols.hume.published.tables import LlmScores, every_table, read_llm_scores
+from embassay.protocols.hume.record import Summary, write_summary
 from embassay.protocols.hume.results.conclusions import (
     Contender,
     against_gap,
@@ -35,8 +36,7 @@ from embassay.protocols.hume.results.summary import LLM, published_rows, write_f
 from embassay.protocols.hume.results.tables import quality_table, study_tables
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.summary.record import Summary, write_summary
-from embassay.protocols.hume.summary.tables import (
+from embassay.protocols.hume.tables import (
     agreement_table,
     annotators_table,
     every_figure,

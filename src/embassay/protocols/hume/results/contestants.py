@@ -17,11 +17,26 @@ from embassay.contracts import Tokenizer
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
 from embassay.protocols.hume import models
+from embassay.protocols.hume.ceiling import (
+    Compared,
+    SystemValues,
+    against_people,
+    among_people,
+    compare_with_people,
+)
+from embassay.protocols.hume.collection import collected
 from embassay.protocols.hume.folder import StudyFolder, Task, read_study
-from embassay.protocols.hume.folder.collection import collected
-from embassay.protocols.hume.inference.ceiling import against_people, among_people
-from embassay.protocols.hume.inference.differences import Compared, SystemValues, compare_with_people
-from embassay.protocols.hume.inference.resampling import (
+from embassay.protocols.hume.llms.answers import (
+    LLM_FAMILIES,
+    LlmAnswers,
+    ScoredLlm,
+    read_llm_answers,
+    score_llm,
+)
+from embassay.protocols.hume.models import CORRECT, LABEL, SCORE, Settings, fingerprint_of, needed, texts_of
+from embassay.protocols.hume.published.standings import percent_of_human
+from embassay.protocols.hume.record import Bar, SystemKind, SystemScore
+from embassay.protocols.hume.resampling import (
     CORRELATION,
     SHARE,
     Draws,
@@ -33,15 +48,6 @@ from embassay.protocols.hume.inference.resampling import (
     resampled,
     row_score,
 )
-from embassay.protocols.hume.llms.answers import (
-    LLM_FAMILIES,
-    LlmAnswers,
-    ScoredLlm,
-    read_llm_answers,
-    score_llm,
-)
-from embassay.protocols.hume.models import CORRECT, LABEL, SCORE, Settings, fingerprint_of, needed, texts_of
-from embassay.protocols.hume.published.standings import percent_of_human
 from embassay.protocols.hume.results.options import VERSION, StudyRequest
 from embassay.protocols.hume.scoring import (
     Aggregation,
@@ -54,7 +60,6 @@ from embassay.protocols.hume.scoring import (
     who_counts,
 )
 from embassay.protocols.hume.study import Annotation, Answers, Family, Who, answers_by_annotator
-from embassay.protocols.hume.summary.record import Bar, SystemKind, SystemScore
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, Work
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems

@@ -9,14 +9,14 @@ from typing import Any
 from embassay.errors import UsageError
 from embassay.protocols.hume import models
 from embassay.protocols.hume.published.protocol import run_published
+from embassay.protocols.hume.record import write_summary
 from embassay.protocols.hume.results.conclusions import comparisons, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
 from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import study_tables
 from embassay.protocols.hume.scoring import MAIN
-from embassay.protocols.hume.summary.record import write_summary
-from embassay.protocols.hume.summary.tables import write_markdown
+from embassay.protocols.hume.tables import write_markdown
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.folder.files import LabelChoice, Practice, Scale
+from embassay.protocols.hume.folder import LabelChoice, Practice, Scale
 from embassay.protocols.hume.sampling.options import TaskRequest, label_choices
 from embassay.protocols.hume.sampling.pools import (
     Choice,

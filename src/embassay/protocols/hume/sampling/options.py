@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from embassay.data.rows import nearest
 from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder.files import LabelChoice, Name, Scale, Task
+from embassay.protocols.hume.folder import LabelChoice, Name, Scale, Task
 from embassay.protocols.hume.study import Family
 from embassay.runs.folder import digest
 

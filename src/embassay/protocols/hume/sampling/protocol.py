@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder.files import (
+from embassay.protocols.hume.folder import (
     GOLD,
     Defect,
     GoldRow,

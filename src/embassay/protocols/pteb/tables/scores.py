@@ -11,19 +11,17 @@ from typing import Any
 
 from embassay.contracts import Kind
 from embassay.protocols.kernel.tables import Column, ColumnTable, First, Printed, RunTable, Value, csv_text
-from embassay.protocols.pteb.analysis import (
+from embassay.protocols.pteb.drops import (
+    BOTH,
+    ENGLISH,
+    HEADLINES,
+    OTHER,
     DatasetUsed,
     LengthBin,
     WordCount,
     against_distance,
     average,
     datasets_used,
-)
-from embassay.protocols.pteb.analysis.drops import (
-    BOTH,
-    ENGLISH,
-    HEADLINES,
-    OTHER,
     group_of,
     is_run,
     source_of,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
-from embassay.protocols.pteb.analysis import (
+from embassay.protocols.pteb.drops import (
     Contrast,
     Group,
     against_distance,

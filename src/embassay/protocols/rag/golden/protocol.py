@@ -107,7 +107,7 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
 def _rewriting(work: Work, states: Sequence[State]) -> Forecast:
     waiting = {state.id for state in states if not state.is_through("S1")}
     asked = [one for one in work.read.questions if one.rewrite is None and one.id in waiting]
-    from embassay.protocols.rag.rewriters.llm import rewrite_messages
+    from embassay.protocols.rag.rewriters import rewrite_messages
 
     read = sum(_tokens(rewrite_messages(one.text)) for one in asked)
     head = Forecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)

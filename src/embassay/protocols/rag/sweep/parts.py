@@ -21,7 +21,7 @@ from embassay.errors import DataError, EmbassayError, ModelError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.small_talk import LEVELS, noisy, phrases
+from embassay.protocols.rag.probes.questions import LEVELS, noisy, phrases
 from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest, chunk_size
 from embassay.protocols.rag.sweep.stacks import NONE, Configuration, Counts

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking.bayes.engine import Bayes
-from embassay.protocols.rag.ranking.bayes.options import Options
-from embassay.protocols.rag.ranking.engines import ENGINES, Call, Candidate
+from embassay.protocols.rag.ranking.bayes import Bayes
+from embassay.protocols.rag.ranking.engines import ENGINES, Call, Candidate, Options
 from embassay.randomness import generator
 
 N, TOP = 40, 20

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from embassay.protocols.rag.ranking.bayes.engine import Answers, Bayes, Checks
-from embassay.protocols.rag.ranking.bayes.options import Options
-from embassay.protocols.rag.ranking.engines import Call, Candidate
+from embassay.protocols.rag.ranking.bayes import Answers, Bayes, Checks
+from embassay.protocols.rag.ranking.engines import Call, Candidate, Options
 from embassay.randomness import generator
 
 N, TOP = 30, 15

@@ -1,22 +1,107 @@
-"""Rewriters that ask nobody: what people say around a question is cut away, and nothing of the question.
+"""Who puts questions in the words of a search: nobody, rules, or a language model, read strictly and never paid twice.
 
-Phrases are cut where a sentence begins or ends, never inside it, but for sounds ("um") and asides between commas. A
-sentence, or the first half of one, is left out only where it tells of the asker's day, holds no name, number or
-quotation, and the rest can be understood without it. Words are never changed, so negations stay as they are.
+Rules cut away what people say around a question, and nothing of the question. Phrases are cut where a sentence begins
+or ends, never inside it, but for sounds ("um") and asides between commas. A sentence, or the first half of one, is left
+out only where it tells of the asker's day, holds no name, number or quotation, and the rest can be understood without
+it. Words are never changed, so negations stay as they are.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+from embassay.contracts import ChatModel, Message, Sampling
+from embassay.errors import Unanswered, UsageError, Why
 from embassay.protocols.rag.judges import Question
+from embassay.randomness import random_bytes
+from embassay.registry import Registry
+from embassay.runs.folder import digest
+from embassay.runs.store import AnswerCache, CachedChat
+from embassay.spec import Value
+from embassay.systems.chat import open_chat_as
+from embassay.systems.remote.ledger import Ledger
 from embassay.text.chunking import sentence_ends
+
+if TYPE_CHECKING:
+    from embassay.runs.store import AnswerCache
+    from embassay.systems.remote.ledger import Ledger
+
+__all__ = ["REWRITERS", "Rewriter", "about", "open_rewriter"]
+
+REWRITERS: Registry[Rewriter] = Registry("rewriter", makes=[["rewrite"]])
+"""Every rewriter by name; other packages join through the entry-point group `embassay.rewriters`."""
+
+REWRITERS.add("identity", "embassay.protocols.rag.rewriters:Identity", "the question as it was asked")
+REWRITERS.add(
+    "rules",
+    "embassay.protocols.rag.rewriters:Rules",
+    "without greetings, politeness, filler, apologies, emoji and digressions, in English and French",
+)
+REWRITERS.add(
+    "llm",
+    "embassay.protocols.rag.rewriters:open_llm",
+    "a language model states the core of the question: llm:ollama:gemma3:27b",
+    needs="embassay[llm]",
+)
+
+
+def open_rewriter(
+    text: str,
+    *,
+    ledger: Ledger | None = None,
+    cache: AnswerCache | Path | None = None,
+    seed: int = 1337,
+) -> Rewriter:
+    """The rewriter that a spec string names: `identity`, `rules`, or `llm:` and any chat model with its parameters
+    (`llm:openai:gpt-5-mini?temperature=0`).
+
+    `ledger` is what a model pays from, `cache` the file of kept answers (by default the user's) or the opened cache,
+    `seed` names what is drawn. UsageError for unknown names and parameters, ModelError when the key or the package of a
+    model is missing.
+    """
+    return REWRITERS.build(text, ledger=ledger, cache=cache, seed=seed)
+
+
+class Rewriter(Protocol):
+    """States only the core of what a question asks for (spec rag 4). Equal questions have equal rewritings.
+
+    A pack's own rewritings need none: the column `rewrite` of the questions wins.
+    """
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, as in result files."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything its rewritings depend on: version of the rules, model, prompt, sampling."""
+        ...
+
+    async def rewrite(self, question: Question) -> str:
+        """The question rewritten, never empty.
+
+        A ModelError (Unanswered where a model was asked and gave no rewriting) says why there is none; the question
+        itself never takes its place.
+        """
+        ...
+
+
+def about(rewriter: Rewriter) -> Mapping[str, Any]:
+    """What a manifest says of a rewriter: name and identity, and model, prompt and sampling of one that has them."""
+    told = getattr(rewriter, "about", None)
+    return {"name": rewriter.name, "identity": rewriter.identity, **(told() if told else {})}
+
 
 # Characters that are shown as pictures by themselves, and any that is followed by the selector that makes it one.
 _ALONE = (
@@ -84,7 +169,7 @@ class Phrases:
 @cache
 def open_phrases(language: str) -> Phrases:
     """The phrases of `english` or `french`."""
-    folder = files("embassay.protocols.rag.rewriters").joinpath("phrase_texts")
+    folder = files("embassay.protocols.rag").joinpath("phrase_texts")
     parts = read_phrases(folder.joinpath(f"{language}.txt").read_text("utf-8"))
     return Phrases(
         openers=_beginning(parts["openers"]),
@@ -426,3 +511,157 @@ class Rules:
     async def rewrite(self, question: Question) -> str:
         """See `Rewriter.rewrite`."""
         return rewrite_by_rules(question.text)
+
+
+PROMPT_VERSION = "1"
+"""Raised when a word of the prompt, or how the question is laid out, changes."""
+
+KEY = "rewrite"
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_LONGEST_REWRITTEN = 400
+"""Characters that a rewriting may always have; beyond, it may not be longer than the question."""
+_TOKENS = 8_192
+
+
+@dataclass(frozen=True)
+class RewriteOptions:
+    """How a model rewrites: sampling, and the `attempts` at one answer."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    attempts: int = 6
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or self.attempts < 1:
+            raise UsageError(
+                f"A rewriter cannot have temperature={self.temperature}, top_p={self.top_p}, "
+                f"attempts={self.attempts}.",
+                mend="Take a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
+            )
+
+
+class Malformed(ValueError):
+    """An answer that is no rewriting, and why."""
+
+
+class ChatRewriter:
+    """`chat` as a rewriter; `seed` names its draws."""
+
+    def __init__(
+        self,
+        chat: CachedChat,
+        options: RewriteOptions = RewriteOptions(),
+        *,
+        seed: int = 1337,
+        name: str = "",
+    ) -> None:
+        self._chat, self.options, self._seed = chat, options, seed
+        self.name = name or f"llm:{chat.name}"
+        self.identity = (
+            f"rewriter/1:{chat.identity} {prompt_identity()} temperature={options.temperature:g} "
+            f"top_p={options.top_p:g} seed={seed}"
+        )
+
+    @property
+    def model(self) -> ChatModel:
+        """Who answers: its price and limits."""
+        return self._chat.model
+
+    def about(self) -> Mapping[str, Any]:
+        """What a manifest says: model, sampling, prompt."""
+        options = asdict(self.options)
+        return {"model": self._chat.name, **options, "prompt": prompt_identity()}
+
+    def close(self) -> None:
+        """Release the cache of answers."""
+        self._chat.cache.close()
+
+    async def rewrite(self, question: Question) -> str:
+        """See `Rewriter.rewrite`. Unanswered after so many attempts without an answer that can be read."""
+        messages = rewrite_messages(question.text)
+        rejected = ""
+        why: Why = "empty"
+        for attempt in range(self.options.attempts):
+            # 31 bits, which is what servers take.
+            seed = int.from_bytes(random_bytes(4, self._seed, "rewrite", str(attempt))) >> 1
+            sampling = Sampling(self.options.temperature, self.options.top_p, seed)
+            try:
+                answer = await self._chat.complete(messages, sampling=sampling, attempt=attempt)
+                return rewriting_of(answer.text, question.text)
+            except Malformed as error:
+                rejected, why = str(error), "empty"
+            except Unanswered as error:
+                rejected, why = f"{error.why}: {error.message}", error.why
+        raise Unanswered(
+            f"{self.name} gave no rewriting that can be read in {self.options.attempts} attempts, "
+            f"the last: {rejected}.",
+            why,
+        )
+
+
+def rewriting_of(text: str, question: str) -> str:
+    """The rewriting that an answer consists of: one JSON object with one text and nothing else.
+
+    Malformed for anything else, for an empty text, and for one that is longer than the question and 400 characters: a
+    rewriting says less, an answer to the question says more.
+
+    >>> rewriting_of('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
+    'causes of jet noise'
+    """
+    text = text.strip()
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[1]
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Malformed(f"no JSON object: {_start_of(text)}" if text else "empty") from None
+    if not isinstance(value, dict) or set(value) != {KEY}:
+        raise Malformed(f"not an object with {KEY!r} alone: {_start_of(text)}")
+    found = value[KEY]
+    if not isinstance(found, str) or not (found := " ".join(found.split())):
+        raise Malformed(f"no text in {KEY!r}: {_start_of(text)}")
+    if len(found) > max(_LONGEST_REWRITTEN, len(question)):
+        raise Malformed(f"longer than the question: {_start_of(found)}")
+    return found
+
+
+def rewrite_messages(question: str) -> list[Message]:
+    """What is sent: the instructions, then the question between marked lines."""
+    mark = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    shown = f"[question {mark}]\n{question}\n[end of question {mark}]"
+    return [Message("system", _prompt()), Message("user", shown)]
+
+
+def prompt_identity() -> str:
+    """The prompt's version and a digest of every word."""
+    return f"rewrite@{PROMPT_VERSION}:{digest(_prompt())[:12]}"
+
+
+@cache
+def _prompt() -> str:
+    folder = files("embassay.protocols.rag").joinpath("prompt_texts")
+    return folder.joinpath("rewrite.txt").read_text("utf-8").strip()
+
+
+def _start_of(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:59] + "…"
+
+
+def open_llm(
+    target: str,
+    *,
+    ledger: Ledger | None = None,
+    cache: AnswerCache | Path | None = None,
+    seed: int = 1337,
+    **parameters: Value,
+) -> ChatRewriter:
+    """The model that `target` names (`openai:gpt-5-mini`). Of its parameters those of `RewriteOptions` say how it
+    rewrites, the others belong to the model."""
+    if not target:
+        raise UsageError("The rewriter 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
+    chat, options, name = open_chat_as(target, RewriteOptions, parameters, ledger=ledger)
+    if suit := getattr(chat, "suited", None):
+        chat = suit(tokens=_TOKENS, think=False)
+    answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
+    return ChatRewriter(CachedChat(chat, answers), options, seed=seed, name=f"llm:{name}")

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.protocols.hume.published.standings import PeopleRank, correlated
-from embassay.protocols.hume.study import Answers, Family, Gold, Item
-from embassay.protocols.hume.summary.record import (
+from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
     Bar,
@@ -21,6 +20,7 @@ from embassay.protocols.hume.summary.record import (
     Wins,
     beside_models,
 )
+from embassay.protocols.hume.study import Answers, Family, Gold, Item
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Column, ColumnTable, Unit, Value
 from embassay.runs.folder import write_atomic

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from embassay.contracts import IndexFacts, Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.search.indexes.servers.address import (
+from embassay.search.indexes.address import (
     ServerAddress,
     check_queries,
     find_address,

@@ -1,4 +1,14 @@
-"""The files of a study, line by line: read, with gold only where it is asked for, and written."""
+"""A study as a folder: what is asked, what is right, and what was answered, in files that are kept apart.
+
+study.json            the tasks: questions, labels, scales, guidelines, practice, source, hashes (no gold)
+items.jsonl           {"id", "task", "payload"}: all that annotators and models see
+gold.jsonl            {"id", "gold", "source_id", "documents", "defects"}: no page ever opens it
+annotations/*.jsonl   answers of people, an `AnnotationRow` a line, as `hume import` and `hume export` write them
+answers.sqlite3       what `hume serve` stores
+llm/                  answers of language models (`embassay.protocols.hume.llms`)
+
+Files are read line by line, with gold only where it is asked for.
+"""
 
 from __future__ import annotations
 

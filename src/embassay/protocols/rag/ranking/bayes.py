@@ -24,9 +24,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.ranking.bayes.choice import Claims, claims, propose
-from embassay.protocols.rag.ranking.bayes.options import Options
-from embassay.protocols.rag.ranking.bayes.posterior import (
+from embassay.protocols.rag.ranking.choice import Claims, claims, propose
+from embassay.protocols.rag.ranking.engines import (
+    BayesOptions,
+    Call,
+    Candidate,
+    Ranker,
+    Ranking,
+    check_answers,
+)
+from embassay.protocols.rag.ranking.posterior import (
     RELIABILITY,
     SHARPNESS,
     Component,
@@ -36,7 +43,6 @@ from embassay.protocols.rag.ranking.bayes.posterior import (
     log_weights,
     spread_of_grades,
 )
-from embassay.protocols.rag.ranking.engines import Call, Candidate, Ranker, Ranking, check_answers
 from embassay.randomness import generator
 from embassay.spec import COLON, Spec
 
@@ -226,7 +232,7 @@ class BayesRanker:
     """See `Ranker`. Inside, candidates stand by grade, fusion rank and id, whatever order they were given in."""
 
     def __init__(
-        self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int, options: Options
+        self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int, options: BayesOptions
     ) -> None:
         self._options, self._top = options, max(1, min(top, len(candidates)))
         self._names = (seed, "ranking", "bayes", query)
@@ -391,7 +397,7 @@ def _floats(values: Floats | NDArray[np.float64]) -> tuple[float, ...]:
 class Bayes:
     """A posterior over all orders, from grades and answers; asked is what tells most of the order and its top."""
 
-    def __init__(self, options: Options = Options()) -> None:  # noqa: B008 - frozen
+    def __init__(self, options: BayesOptions = BayesOptions()) -> None:  # noqa: B008 - frozen
         self.options = options
 
     @property

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.machine import compiled
-from embassay.protocols.rag.ranking.bayes.posterior import Component, Floats, Positions
+from embassay.protocols.rag.ranking.posterior import Component, Floats, Positions
 
 LISTED = 5
 """The longest window whose orders are listed; six would have 720 of them."""

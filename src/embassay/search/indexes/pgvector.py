@@ -16,7 +16,7 @@ import numpy as np
 
 from embassay.contracts import IndexFacts, Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.search.indexes.servers.address import (
+from embassay.search.indexes.address import (
     Found,
     ServerAddress,
     check_queries,
