@@ -275,7 +275,7 @@ def _outcome(
     high = wilson(int((means >= GOOD).sum()) / len(means), len(means))
     linear, quadratic = (
         _defined(gwet_ac2(_lists(table), way, scale=SCALE)) for way in ("linear", "quadratic")
-    )  # type: ignore[arg-type]
+    )
     return Outcome(
         name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
         percentile_interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
@@ -365,7 +365,7 @@ def tables(scored: Scored) -> Iterator[ColumnTable]:
     note = "Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal ratings."
     yield ColumnTable("hteb_ratings", "HTEB: what people say of the texts", columns, tuple(rows), note)
     if scored.drift:
-        columns = (
+        heads = (
             Column("system", "text"),
             Column("transformation", "text"),
             Column("rho"),
@@ -373,4 +373,4 @@ def tables(scored: Scored) -> Iterator[ColumnTable]:
         )
         said = tuple((system, name or "all", rho, n) for system, name, rho, n in scored.drift)
         note = "Spearman of similarity and adequacy. A strong one would say that drops come from bad texts."
-        yield ColumnTable("hteb_drift", "HTEB: does a drop come from bad texts?", columns, said, note)
+        yield ColumnTable("hteb_drift", "HTEB: does a drop come from bad texts?", heads, said, note)

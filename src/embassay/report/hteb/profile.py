@@ -171,7 +171,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Text(
         "What is left of a score after paraphrasing and other changes of style, after longer and shorter texts, and "
         "after translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of "
-        "its transformations, the total that of the axes."
+        "its transformations, the total that of the axes. Paraphrased alone is what PTEB asks."
     )
     scale = _scale(profiles)
     yield Box("panels", tuple(_panels(profiles, scale)))
@@ -223,7 +223,10 @@ def _panels(profiles: Sequence[Profile], scale: Scale) -> Iterator[Block]:
                 AXES[name],
                 (
                     Entry(
-                        (difference_mark(row.ci_low, row.value or 0.0, row.ci_high, kind, scale), said(row)),
+                        (
+                            difference_mark(row.ci_low, row.value or 0.0, row.ci_high, kind, scale),
+                            POINTS.change(row.value or 0.0),
+                        ),
                         exact=_exact(row),
                     ),
                 ),
@@ -231,7 +234,10 @@ def _panels(profiles: Sequence[Profile], scale: Scale) -> Iterator[Block]:
             for name, row in one.axes.items()
         ]
         head = Column((axis(scale, labels=2), "Change"), style="num")
-        yield Table("", one.row.label, "Axis", (head,), tuple(lines), "marks", 2, export="")
+        table = Table(
+            "", one.row.label, "Axis", (head,), tuple(lines), "marks", 2, is_sortable=False, export=""
+        )
+        yield Box("panel", (table,))
 
 
 def _exact(row: Result) -> str:
@@ -259,7 +265,7 @@ def _profile_table(profiles: Sequence[Profile]) -> Table:
     axes = [name for name in AXES if any(axis_part(name) in one.changes for one in profiles)]
     heads = [
         "Original",
-        *(["Paraphrased (PTEB’s question)"] if paraphrased else []),
+        *(["Paraphrased"] if paraphrased else []),
         *map(AXES.__getitem__, axes),
     ]
     lines = []
