@@ -58,7 +58,7 @@ class ParaphraseSet:
                 return cls(folder, SetManifest.read(folder / "manifest.json"))
         raise DataError(
             "there is no set of paraphrases here", path=path, expected="a folder with manifest.json",
-            mend="Give the folder of a run of `embassay pteb run`, or its `paraphrases` folder.",
+            mend="Give the folder of a run of `embassay pteb run` or `hteb run`, or its `paraphrases` folder.",
         )  # fmt: skip
 
     @property
