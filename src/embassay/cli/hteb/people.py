@@ -76,7 +76,7 @@ def score(
     ] = None,
     wide: Wide = False,
 ) -> None:
-    """Tell how adequate and fluent people find each transformation, and how far they agree.
+    """Tell how adequate and fluent people find each transformation.
 
     Raters who rate a dummy wrong are left out. Agreement is Gwet's AC2.
 

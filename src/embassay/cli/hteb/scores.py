@@ -43,7 +43,7 @@ Failed = Annotated[
     ),
 ]
 Exclude = Annotated[
-    str | None, typer.Option("--exclude", help="`unchanged`: leave out texts that came back as they were.")
+    bool, typer.Option("--exclude-unchanged", help="Leave out texts that came back as they were.")
 ]
 LastSeed = Annotated[
     list[str] | None,
@@ -82,7 +82,7 @@ def run(
     max_runs: MaxRuns = 20,
     baseline: Baseline = "",
     failed: Failed = "leave-out",
-    exclude: Exclude = None,
+    exclude_unchanged: Exclude = False,
     last_seed: LastSeed = None,
     family: Family = None,
     reference: Reference = False,
@@ -98,7 +98,7 @@ def run(
     options: HtebOptions = HtebOptions(),  # noqa: B008 - replaced by `settings`
     generation: TransformOptions = TransformOptions(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """Score systems on original texts and on texts rewritten in eight ways.
+    """Score systems on texts as they are and rewritten in eight ways.
 
     Axes: wording and style, length, language. The texts stay in the run: `--transformer stored:FOLDER` replays them.
 
@@ -114,12 +114,11 @@ def run(
         tuple(system), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, grades, limit,
         seed, tokenizer, transformer, read_transformations(transformations), runs, until_ci, max_runs, baseline,
         one_of("--failed", failed, {"leave-out": "leave out", "reference": "original"}),
-        one_of("--exclude", exclude, {"unchanged": True}) or False, last_seeds(last_seed), read_families(family),
-        generation, options,
+        exclude_unchanged, last_seeds(last_seed), read_families(family), generation, options,
     )  # fmt: skip
-    display, out = Display(json, wide), out or default_out("hteb")
+    display, crew = Display(json, wide), given.crew(workers, engine, address)
     if dry_run:
         show_plan(partial(Hteb().foreseen, request), display)
         return
-    crew = given.crew(workers, engine, address)
-    carry_out(partial(Hteb().carry_out, request), out, display=display, workers=crew, max_usd=max_cost)
+    carry_out(partial(Hteb().carry_out, request), out or default_out("hteb"), display=display,
+              workers=crew, max_usd=max_cost)  # fmt: skip

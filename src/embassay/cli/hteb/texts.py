@@ -153,7 +153,7 @@ def import_(
         list[str] | None, typer.Option("--dataset", "-d", metavar="NAME", help="Only these datasets.")
     ] = None,
 ) -> None:
-    """Read transformed texts that the authors' code, or anybody with its layout, wrote.
+    """Read transformed texts in the layout of the authors' code.
 
     Example: embassay hteb import transformations --out texts
     """
