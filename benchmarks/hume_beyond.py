@@ -1,4 +1,4 @@
-"""How often the intervals of `embassay.protocols.hume.inference` hold, and how often a planted difference is found.
+"""How often the intervals of `embassay.protocols.hume.ceiling` hold, and how often a planted difference is found.
 
     python benchmarks/hume_beyond.py agreement|paired|ceiling|clustering|power [--studies 400] [--resamples 1000]
 

@@ -18,8 +18,8 @@ _WORDS = (
 
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
+    from embassay.data.language import language_fault, scripts
     from embassay.protocols.rag.rewriters import rewrite_by_rules
-    from embassay.protocols.wordings.records import language_fault, scripts
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
     from embassay.text.chunking import Chunking, chunk, sentence_ends, split_sections
     from embassay.text.perturbations import split_sentences

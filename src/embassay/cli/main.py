@@ -51,7 +51,7 @@ GROUPS = {
 OWN_MEMORY = ("doctor", "list", "run", "calibrate")
 """Commands that read no data and promise no memory, or that do cells, which keep a promise one by one."""
 HOMES = {
-    "list": "names:show", "run": "session:run", "cache": "doctor:caches",
+    "list": "doctor:show", "run": "session:run", "cache": "doctor:caches",
     "compare": "runs:compare", "gate": "runs:gate", "report": "runs:report",
     "serve": "runs:serve", "export": "runs:export", "import": "runs:import_",
 }  # fmt: skip

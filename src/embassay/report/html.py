@@ -100,6 +100,7 @@ SECTIONS = (
     Section("validation", "Validation", "embassay.report.pteb.models:validation_page",
         kind="validation", group="PTEB"),
     Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden", group="RAG"),
+    Section("questions", "Questions", "embassay.report.rag.questions:questions_page", kind="questions", group="RAG"),
     Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score", group="RAG"),
     Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html", group="RAG"),
     Section("names", "Names", "embassay.report.rag.names:names_page", kind="names", group="RAG"),

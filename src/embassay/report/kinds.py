@@ -119,6 +119,14 @@ WORDINGS["golden"] = replace(
     files="golden.json (all that this page shows), a folder per question with what each stage left, export/ (qrels, "
     "JSON Lines, BEIR), tables/, results.jsonl and spending.jsonl",
 )
+WORDINGS["questions"] = replace(
+    WORDINGS["score"],
+    overall="Kept: the share of the questions written that passed every check; a second call says whether the passage "
+    "answers. Of questions that nearly repeat each other the first counts.",
+    intervals="95%, Wilson’s, over the questions written.",
+    pages="docs/documents.md",
+    files="export/ (queries, corpus, judgements, spans of the evidence), drafts.jsonl (what became of each), tables/",
+)
 WORDINGS["sweep"] = replace(
     WORDINGS["score"],
     overall="A stack is what retrieves and orders: encoder, dimensions, index, K candidates, reranker, mode. Its "
@@ -187,8 +195,9 @@ OPTIONS = {
     "original": "embassay.protocols.tasks.task:PtebOptions",
     "hteb": "embassay.protocols.hteb.options:HtebOptions",
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.selection.plan:SelectionOptions",
+    "paraphrasers": "embassay.protocols.pteb.selection.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
+    "questions": "embassay.protocols.rag.questions.options:QuestionsOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""
 
@@ -282,6 +291,14 @@ SCALES = {
         (
             "Where the judge is a language model, its grades are not people’s until people have checked a sample.",
             "A passage that no search proposed was never graded: it counts as not judged, not as bad.",
+        ),
+    ),
+    "questions": Scale(
+        "What may be asked of these documents, and where is the answer?",
+        "Kept: the share of questions that passed every check, 0 to 1.",
+        (
+            "A question has one judged passage, the one it was written about; others may answer it too.",
+            "Questions of the documents are made of their own words, which favours systems that match words.",
         ),
     ),
     "score": Scale(

@@ -69,6 +69,7 @@ def notes_of(record: Record) -> tuple[Note, ...]:
     if record.kind == "mteb":
         return tuple(_of_mteb(record))
     return (
+        *_of_suites(record),
         *_failed(record), *_waiting(record), *_unwritten(record), *_no_overall(record), *_of_protocol(record),
         *_truncated(record),
         *_small(record),
@@ -134,6 +135,14 @@ def _failed(record: Record) -> Iterator[Note]:
             "The system is not ranked where a value is missing.",
             "The same command tries again.",
         )
+
+
+def _of_suites(record: Record) -> Iterator[Note]:
+    """What a run lacks of the suites that it names."""
+    from embassay.protocols.kernel.suites import notes
+
+    for what, consequence, mend in notes(record.manifest.get("suites") or ()):
+        yield Note("partial", what, consequence, mend)
 
 
 def _unwritten(record: Record) -> Iterator[Note]:

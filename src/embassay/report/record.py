@@ -26,6 +26,7 @@ KINDS = (
     "paraphrasers",
     "validation",
     "golden",
+    "questions",
     "score",
     "sweep",
     "names",

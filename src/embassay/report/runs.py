@@ -97,7 +97,8 @@ def _nothing(path: Path) -> DataError:
 
 TITLES = {
     "sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "original": "PTEB, original texts", "judge": "Judges",
-    "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "score": "RAG",
+    "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "questions": "Questions",
+    "score": "RAG",
     "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",
     "calibration": "Calibration",
 }  # fmt: skip

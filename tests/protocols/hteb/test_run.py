@@ -9,7 +9,7 @@ import pytest
 import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.hteb.options import HtebOptions, Request, TransformOptions
-from embassay.protocols.hteb.plan import HtebPlan, planned_datasets
+from embassay.protocols.hteb.plan import HtebPlan, datasets_of
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, RunTransformation, axis_part
 from embassay.protocols.hteb.protocol import Hteb
 from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
@@ -220,7 +220,7 @@ def test_a_corpus_is_transformed_title_and_body_apart(transformer, tmp_path):
 def test_ordinals_of_pairs_count_left_sentences_first(pairs):
     """Left i is i and right i is n + i; blanks have none."""
     request = Request((), datasets=(str(pairs(5)),))
-    plan = HtebPlan(request, (), planned_datasets(request))
+    plan = HtebPlan(request, (), datasets_of(request)[0])
     [slots] = plan.slots(plan.datasets[0])
     assert [row[3] for row in slots.rows] == list(range(10))
     assert [row[0] for row in slots.rows[:5]] == [f"first:p{i}" for i in range(5)]

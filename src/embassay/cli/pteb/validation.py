@@ -1,4 +1,4 @@
-"""`embassay pteb judge`, `paraphrasers` and `validate`: who rates as people do, who rewords, what people say."""
+"""`embassay pteb judge`, `paraphrasers`, `validate`: which model rates as people do, which rewords, what people say."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from embassay.cli.options import (
 )
 from embassay.errors import Interrupted
 from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.selection.plan import SelectionOptions
+from embassay.protocols.pteb.selection.candidates import SelectionOptions
 from embassay.protocols.wordings.pairs import Rules
 from embassay.protocols.wordings.records import Generation
 
 if TYPE_CHECKING:
-    from embassay.protocols.pteb.validation.ratings import LanguageResult
+    from embassay.protocols.pteb.validation.raters import LanguageResult
     from embassay.protocols.pteb.validation.scoring import Scored
     from embassay.protocols.pteb.validation.study import Study
 
@@ -131,7 +131,7 @@ def paraphrasers(
     Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
     """
     from embassay.cli.session import Display, carry_out, show_plan
-    from embassay.protocols.pteb.selection.plan import SelectionRequest
+    from embassay.protocols.pteb.selection.candidates import SelectionRequest
     from embassay.protocols.pteb.selection.protocol import Selecting
 
     request = SelectionRequest(

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.delimited import MARKS, USUAL, Delimited, Reading, chosen, is_number, opened, told_apart
+from embassay.data.lines import MARKS, USUAL, Delimited, Reading, chosen, is_number, opened, told_apart
 from embassay.data.rows import collecting
 from embassay.data.shapes import CALLED
 from embassay.data.tables import known_suffix, table_of
@@ -48,6 +48,25 @@ class File:
     columns: tuple[Column, ...]
     blank: int = 0
     over: int = 0
+
+
+@dataclass(frozen=True)
+class DocumentFiles:
+    """A folder of documents: how many were read of each kind, in which encodings, and what was left out and why.
+    `suffixes` counts all files, `stated` the languages that documents say they are in ("" for none), `told` those they
+    seem to be in (None: nothing here can tell), of the first `looked_at` documents."""
+
+    documents: Mapping[str, int]
+    characters: int
+    chunk: int
+    overlap: int
+    skipped: tuple[Skipped, ...]
+    encodings: Mapping[str, int]
+    suffixes: Mapping[str, int]
+    stated: Mapping[str, int]
+    told: Mapping[str, int] | None
+    looked_at: int
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -182,6 +201,7 @@ class Report:
     overlaps: tuple[Overlap, ...]
     threshold: float | None
     command: str = ""
+    documents: DocumentFiles | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON takes it."""

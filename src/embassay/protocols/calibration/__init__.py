@@ -15,8 +15,8 @@ __all__ = ["Calibration", "CalibrationOptions", "Translation", "calibrate", "cal
 _HOMES = {
     "Calibration": "probability",
     "calibration": "probability",
-    "Translation": "translation",
-    "translations": "translation",
+    "Translation": "probability",
+    "translations": "probability",
     "CalibrationOptions": "options",
     "calibrate": "protocol",
 }

@@ -14,7 +14,8 @@ from embassay.errors import UsageError
 from embassay.protocols.hteb.options import HtebOptions, Request
 from embassay.protocols.hteb.slots import REGISTRY, TASKS, Slot, Slots, distinct
 from embassay.protocols.hteb.transformers import Source
-from embassay.protocols.kernel.plan import check_names, planned_systems
+from embassay.protocols.kernel.plan import PlannedSuite, check_names, in_order, planned_systems
+from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.wordings.plan import (
     PlannedDataset,
@@ -84,30 +85,32 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
     _check_families(request, [one.name for one in systems])
+    datasets, suites = datasets_of(request)
     plan = HtebPlan(
         request,
         tuple(systems),
-        planned_datasets(request),
+        datasets,
         (),
         tokenizer.identity,
         cache=cache,
         paper=TASK_NAMES,
+        suites=suites,
     )
     return replace(plan, cells=tuple(plan.originals()))
 
 
-def planned_datasets(request: Request) -> tuple[PlannedDataset, ...]:
-    """The datasets of a request, opened and counted."""
+def datasets_of(request: Request) -> tuple[tuple[PlannedDataset, ...], tuple[PlannedSuite, ...]]:
+    """The datasets of a request, opened and counted, and the suites among what it names."""
     for name in request.tasks:
         TASKS.get(name)
     check_targets(request.mapping)
     asked = partial(_asked, request.options)
-    datasets = [
-        planned_dataset(source, request, asked, "pteb", REGISTRY)
-        for source in dict.fromkeys(request.datasets)
-    ]
+    wanted = in_order(request.tasks or TASK_NAMES, TASK_NAMES)
+    datasets, suites = planned_datasets(
+        request, wanted, lambda source: planned_dataset(source, request, asked, "pteb", REGISTRY)
+    )
     check_names(dataset.name for dataset in datasets)
-    return tuple(datasets)
+    return datasets, suites
 
 
 def _asked(options: HtebOptions, name: str, parts: tuple[Loaded[object], ...]) -> Iterator[SourceText]:

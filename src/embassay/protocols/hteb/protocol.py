@@ -11,7 +11,7 @@ from embassay.contracts import Tokenizer
 from embassay.errors import ModelError
 from embassay.protocols.hteb.conclusions import conclusion, told
 from embassay.protocols.hteb.options import Request
-from embassay.protocols.hteb.plan import HtebPlan, make_plan, planned_datasets, with_runs
+from embassay.protocols.hteb.plan import HtebPlan, datasets_of, make_plan, with_runs
 from embassay.protocols.hteb.transformers import LLMTransformer, Needs, Source, TokenCounts, open_transformers
 from embassay.protocols.kernel.inputs import sources
 from embassay.protocols.kernel.outcome import Run
@@ -188,7 +188,7 @@ def transform(
 
 def transforming(request: Request) -> HtebPlan:
     """A plan without systems."""
-    return HtebPlan(request, (), planned_datasets(request))
+    return HtebPlan(request, (), datasets_of(request)[0])
 
 
 def transform_forecast(request: Request, ledger: Ledger | None = None) -> Forecasts:

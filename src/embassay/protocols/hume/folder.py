@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from embassay.data.delimited import text_lines
+from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.study import Family, Item, Label, TaskSpec, Who, gold_values

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PROTOCOLS = {
     "sage": "sage", "pteb": "pteb", "hteb": "hteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb",
     "validation": "pteb",
-    "golden": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
+    "golden": "rag", "questions": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
     "calibration": "calibration",
 }  # fmt: skip
 """The paper behind each kind of run."""
@@ -137,6 +137,7 @@ def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: 
             for one in plan.systems
         ],
         "datasets": [_dataset(one) for one in plan.datasets],
+        **({"suites": [one.as_dict() for one in plan.suites]} if plan.suites else {}),
         "hardware": hardware(),
         "versions": versions(),
         "resampling": RESAMPLING,

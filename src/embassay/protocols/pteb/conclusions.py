@@ -383,9 +383,17 @@ def conclusion(
         lengths=drops_by_length(plan, folder, sources, seeds, records),
         seconds=_seconds(records),
         peaks=_peaks(records),
+        suites=_suites(plan),
     )
     headlines = tuple(standings(layout, records))
     return Conclusion([*quality, *summary], comparisons, tuple(tables(given)), headlines)
+
+
+def _suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
+    """The paper's suites among those of the run, with their datasets."""
+    papers = ("pteb-sts", "pteb-en", "pteb-multi")
+    found = {name: names for suite in plan.suites for name, names in suite.within.items() if name in papers}
+    return {name: frozenset(names) for name, names in found.items()}
 
 
 def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclusion:

@@ -12,7 +12,8 @@ from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.plan import check_names, planned_systems
+from embassay.protocols.kernel.plan import check_names, in_order, planned_systems
+from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.tasks.task import PtebOptions
@@ -129,12 +130,19 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     tokenizer = open_tokenizer(request.tokenizer)
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
-    asked = partial(_asked, request)
-    datasets = [planned_dataset(source, request, asked) for source in dict.fromkeys(request.datasets)]
+    wanted, own = in_order(request.tasks or TASK_NAMES, TASK_NAMES), partial(_asked, request)
+    datasets, suites = planned_datasets(request, wanted, lambda source: planned_dataset(source, request, own))
     check_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
     plan = PtebPlan(
-        request, tuple(systems), tuple(datasets), (), tokenizer.identity, cache=cache, paper=TASK_NAMES
+        request,
+        tuple(systems),
+        datasets,
+        (),
+        tokenizer.identity,
+        cache=cache,
+        paper=TASK_NAMES,
+        suites=suites,
     )
     return replace(plan, cells=tuple(plan.originals()))
 
@@ -158,7 +166,7 @@ def with_runs(
     return replace(plan, cells=plan.in_order(cells))
 
 
-def _check_last_seeds(request: Request, datasets: list[PlannedDataset]) -> None:
+def _check_last_seeds(request: Request, datasets: Sequence[PlannedDataset]) -> None:
     names = [dataset.name for dataset in datasets]
     for name, _ in request.last_seeds:
         if name not in names:

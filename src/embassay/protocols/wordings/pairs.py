@@ -9,14 +9,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.delimited import Delimited, text_lines
+from embassay.data.language import language_fault
+from embassay.data.lines import Delimited, text_lines
 from embassay.data.rows import Row, Source
 from embassay.data.tables import known_suffix, table
 from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import check_options, option
 from embassay.protocols.kernel.tables import inert
-from embassay.protocols.wordings.records import ENGLISH, Paraphrase, group_of, language_fault
+from embassay.protocols.wordings.records import ENGLISH, Paraphrase, group_of
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import random_bytes
 from embassay.runs.folder import to_json, write_atomic

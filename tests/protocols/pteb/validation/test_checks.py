@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.validation.ratings import Decisions, Rating, check
+from embassay.protocols.pteb.validation.raters import Decisions, Rating, check
 from embassay.protocols.wordings.pairs import Item, Rules
 
 RULES = Rules()

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.validation.ratings import (
+from embassay.protocols.pteb.validation.raters import (
     collect,
     read_decisions,
     read_ratings,
@@ -184,7 +184,7 @@ def test_a_broken_inspector_s_file_is_named_by_line(tmp_path, write_csv, cells, 
 
 def test_decisions_about_nobody_are_refused():
     """A misspelt rater would silently stay."""
-    from embassay.protocols.pteb.validation.ratings import Decisions, Rating, check_decisions
+    from embassay.protocols.pteb.validation.raters import Decisions, Rating, check_decisions
 
     ratings = [Rating("fra-001", "fra-rater1", 4.0)]
     with pytest.raises(UsageError, match=r"the rater 'fra-rater'.*Did you mean fra-rater1"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.pteb.validation.ratings import Rating, check, language_results
+from embassay.protocols.pteb.validation.raters import Rating, check, language_results
 from embassay.protocols.pteb.validation.scoring import rows, tables
 from embassay.protocols.wordings.pairs import Item, Rules
 

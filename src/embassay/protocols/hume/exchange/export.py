@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from embassay.data.delimited import text_lines
+from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.answers import check_independent

@@ -99,8 +99,11 @@ class Answered:
         return tuple(item for item in self.items if item not in seen)
 
 
-def answered(folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] = ()) -> tuple[Answered, ...]:
-    """Every task with what people answered. Raises DataError for a wrong value, or where nobody answered anything."""
+def answered(
+    folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] = (), *, anyone: bool = True
+) -> tuple[Answered, ...]:
+    """Every task with what people answered. Raises DataError for a wrong value, and where `anyone` has to have answered
+    and nobody did."""
     every = collected(folder, files)
     by_item = {item.id: item.task for item in folder.items}
     found = []
@@ -110,7 +113,7 @@ def answered(folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] =
         answers = answers_by_annotator(task.spec, gold, own)
         items = tuple(item.id for item in folder.items_of(task.name))
         found.append(Answered(task, items, gold, answers, tuple(_workers(own, answers))))
-    if not any(own for one in found for own in one.answers.values()):
+    if anyone and not any(own for one in found for own in one.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
             mend="Collect answers with `embassay hume serve`, or bring them with `embassay hume import`.",
@@ -436,15 +439,18 @@ class StudyPlan(planning.Plan):
         }  # fmt: skip
 
 
-def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None) -> StudyPlan:
-    """Read the study and all answers to it, and open every system: before any work is done.
+def make_plan(
+    request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None, *, people: bool = True
+) -> StudyPlan:
+    """Read the study and all answers to it, and open every system: before any work is done. Without `people`, systems
+    alone.
 
     Raises DataError for a study, annotations or answers of language models that are not what they should be, and where
     nobody answered; UsageError for an unknown task or system; ModelError for a system that cannot be opened.
     """
     folder = read_study(Path(request.study))
     tasks = _tasks(folder, request)
-    people = answered(folder, tasks, [Path(one) for one in request.answers])
+    answers = answered(folder, tasks, [Path(one) for one in request.answers]) if people else ()
     llms = read_llm_answers(folder)
     tokenizer = open_tokenizer(request.tokenizer)
     systems = _systems(request, tokenizer, ledger)
@@ -466,7 +472,7 @@ def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger |
             )
     return StudyPlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
-        tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=people, llms=llms,
+        tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=answers, llms=llms,
     )  # fmt: skip
 
 

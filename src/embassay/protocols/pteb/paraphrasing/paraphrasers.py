@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from embassay.contracts import ChatModel, Message
+from embassay.data.language import can_identify, language_fault
 from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.wordings.records import (
     REJECTED,
@@ -26,8 +27,6 @@ from embassay.protocols.wordings.records import (
     Paraphrase,
     Paraphraser,
     SourceText,
-    can_identify,
-    language_fault,
 )
 from embassay.protocols.wordings.sets import Recorded, open_stored
 from embassay.randomness import generator

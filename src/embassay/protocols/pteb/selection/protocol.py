@@ -27,7 +27,7 @@ from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.judging.ratings import Judge
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
-from embassay.protocols.pteb.selection.plan import (
+from embassay.protocols.pteb.selection.candidates import (
     HEADLINE,
     TASK,
     Candidate,

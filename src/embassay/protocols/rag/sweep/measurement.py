@@ -43,8 +43,6 @@ from embassay.protocols.rag.sweep.parts import (
 )
 from embassay.protocols.rag.sweep.stacks import NONE, Configuration, Found, Skipped, Stack
 from embassay.runs.folder import digest, to_json, write_atomic
-from embassay.search.indexes import open_index
-from embassay.systems.cosine import unit
 from embassay.systems.remote.calls import wait_for
 
 Floats = NDArray[np.float64]
@@ -265,7 +263,8 @@ class Timing:
             if not hasattr(rewriter, "model"):
                 asked = Question(bench.collection.query_ids[query], bench.collection.queries[query])
                 text = wait_for(lambda: rewriter.rewrite(asked))
-        return unit(self.encoded.encoder.afresh(text)[None, : self.dims])
+        encoder = self.encoded.encoder
+        return encoder.cut(encoder.afresh(text), self.dims)
 
     def _fuse(self) -> Callable[[int], Any]:
         words, queries = self.bench.words, self.bench.queries
@@ -326,7 +325,7 @@ class IndexedBench:
         """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
         it cannot be had."""
         documents, queries = encoded.cut(dims)
-        return cls(encoded, dims, open_index(index, documents, folder=kept), watch, documents, queries)
+        return cls(encoded, dims, encoded.encoder.index(index, documents, kept), watch, documents, queries)
 
     @property
     def bench(self) -> Bench:

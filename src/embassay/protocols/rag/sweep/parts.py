@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import IndexFacts, Ranked, Reranker, Role, Tokenizer
+from embassay.contracts import Index, IndexFacts, Ranked, Reranker, Role, Tokenizer
 from embassay.data import Dataset, draw, open_dataset
 from embassay.data.catalogue import DATASETS
 from embassay.data.retrieval import fitting_map
@@ -32,8 +32,10 @@ from embassay.runs.store import CachedReranker, PairCache
 from embassay.search import exact_search
 from embassay.search.bm25 import BM25Index, Hit
 from embassay.search.fusion import boosted, distinct, rrf
+from embassay.search.indexes import open_index
 from embassay.systems import SYSTEMS, sized
 from embassay.systems.cosine import unit
+from embassay.systems.ragged import lost
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.rerankers import RERANKERS, open_reranker
@@ -245,14 +247,44 @@ class SweepEncoder:
 
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
         """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
-        found: Vectors = self.system.vectors(list(texts), role)
+        made = self.system.rows if self.many else self.system.vectors
+        found: Vectors = made(list(texts), role)
         return found
 
+    @property
+    def many(self) -> bool:
+        """Whether a text has many vectors, which stand then in an array of objects (`contracts.Ragged`)."""
+        return hasattr(self.system, "rows")
+
+    def cut(self, vectors: Vectors, dims: int | None) -> Vectors:
+        """So many dimensions at length 1; many vectors of a text stay as they are."""
+        return vectors if self.many else unit(vectors[:, :dims])
+
+    def index(self, spec: str, vectors: Vectors, folder: Path) -> Index:
+        """The index of passages, built or found in the folder."""
+        return self.system.index(vectors, spec) if self.many else open_index(spec, vectors, folder=folder)
+
+    def searched(self, queries: Vectors, passages: Vectors, k: int) -> Ranked:
+        """The best k passages of each query, exactly."""
+        if self.many:
+            found: Ranked = self.system.index(passages).search(queries, k)
+            return found
+        return exact_search(queries, passages, k)
+
+    def lost(self, vectors: Vectors) -> Ints:
+        """The texts that could not be encoded; they have zeros from now on."""
+        gone = np.flatnonzero(lost(vectors) if self.many else np.isnan(vectors[:, 0]))
+        for place in gone.tolist():
+            vectors[place] = np.zeros_like(vectors[place])
+        return gone
+
     def afresh(self, text: str) -> Vectors:
-        """The vector of a query, (dim,), whatever the cache has."""
+        """The vector of a query, (1, dim), whatever the cache has."""
         made = self._cached.encoder.encode([text], role="query")
         transform = getattr(self.system.encoder, "transform", None)
-        vector: Vectors = np.asarray(made if transform is None else transform(made), dtype=np.float32)[0]
+        if self.many:
+            return made
+        vector: Vectors = np.asarray(made if transform is None else transform(made), dtype=np.float32)
         return vector
 
 
@@ -505,12 +537,11 @@ class Encoded:
         with bench.parts.charged(encoder.name):
             documents = encoder.vectors(passages, "document")
             queries = encoder.vectors(bench.queries, "query")
-        lost = np.flatnonzero(np.isnan(documents[:, 0]))
+        lost, unasked = encoder.lost(documents), encoder.lost(queries)
         if len(lost) > MOST_LOST * len(documents):
             raise ModelError(f"{encoder.name} could not encode {len(lost):,} of {len(documents):,} passages.")
-        if np.isnan(queries).any():
-            raise ModelError(f"{encoder.name} could not encode {int(np.isnan(queries[:, 0]).sum())} queries.")
-        documents[lost] = 0
+        if len(unasked):
+            raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
         some = ", ".join(bench.passages.ids[place] for place in lost[:3])
         said = (
             f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({some})",
@@ -519,14 +550,14 @@ class Encoded:
 
     def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
         """Passages and queries with so many dimensions, at length 1."""
-        return unit(self.documents[:, :dims]), unit(self.queries[:, :dims])
+        return self.encoder.cut(self.documents, dims), self.encoder.cut(self.queries, dims)
 
     def exact(self, dims: int | None, depth: int) -> list[Places]:
         """The nearest passages of each query by exact search."""
         if (dims, depth) not in self._exact:
             documents, queries = self.cut(dims)
             deep = min(depth + self.bench.spare, len(documents))
-            ranked = exact_search(queries, documents, deep)
+            ranked = self.encoder.searched(queries, documents, deep)
             self._exact[dims, depth] = [
                 self.bench.found(ranked, row, depth)[0] for row in range(len(queries))
             ]
@@ -535,10 +566,10 @@ class Encoded:
     @cached_property
     def noise(self) -> Floats:
         """Cosine of each query with itself in much small talk, (q,), English where no language or several are stated;
-        NaN in a language that we have none in."""
+        NaN in a language that we have none in, and for an encoder that gives many vectors."""
         collection, seed = self.bench.collection, self.bench.parts.request.seed
         lang = "en" if collection.lang in ("", "und", "mul") else collection.lang[:2]
-        if lang not in phrases():
+        if lang not in phrases() or self.encoder.many:
             return np.full(len(self.queries), np.nan)
         texts = [
             noisy(query, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]

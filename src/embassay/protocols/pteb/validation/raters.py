@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.delimited import Delimited
+from embassay.data.lines import Delimited
 from embassay.data.rows import Row, missing_column, nearest
 from embassay.errors import DataError, UsageError
 from embassay.measures import krippendorff_alpha

@@ -30,6 +30,7 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.kernel.request import option
 from embassay.protocols.kernel.session import Silent, unknown_price
+from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.pteb.judging.options import RatingOptions
 from embassay.protocols.pteb.judging.protocol import ANSWER_TOKENS, OnPairs, Questions, of_questions
 from embassay.protocols.pteb.judging.ratings import (
@@ -281,7 +282,9 @@ def make_plan(
     """
     check_targets(request.mapping)
     check_named([request.judge, *request.cross_judges])
-    datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
+    datasets, suites = planned_datasets(
+        request, (PAIRS,), lambda source: _planned_dataset(source, request), plain=True
+    )
     check_names(dataset.name for dataset in datasets)
     longest = max(
         len(asked.text.encode()) for one in datasets for asked in distinct_texts(request, one.source)
@@ -291,7 +294,7 @@ def make_plan(
     # A pair holds a text and a paraphrase that may be longer.
     judges = planned_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
     plan = SelectionPlan(
-        request, tuple(candidates), tuple(datasets), cache=answers, sources=tuple(sources.values()),
+        request, tuple(candidates), datasets, cache=answers, suites=suites, sources=tuple(sources.values()),
         judges=tuple(judges), longest=6 * longest,
     )  # fmt: skip
     cells = [_cell(plan, one, dataset, judges[0]) for dataset in datasets for one in candidates]

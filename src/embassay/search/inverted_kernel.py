@@ -75,18 +75,40 @@ def pair_overlaps(
 
 
 @compiled
-def pair_products(
-    starts: Array, terms: Array, a_weights: Array, b_weights: Array, a: Array, b: Array, out: Array
-) -> None:
-    """Add to `out[i]` the sum of weight products over the terms of both rows a[i] and b[i], ascending."""
+def products_of_two(  # noqa: PLR0913 - numba takes arrays, no records
+    starts: Array, terms: Array, weights: Array, other_starts: Array, other_terms: Array, other_weights: Array,
+    a: Array, b: Array, out: Array,
+) -> None:  # fmt: skip
+    """Add to `out[i]` the sum of weight products over the terms of row a[i] of one matrix and row b[i] of another."""
     for pair in range(out.shape[0]):
-        i, j = starts[a[pair]], starts[b[pair]]
-        while i < starts[a[pair] + 1] and j < starts[b[pair] + 1]:
-            if terms[i] == terms[j]:
-                out[pair] += a_weights[i] * b_weights[j]
+        i, j = starts[a[pair]], other_starts[b[pair]]
+        while i < starts[a[pair] + 1] and j < other_starts[b[pair] + 1]:
+            if terms[i] == other_terms[j]:
+                out[pair] += weights[i] * other_weights[j]
                 i += 1
                 j += 1
-            elif terms[i] < terms[j]:
+            elif terms[i] < other_terms[j]:
                 i += 1
             else:
                 j += 1
+
+
+@compiled
+def sums_of_largest(products: Array, queries: Array, documents: Array, out: Array) -> None:
+    """Into `out[q, d]` the sum, over the columns `queries[q]:queries[q + 1]` of `products`, of the largest value in the
+    rows `documents[d]:documents[d + 1]`; -1 for each column where there are no rows."""
+    largest = products[0].copy() if products.shape[0] else products.sum(axis=0)
+    for d in range(out.shape[1]):
+        largest[:] = -1.0
+        for row in range(documents[d], documents[d + 1]):
+            if row == documents[d]:
+                largest[:] = products[row]
+            else:
+                for column in range(products.shape[1]):
+                    value = products[row, column]
+                    largest[column] = value if value > largest[column] else largest[column]
+        for q in range(out.shape[0]):
+            total = 0.0
+            for column in range(queries[q], queries[q + 1]):
+                total += largest[column]
+            out[q, d] = total

@@ -1,4 +1,4 @@
-"""`embassay hume serve`, `links`, `offline`: people annotate; `annotate`, `simulate`: models and scripts do."""
+"""`embassay hume serve`, `links`, `offline`, `annotate`, `simulate`, `import`, `export`: answers come in, go out."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from embassay.cli import options as given
 from embassay.cli.options import AllowHost, Json, ProxyHeaders
 from embassay.errors import BudgetExceeded, ModelError
+from embassay.protocols.hume.llms.hybrid import HybridOptions
 
 if TYPE_CHECKING:
+    from embassay.protocols.hume.collection import Format as Known
+    from embassay.protocols.hume.exchange.intake import Imported
     from embassay.protocols.hume.llms.annotator import AnnotateRequest
+    from embassay.protocols.hume.llms.hybrid import Hybrid
     from embassay.protocols.hume.llms.protocol import Outcome
     from embassay.web.annotation.service import ServeOptions, Service
+
 
 Annotators = Annotated[
     list[str] | None,
@@ -63,6 +69,13 @@ def serve(
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
     new_links: NewLinks = False,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
+        ),
+    ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: LinksJson = False,
 ) -> None:
@@ -84,7 +97,9 @@ def serve(
     )
     with ExitStack() as held:
         listening = held.enter_context(server.listen(host, port))
-        service = held.enter_context(closing(_opened(study, annotator, simulated, database, options)))
+        service = held.enter_context(
+            closing(_opened(study, annotator, simulated, database, options, until_decided))
+        )
         shown = _linked(service, public or server.base_url(host, listening), renew=new_links)
 
         def ready() -> None:
@@ -122,10 +137,18 @@ def _opened(
     simulated: list[str] | None,
     database: str | None,
     options: ServeOptions | None,
+    until_decided: bool = False,
 ) -> Service:
     from embassay.web.annotation.service import open_service
 
-    return open_service(study, annotators or (), simulated or (), database=database, options=options)
+    return open_service(
+        study,
+        annotators or (),
+        simulated or (),
+        database=database,
+        options=options,
+        until_decided=until_decided,
+    )
 
 
 def _linked(service: Service, base: str, *, renew: bool) -> Links:
@@ -225,6 +248,10 @@ Binary = Annotated[
 Runs = Annotated[int, typer.Option("--runs", min=1, max=100, help="Answers per item; scores average them.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Discard earlier answers of these models.")]
 ONCE = ("--replace",)
+OneLlm = Annotated[str, typer.Option("--llm", help="Whose answers. Default: the one model that answered.")]
+HybridOut = Annotated[
+    Path | None, typer.Option("--out", help="File of the items. Default: hybrid.jsonl in the study.")
+]
 
 
 def annotate(
@@ -325,6 +352,81 @@ def _say_left_out(tasks: Sequence[str]) -> None:
         )
 
 
+@given.settings(HybridOptions)
+def hybrid(
+    study: Study,
+    llm: Annotated[
+        str, typer.Option("--llm", help="Whose answers. Default: the one model that answered.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File of the items. Default: hybrid.jsonl in the study.")
+    ] = None,
+    json: Json = False,
+    wide: given.Wide = False,
+    options: HybridOptions = HybridOptions(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Tell which items people must answer, and which a model may.
+
+    A language model's answer stands where its draws agree and a sample that people answer too does not contradict it.
+    The same command later counts what people have answered since.
+
+    Example: embassay hume hybrid study --check 0.3
+    """
+    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.llms.hybrid import study_hybrid, write_hybrid
+
+    found = study_hybrid(read_study(study), llm, options)
+    path = out or study / "hybrid.jsonl"
+    write_hybrid(path, found)
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
+        return
+    _show_hybrid(found, path, wide)
+
+
+def _show_hybrid(found: Sequence[Hybrid], path: Path, wide: bool) -> None:
+    from collections import Counter
+
+    from embassay.cli.terminal import show_table
+    from embassay.protocols.kernel.tables import interval, percent
+
+    rows = []
+    for one in found:
+        why, wrong = Counter(one.why.values()), one.contradicted
+        said = (
+            "not yet"
+            if wrong is None
+            else f"{percent(wrong.estimate)} ({interval(wrong.low, wrong.high, 2)})"
+        )
+        counts = [f"{why[name]:,}" for name in ("agreed", "check", "disagree", "unread", "biased")]
+        rows.append([one.task, *counts, said, f"{len(one.open):,}", percent(one.share_of_people)])
+    heads = [
+        "task",
+        "model's",
+        "sample",
+        "disagree",
+        "unread",
+        "biased",
+        "contradicted, 95%",
+        "open",
+        "people's share",
+    ]
+    show_table(heads, rows, wide=wide)
+    biased = [one.task for one in found if one.biased]
+    if biased:
+        typer.echo(
+            f"\n{', '.join(biased)}: people contradict the model's own sample, so nothing of it stands there."
+        )
+    saved, every = sum(one.saved for one in found), sum(len(one.why) for one in found)
+    typer.echo(
+        f"\n{saved:,} of {every:,} items need no person; {sum(len(one.open) for one in found):,} wait for one."
+    )
+    typer.echo(f"Items: {path}")
+
+
 def simulate(
     study: Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")],
     annotators: Annotated[int, typer.Option("--annotators", min=1, help="Number of scripts.")] = 2,
@@ -347,8 +449,8 @@ def simulate(
 
     Example: embassay hume simulate study
     """
+    from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulated_rows
     from embassay.protocols.hume.folder import read_study, write_annotations
-    from embassay.protocols.hume.simulation import KIND, check_nobody_answered, simulated_rows
 
     folder = read_study(study)
     check_nobody_answered(folder)
@@ -364,3 +466,128 @@ def simulate(
     typer.echo(
         "Nobody annotated: these answers are the gold with known errors, and say nothing about people."
     )
+
+
+class Format(StrEnum):
+    """Formats that are read; `auto` looks into each file."""
+
+    auto = "auto"
+    csv = "csv"
+    jsonl = "jsonl"
+    label_studio = "label-studio"
+    argilla = "argilla"
+
+
+Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
+ReadForm = Annotated[Format, typer.Option("--format", help="Format of the files; auto detects it.")]
+Annotator = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--annotator", metavar="NAME|OLD=NAME",
+        help="Who answered, or a new name for one of the file's annotators.",
+    ),
+]  # fmt: skip
+ReplaceRows = Annotated[bool, typer.Option("--replace", help="Replace earlier answers by these.")]
+
+
+def import_(
+    study: Study,
+    files: Files,
+    form: ReadForm = Format.auto,
+    annotator: Annotator = None,
+    replace: ReplaceRows = False,
+    json: given.Json = False,
+) -> None:
+    """Take annotations from files into a study.
+
+    CSV, JSONL (as the offline page writes it), Label Studio or Argilla, all checked before anything is written.
+
+    Example: embassay hume import study ann.answers.jsonl
+    """
+    from embassay.protocols.hume.exchange.intake import import_files
+
+    chosen = None if form is Format.auto else cast("Known", form.value)
+    done = import_files(study, files, form=chosen, annotator=annotator or (), replace=replace)
+    if json:
+        from embassay.runs.folder import to_json
+
+        typer.echo(to_json(done.as_dict()))
+        return
+    _say_imported(done)
+
+
+def _say_imported(done: Imported) -> None:
+    for name, kind in done.files:
+        typer.echo(f"Read {name} as {kind}.")
+    for (who, task), n in done.answers.items():
+        left = done.open.get((who, task), 0)
+        typer.echo(f"{who}, {task}: {n} answers" + (f", {left} items open" if left else ", complete"))
+    if done.impossible:
+        typer.echo(f"{done.impossible} of them say that the item cannot be judged.")
+    if done.replaced:
+        typer.echo(f"{done.replaced} earlier answers were replaced.")
+    for what, n in done.left_out.items():
+        typer.echo(f"Left out: {n} {what}.")
+    if done.new_annotators:
+        typer.echo(f"New in this study: {', '.join(done.new_annotators)}.")
+    for remark in done.remarks:
+        typer.echo(f"Note: {remark}.".replace("..", "."), err=True)
+    typer.echo(f"Written: {', '.join(map(str, done.written))}")
+
+
+class Form(StrEnum):
+    """Formats that are written."""
+
+    csv = "csv"
+    jsonl = "jsonl"
+    label_studio = "label-studio"
+    argilla = "argilla"
+    mteb = "mteb"
+
+
+FormName = Annotated[
+    Form,
+    typer.Option(
+        "--format", help="Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb)."
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folder (others).")]
+ExportedTasks = Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task.")]
+Answers = Annotated[
+    bool, typer.Option("--answers", rich_help_panel="Output", help="Add people's answers to the tasks.")
+]
+Exposed = Annotated[
+    bool,
+    typer.Option("--exposed", help="Include answers from a browser that had shown another person's."),
+]
+Revision = Annotated[str, typer.Option("--revision", help="Revision of the MTEB baseline Human.")]
+
+
+def export(
+    study: Study,
+    form: FormName,
+    out: Out,
+    task: ExportedTasks = None,
+    answers: Answers = False,
+    revision: Revision = "1",
+    exposed: Exposed = False,
+) -> None:
+    """Write answers, tasks for other tools, or scores for MTEB.
+
+    Tasks go without answers unless --answers asks for them. Gold is in none of it.
+
+    Example: embassay hume export study --format csv --out answers.csv
+    """
+    from embassay.protocols.hume.exchange.export import export
+
+    done = export(
+        study, form.value, out, tasks=tuple(task or ()), answers=answers, revision=revision, exposed=exposed
+    )
+    for path in done.files:
+        typer.echo(f"Written: {path}")
+    if done.answers:
+        typer.echo(
+            f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}."
+        )
+    if form in (Form.label_studio, Form.argilla) and not answers:
+        typer.echo("Without anybody's answers. Take the new ones in with `embassay hume import`.")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.wordings import records
-from embassay.protocols.wordings.records import language_fault, scripts
+from embassay.data import language
+from embassay.data.language import language_fault, scripts
 
 pytest.importorskip("py3langid")
-SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[4] / ".." / "shared") / "data"
+SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[2] / ".." / "shared") / "data"
 
 EN = "The minister announced new rules for small companies on Monday."
 DE = "Der Minister kündigte am Montag neue Regeln für kleine Firmen an."
@@ -60,8 +60,8 @@ def test_good_wordings_pass(text, wording, lang):
 
 def test_codes_are_those_of_the_identifier():
     """Of its languages, by their shortest and their longest code, and of standard forms of wider ones."""
-    labels = set(records._identifier().labels) - {"zxx"}
-    assert [label for label in labels if records._stated(label) != {label}] == []
+    labels = set(language._identifier().labels) - {"zxx"}
+    assert [label for label in labels if language._stated(label) != {label}] == []
     for stated, known in (
         ("deu_Latn", "de"),
         ("nob", "no"),
@@ -69,14 +69,14 @@ def test_codes_are_those_of_the_identifier():
         ("cmn", "zh"),
         ("npi", "ne"),
     ):
-        assert records._stated(stated) == {known}
-    assert records._stated("eng-bul") == {"en", "bg"}
-    assert records._stated("und") == records._stated("mul") == records._stated("esperanto") == set()
+        assert language._stated(stated) == {known}
+    assert language._stated("eng-bul") == {"en", "bg"}
+    assert language._stated("und") == language._stated("mul") == language._stated("esperanto") == set()
 
 
 def test_scripts_alone(monkeypatch):
     """Without the identifier, one script in place of another is still seen."""
-    monkeypatch.setattr(records, "_identifier", lambda: None)
+    monkeypatch.setattr(language, "_identifier", lambda: None)
     assert language_fault(EN, DE) == ""
     assert language_fault(EN, RU) == "written in CYRILLIC letters, the text in LATIN"
 

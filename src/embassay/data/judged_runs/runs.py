@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embassay.data.judged_runs.engines import Known, answered, is_answer
 from embassay.data.rows import nearest, plain_number, shown
 from embassay.errors import DataError
 from embassay.limits import WHOLE, read_bounded, unpacked
@@ -441,6 +442,10 @@ class Entries:
     format: str
     frame: pl.DataFrame
     line_of: Callable[[int], int | None] = field(default=lambda _: None, compare=False, repr=False)
+    places: Mapping[str, tuple[str, int, int]] = field(default_factory=dict, compare=False, repr=False)
+    """Document, start and end of what was retrieved, where the file says it."""
+    notes: tuple[str, ...] = ()
+    """What is to be said of how it was read."""
 
     def fault(
         self, row: int, message: str, *, expected: str = "", found: str = "", mend: str = ""
@@ -450,13 +455,14 @@ class Entries:
         return DataError(message, path=self.path, line=line, expected=expected, found=found, mend=mend)
 
 
-def read_run(path: Path, mapping: Mapping[str, str] = _NOTHING) -> Entries:
-    """The lines of a run: TREC's six columns, JSONL, CSV, TSV or Parquet with `query_id`, `doc_id` and `score`.
+def read_run(path: Path, mapping: Mapping[str, str] = _NOTHING, known: Known | None = None) -> Entries:
+    """The lines of a run: TREC's six columns, JSONL, CSV, TSV or Parquet with `query_id`, `doc_id` and `score`; or what
+    an engine answered, as JSON (`engines`), whose texts are found among the passages of `known`.
 
     The format is told from the content. `mapping` is target column -> the file's, where the file has it. Entries keep
     the file's order and repeats. DataError, with its line, for what is not a run.
     """
-    return _read(path, RUN, mapping)
+    return _read(path, RUN, mapping, known=known)
 
 
 def read_qrels(path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str | None = None) -> Entries:
@@ -501,10 +507,18 @@ def _pairs(given: Any) -> Sequence[tuple[str, float]]:
     return [(doc, -float(i)) for i, doc in enumerate(given)]
 
 
-def _read(path: Path, kind: Kind, mapping: Mapping[str, str], split: str | None = None) -> Entries:
+def _read(
+    path: Path,
+    kind: Kind,
+    mapping: Mapping[str, str],
+    split: str | None = None,
+    known: Known | None = None,
+) -> Entries:
     content = read_content(path)
     if content.startswith(PARQUET):
         return _parquet(path, content, kind, mapping, split)
+    if kind is RUN and is_answer(content):
+        return _answers(path, content, mapping, known)
     if first_line(content).lstrip().startswith(b"{"):
         return _json_lines(path, content, kind, mapping, split)
     layout = layout_of(path, content, kind, mapping)
@@ -512,6 +526,15 @@ def _read(path: Path, kind: Kind, mapping: Mapping[str, str], split: str | None 
     if frame is None:
         frame = _framed(text_entries(path, content, kind, layout))
     return Entries(str(path), layout.title, frame, partial(nth_line, content, header=layout.header))
+
+
+def _answers(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Entries:
+    """What an engine answered, as entries."""
+    found = answered(path, content, mapping, known)
+    lines = found.lines
+    return Entries(
+        str(path), "engine", _framed(found.entries), lambda row: lines[row], found.places, found.notes
+    )
 
 
 def _json_lines(
