@@ -46,7 +46,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"embassay.{_HOMES[name]}"), name)
-    if name in ("sage", "pteb", "rag", "hume"):
+    if name in ("sage", "pteb", "hteb", "rag", "hume"):
         return import_module(f"embassay.protocols.{name}")
     if name in __all__:
         return import_module(f"embassay.{name}")

@@ -42,6 +42,7 @@ COMMANDS = {
 GROUPS = {
     "sage": "SAGE: preference, robustness, sensitivity, clustering, retrieval.",
     "pteb": "PTEB: benchmark scores after every text was paraphrased.",
+    "hteb": "HTEB: what eight transformations on three axes leave of scores.",
     "rag": "RAG: does the set of K passages in the prompt hold the evidence?",
     "hume": "HUME: how well would people do on the same items?",
     "data": "Check your data; list and fetch public datasets.",
@@ -203,6 +204,7 @@ START = {
 MEASURE = {
     "sage": "similarity: preference, damage, negation, groups, search",
     "pteb": "what is left of scores after every text is paraphrased",
+    "hteb": "what is left after eight transformations, on three axes",
     "rag": "retrieval: golden sets, scores, stacks, probes",
     "hume": "people on the same items as models",
     "calibrate": "what a similarity means; thresholds that keep a promise",

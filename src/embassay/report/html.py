@@ -93,6 +93,7 @@ SECTIONS = (
     Section("overview", "Overview", "embassay.report.overview:overview", template="overview.html"),
     Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage"),
     Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html", group="PTEB"),
+    Section("hteb", "HTEB", "embassay.report.hteb.profile:hteb_page", kind="hteb", group="PTEB"),
     Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge", group="PTEB"),
     Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page",
         kind="paraphrasers", group="PTEB"),

@@ -110,6 +110,7 @@ def word(pair: Pair, alpha: float) -> str:
 QUESTIONS = {
     "sage": ("Similarity under change", "embassay.report.sage.conclusions:sage_verdict"),
     "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.conclusions:pteb_verdict"),
+    "hteb": ("Style, length and language", "embassay.report.hteb.profile:hteb_verdict"),
     "original": ("Scores on the texts as they are", "embassay.report.overview:board_verdict"),
     "judge": ("Language models that rate", "embassay.report.pteb.models:judge_verdict"),
     "paraphrasers": (
@@ -158,7 +159,7 @@ def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block
 MOST_NOTES = 3
 LEDE = 1
 """Sentences of the first run in the overview of several."""
-THEN = (("pteb",), ("sweep", "score"), ("hume",))
+THEN = (("pteb",), ("hteb",), ("sweep", "score"), ("hume",))
 """Whose finding follows: a run of each other protocol, of RAG a sweep before a scoring."""
 NAMED = 3
 """Runs that are called by their names; more are counted."""

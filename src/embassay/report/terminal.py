@@ -148,6 +148,11 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
 
 def _main_table(record: Record, board: Board, wide: bool) -> Iterator[Table]:
     """The one table of a run: SAGE's board, PTEB's drops, or the first that another command wrote."""
+    if record.kind == "hteb" and board.tasks:
+        from embassay.report.hteb.profile import profile_view
+
+        yield profile_view(record, board, wide)
+        return
     if record.kind != "pteb" and board.tasks:
         yield _board(board, wide)
         return

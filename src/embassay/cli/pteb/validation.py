@@ -25,10 +25,10 @@ from embassay.cli.options import (
 )
 from embassay.errors import Interrupted
 from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.paraphrasing.records import Generation
 from embassay.protocols.pteb.selection.candidates import SelectionOptions
 from embassay.protocols.pteb.validation.crowd import Batches, Filters
-from embassay.protocols.pteb.validation.pairs import Rules
+from embassay.protocols.wordings.pairs import Rules
+from embassay.protocols.wordings.records import Generation
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.raters import LanguageResult
@@ -205,9 +205,9 @@ def sample(
 
     Example: embassay pteb validate sample runs/pteb --langs fra --out study
     """
-    from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-    from embassay.protocols.pteb.validation.pairs import Sample
     from embassay.protocols.pteb.validation.study import Drawing, draw_study
+    from embassay.protocols.wordings.pairs import Sample
+    from embassay.protocols.wordings.sets import ParaphraseSet
 
     named = [name.strip() for part in langs or () for name in part.split(",") if name.strip()]
     study = draw_study(
@@ -338,7 +338,8 @@ def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
     if not judges:
         return
     from embassay.cli.progress import listener
-    from embassay.protocols.pteb.validation.scoring import accounts, estimate
+    from embassay.protocols.kernel.session import accounts
+    from embassay.protocols.pteb.validation.scoring import estimate
 
     heard = listener()
     heard.paraphrasing("Estimates", len(study.items) * len(judges))
