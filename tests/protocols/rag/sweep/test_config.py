@@ -60,7 +60,7 @@ def test_values_are_as_yaml_has_them(tmp_path):
         ("reranker: [none, overlop]", 3, "no reranker called 'overlop'", "overlap"),
         ("index:\n  - flat\n  - flatt", 5, "no index called 'flatt'", "flat"),
         ("k: [50, 0]", 3, "k is 0: ", ""),
-        ("mode: sparse", 3, "mode is 'sparse'", ""),
+        ("mode: sparze", 3, "mode is 'sparze'", ""),
         ("chunk: 10+9", 3, "'10+9'", "430+70"),
         ("rewrite: rule", 3, "no rewriter called 'rule'", "rules"),
         ("tokenizer: wordz", 3, "no tokenizer called 'wordz'", "words"),

@@ -44,17 +44,17 @@ def prompt(kind: Kind) -> Prompt:
 
 def grade_messages(question: Question, passage: Passage) -> list[Message]:
     """What is sent for one grade: the instructions, then the question and the passage between marked lines."""
-    mark = _mark([question.text, passage.text])
-    shown = [_block("question", mark, question.text), _block("passage", mark, passage.text)]
+    mark = mark_of([question.text, passage.text])
+    shown = [block("question", mark, question.text), block("passage", mark, passage.text)]
     return [Message("system", prompt("grade").text), Message("user", "\n\n".join(shown))]
 
 
 def order_messages(question: Question, passages: Sequence[Passage]) -> list[Message]:
     """What is sent for one order: the instructions, then the question and the passages, labelled as they come."""
-    mark = _mark([question.text, *(passage.text for passage in passages)])
-    shown = [_block("question", mark, question.text)]
+    mark = mark_of([question.text, *(passage.text for passage in passages)])
+    shown = [block("question", mark, question.text)]
     for label, passage in zip(labels(len(passages)), passages, strict=True):
-        shown.append(_block(f"passage {label}", mark, passage.text))
+        shown.append(block(f"passage {label}", mark, passage.text))
     return [Message("system", prompt("order").text), Message("user", "\n\n".join(shown))]
 
 
@@ -67,11 +67,12 @@ def labels(n: int) -> list[str]:
     return [_ALPHABET[i] if i < 26 else _ALPHABET[i // 26 - 1] + _ALPHABET[i % 26] for i in range(n)]
 
 
-def _block(name: str, mark: str, text: str) -> str:
+def block(name: str, mark: str, text: str) -> str:
+    """A text between two lines that say what it is, with a mark that it cannot hold."""
     return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
 
 
-def _mark(texts: Sequence[str]) -> str:
+def mark_of(texts: Sequence[str]) -> str:
     """Eight digits that no text can hold on purpose, since they follow from all of them: a passage cannot pretend to
     end and speak on in our name. Equal texts have equal marks, so that equal calls are paid once."""
     joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")

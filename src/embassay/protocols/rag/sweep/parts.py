@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ from embassay.data.retrieval import fitting_map
 from embassay.errors import DataError, EmbassayError, ModelError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import Silent
+from embassay.protocols.rag.answers.answerer import Answerer, open_answerer
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.small_talk import LEVELS, noisy, phrases
+from embassay.protocols.rag.probes.bundles import Lang, Person
 from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
-from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest, chunk_size
+from embassay.protocols.rag.sweep.config import DatasetEntry, Generator, SweepRequest, chunk_size
+from embassay.protocols.rag.sweep.signals import name_changes, noise_cosines, read_names
 from embassay.protocols.rag.sweep.stacks import NONE, Configuration, Counts
 from embassay.records import RetrievalSet, Skipped
 from embassay.registry import Registry
@@ -309,6 +312,20 @@ class Parts:
             wait_for(all_rewritten)
         return tuple(found)
 
+    @cached_property
+    def names(self) -> Mapping[str, tuple[Person, str]]:
+        """Whose name is in which query, by the sweep's file."""
+        said = self.request.names
+        return {} if said is None else read_names(Path(self.request.path(said.file)))
+
+    def answerer(self, said: Generator) -> Answerer:
+        """The generator whose time is taken; what it answered before is not asked again."""
+        made = partial(
+            open_answerer, said.model, ledger=self.ledger, seed=self.request.seed, longest=said.output_tokens
+        )
+        found: Answerer = self._once("generator", said.model, made)
+        return found
+
     @contextmanager
     def charged(self, account: str) -> Iterator[None]:
         """Charge calls to the account."""
@@ -408,6 +425,7 @@ class Bench:
     chunk: str
     rewrite: str
     _lengths: dict[int, int] = field(default_factory=dict)
+    _hits: dict[int, list[list[Hit]]] = field(default_factory=dict)
 
     @cached_property
     def passages(self) -> Passages:
@@ -429,15 +447,25 @@ class Bench:
         request = self.parts.request
         return Words.of(self.passages, request.depth, request.rrf_c, queries=self.queries)
 
-    @cached_property
+    def question(self, row: int) -> Question:
+        """A query as it was asked."""
+        return Question(self.collection.query_ids[row], self.collection.queries[row])
+
+    @property
     def hits(self) -> list[list[Hit]]:
-        """What words find for each query."""
-        depth, index = self.words.depth, self.words.index
-        found = [index.search(query, depth + self.spare) for query in self.queries]
-        return [
-            [hit for hit in hits if index.place(hit.id) not in own][:depth]
-            for hits, own in zip(found, self.own, strict=True)
-        ]
+        """What words find for each query, to the depth of the hybrid."""
+        return self.hits_to(self.words.depth)
+
+    def hits_to(self, depth: int) -> list[list[Hit]]:
+        """What words find for each query, at most so many."""
+        if depth not in self._hits:
+            index = self.words.index
+            found = [index.search(query, depth + self.spare) for query in self.queries]
+            self._hits[depth] = [
+                [hit for hit in hits if index.place(hit.id) not in own][:depth]
+                for hits, own in zip(found, self.own, strict=True)
+            ]
+        return self._hits[depth]
 
     @cached_property
     def own(self) -> list[frozenset[int]]:
@@ -534,19 +562,26 @@ class Encoded:
 
     @cached_property
     def noise(self) -> Floats:
-        """Cosine of each query with itself in much small talk, (q,), English where no language or several are stated;
-        NaN in a language that we have none in."""
+        """Cosine of each query with itself in much small talk, (q,); see `signals.noise_cosines`."""
         collection, seed = self.bench.collection, self.bench.parts.request.seed
-        lang = "en" if collection.lang in ("", "und", "mul") else collection.lang[:2]
-        if lang not in phrases():
-            return np.full(len(self.queries), np.nan)
-        texts = [
-            noisy(query, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]
-            for key, query in zip(collection.query_ids, self.bench.queries, strict=True)
-        ]
+        return noise_cosines(collection.query_ids, self.bench.queries, collection.lang, seed, self._embed)
+
+    @cached_property
+    def name_change(self) -> dict[str, Floats]:
+        """How an ablation changes each query's name margin, where the sweep has a file of names."""
+        said, collection = self.bench.parts.request.names, self.bench.collection
+        if said is None:
+            return {}
+        queries = dict(zip(collection.query_ids, self.bench.queries, strict=True))
+        lang: Lang = "fr" if collection.lang[:2] == "fr" else "en"
+        seed = self.bench.parts.request.seed
+        return {
+            "name": name_changes(self.bench.parts.names, queries, said.condition, seed, self._embed, lang)
+        }
+
+    def _embed(self, texts: Sequence[str], role: Role) -> Vectors:
         with self.bench.parts.charged(self.encoder.name):
-            loud = unit(self.encoder.vectors(texts, "query"))
-        return np.asarray(np.einsum("qd,qd->q", unit(self.queries), loud, dtype=np.float64))
+            return unit(self.encoder.vectors(list(texts), role))
 
 
 Places = tuple[int, ...]
@@ -575,11 +610,15 @@ class Words:
     index: BM25Index
     depth: int
     c: float
+    seconds: float = 0.0
+    """That making the index took."""
 
     @classmethod
     def of(cls, passages: Passages, depth: int, c: float, *, queries: Sequence[str] | None = None) -> Words:
         """The index of the passages, for these queries alone where they are given."""
-        return cls(passages, BM25Index.of(passages.ids, passages.texts, asked=queries), depth, c)
+        began = perf_counter()
+        index = BM25Index.of(passages.ids, passages.texts, asked=queries)
+        return cls(passages, index, depth, c, perf_counter() - began)
 
     def hits(self, query: str) -> list[Hit]:
         """The best passages by BM25, to the depth of the hybrid."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
+from embassay.measures import MEASURES
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.ground import Ground, at_cutoff, at_other_cutoffs, values_of
@@ -24,7 +25,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     StackFacts,
     Terms,
 )
-from embassay.protocols.rag.sweep.stacks import Configuration
+from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, Configuration
 from embassay.protocols.rag.tradeoffs import (
     COST_SHARE,
     ROUNDING,
@@ -36,6 +37,7 @@ from embassay.protocols.rag.tradeoffs import (
     choose,
     frontier,
 )
+from embassay.spec import CALL
 
 Floats = NDArray[np.float64]
 
@@ -138,6 +140,8 @@ def said(axis: str, value: object) -> str:
         return "all dimensions" if value is None else f"{value} dimensions"
     if axis == "k":
         return f"K {value}"
+    if axis == "index" and value == "none":
+        return "no index"
     if value == "none":
         return {"reranker": "no reranker", "rewrite": "no rewriting", "chunk": "no chunking"}.get(
             axis, "none"
@@ -325,6 +329,9 @@ def frontiers(ground: Ground) -> Iterator[Frontier]:
         yield _made(ground, f"{MAIN}, {other}{STRICT}", [other], both, "strict")
     if others:
         yield _made(ground, f"{MAIN}, every cutoff", [measure, *others], both, "pareto")
+    if ground.rules.quality_axes:
+        wanted = list(ground.rules.quality_axes)
+        yield _made(ground, f"{MAIN}, {' and '.join(wanted)}", wanted, both, "pareto")
 
 
 def _made(
@@ -336,7 +343,7 @@ def _made(
     slo_ms: float | None = None,
 ) -> Frontier:
     found = frontier(
-        decidable(ground, *measures),
+        [_turned(one) for one in decidable(ground, *measures)],
         measures,
         axes=axes,
         dominance=dominance,
@@ -350,6 +357,19 @@ def _made(
     )
 
 
+def _turned(stack: Stack) -> Stack:
+    """The stack with measures of which less is better turned round: a frontier takes more for better."""
+    lower = {
+        name
+        for name in stack.quality
+        if dict(MEASURES.get(CALL.parse(name).name).facts)["direction"] == "lower"
+    }
+    if not lower:
+        return stack
+    quality = {name: -value if name in lower else value for name, value in stack.quality.items()}
+    return replace(stack, quality=quality)
+
+
 DEEP = 30
 
 
@@ -358,6 +378,14 @@ def scenarios(ground: Ground) -> Iterator[Scenario]:
     measure = ground.rules.measure
     stacks = decidable(ground, measure)
     yield from _named(ground, stacks)
+    words = _having(ground, stacks, "mode", SPARSE)
+    if words and len(words) < len(stacks):
+        yield _best(
+            "words",
+            f"highest {measure} by words alone",
+            [one for one in words if _is_bare(ground, one)] or words,
+            measure,
+        )
     yield _best("cheapest", "lowest price, then the best", _cheapest(stacks), measure)
     yield Scenario(
         "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
@@ -392,6 +420,10 @@ def _named(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenario]:
 
 def _having(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
     return [one for one in stacks if getattr(ground.configurations[ground.place[one.id]], axis) == value]
+
+
+def _is_bare(ground: Ground, one: Stack) -> bool:
+    return ground.configurations[ground.place[one.id]].reranker == NONE
 
 
 def _cheapest(stacks: Sequence[Stack]) -> list[Stack]:
@@ -551,6 +583,14 @@ def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
             f"{numbers.counted(total.samples, 'sample')} each{few}; differences of up to {jitter(asked)} are jitter"
             + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
         )
+    if part.generation is not None:
+        yield f"Answers come on top, and in the end-to-end efficiency. {part.generation.text}"
+    yield from (
+        f"{one.index} finds within 1% of exact recall from ef {one.ef} on ({one.encoder}"
+        f"{f', {one.dims} dimensions' if one.dims else ''}; found on half of the queries)."
+        for one in part.indexes
+        if one.ef is not None
+    )
     yield _machine(asked)
     if part.recommendation.near:
         n = numbers.counted(len(part.recommendation.near), "feasible stack")
