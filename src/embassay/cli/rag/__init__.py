@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embassay.cli.options import App, stopping_at_memory, within_memory
-from embassay.cli.rag import golden, probes, score, sweep
+from embassay.cli.rag import golden, judges, probes, score, sweep
 
 app = App("RAG: does the set of K passages in the prompt hold the evidence?")
 
@@ -15,6 +15,7 @@ def group() -> None:
 
 app.command("score")(stopping_at_memory(score.score))
 app.command("golden")(within_memory(golden.golden))
+app.command("judges")(stopping_at_memory(judges.judges))
 app.command("sweep")(within_memory(sweep.sweep))
 app.command("prompts")(golden.prompts)
 app.add_typer(golden.check_app, name="check")

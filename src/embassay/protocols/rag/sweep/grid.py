@@ -25,14 +25,11 @@ from embassay.protocols.kernel.forecast import (
 )
 from embassay.protocols.kernel.forecast import Work as Effort
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
+from embassay.protocols.rag.sweep.collection import Collection, passages_of, read_collection, token_lengths
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
 from embassay.protocols.rag.sweep.parts import (
-    Collection,
     Parts,
     SweepEncoder,
-    passages_of,
-    read_collection,
-    token_lengths,
 )
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, TASK, WORDS, Configuration
 from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost, words_bytes

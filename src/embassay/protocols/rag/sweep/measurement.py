@@ -29,17 +29,16 @@ from embassay.measures.judgements import ABSENT, UNJUDGED, Graded
 from embassay.measures.sets import Companion
 from embassay.protocols.rag.answers.answerer import Answer
 from embassay.protocols.rag.judges import Question
+from embassay.protocols.rag.sweep.collection import Collection, collapsed
 from embassay.protocols.rag.sweep.config import Latency
 from embassay.protocols.rag.sweep.parts import (
     Bench,
-    Collection,
     Encoded,
     Final,
     Listed,
     Parts,
     RerankerFailed,
     Vectors,
-    collapsed,
     ending_of,
     first,
     found,

@@ -14,6 +14,7 @@ from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.sweep.findings.advice import effects, guidance, routes, steps
+from embassay.protocols.rag.sweep.findings.frontiers import frontiers, scenarios
 from embassay.protocols.rag.sweep.findings.ground import (
     Ground,
     Pairs,
@@ -27,11 +28,9 @@ from embassay.protocols.rag.sweep.findings.ground import (
     values_of,
 )
 from embassay.protocols.rag.sweep.findings.recommendation import (
-    frontiers,
     lede,
     notes,
     recommend,
-    scenarios,
     told_alternatives,
     verdict,
 )
