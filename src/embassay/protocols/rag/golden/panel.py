@@ -257,7 +257,8 @@ def views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
     yield titles, rows
     titles = ["judge", "other judge", "both", "kappa", "same grade", "shift"]
     yield titles, [
-        [one.first, one.second, f"{one.items:,}", *(_told(one.figures.get(name)) for name in ("kappa", "exact", "shift"))]
+        [one.first, one.second, f"{one.items:,}",
+         *(_told(one.figures.get(name)) for name in ("kappa", "exact", "shift"))]
         for one in panel.pairs
     ]  # fmt: skip
 

@@ -192,7 +192,8 @@ def _object(text: str) -> list[tuple[str, Any]]:
     except (ValueError, RecursionError):
         raise Malformed(_why_no_json(text), text) from None
     if not isinstance(value, _Pairs):
-        raise Malformed("no JSON object", text)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        raise Malformed("a number without its name" if is_number else "no JSON object", text)
     return list(value)
 
 
@@ -200,10 +201,27 @@ class _Pairs(list[tuple[str, Any]]):
     """What an object holds, in place of a dictionary that would forget a repeated name."""
 
 
+_PLACEHOLDER = re.compile(r"\{+\s*[A-Za-z_][\w ]*\}+\W*")
+_STATED = re.compile(
+    r"\b(?:category|score|grade|rating|relevance|rate[^.]{0,40}? as)\b\W{0,6}(?:is|of|as|would be)?\W{0,4}\d",
+    re.IGNORECASE,
+)
+_LONG = 12
+"""Words from which on an answer can be told to go round in circles."""
+
+
 def _why_no_json(text: str) -> str:
+    """The shape of an answer without JSON: a placeholder of the prompt, a grade in words, one thing over and over."""
+    if _PLACEHOLDER.fullmatch(text):
+        return "a placeholder"
     start = text.find("{")
     if start < 0:
-        return "no JSON"
+        parts = text.split()
+        if not any(sign.isalnum() for sign in text) or (
+            len(parts) >= _LONG and len(set(parts)) <= len(parts) // 4
+        ):
+            return "repetition"
+        return "a grade in words" if _STATED.search(text) or re.match(r"\W*\d", text) else "no JSON"
     try:
         _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
