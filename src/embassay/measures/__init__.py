@@ -65,6 +65,7 @@ from embassay.measures.summary import (
     macro,
     percent_proc,
 )
+from embassay.measures.utility import measured_udcg, udcg
 
 __all__ = [
     "MEASURES",
@@ -117,6 +118,7 @@ __all__ = [
     "macro",
     "marks_agreement",
     "mean_pairwise",
+    "measured_udcg",
     "n_recall",
     "ndcg",
     "ndcg_arrays",
@@ -136,6 +138,7 @@ __all__ = [
     "sensitivity_grid",
     "spearman",
     "treat_unjudged",
+    "udcg",
     "v_measure",
     "weights",
 ]

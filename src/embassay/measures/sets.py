@@ -14,7 +14,7 @@ from itertools import product
 from typing import Literal, TypedDict, Unpack, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.measures.correlation import tau_b
@@ -136,66 +136,6 @@ def hit_of(
     there = from_grade(graded.counts, rel)
     found = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
     return np.where(there > 0, found >= there, 1.0 if vacuous else np.nan)
-
-
-UDCG_SOURCE = "Trappolini and others 2025, arXiv 2510.21440"
-
-
-@measure(
-    "UDCG",
-    direction="higher",
-    range="[0.4174297935376853, 0.7310585786300049]",
-    needs="grades, ranking",
-    undefined="nothing was retrieved",
-    source=f"{UDCG_SOURCE}; the distraction of a grade is our assumption",
-)
-def udcg_of(
-    graded: Graded,
-    *,
-    cutoff: int,
-    rel: int = RELEVANT,
-    gamma: float = 1 / 3,
-    third: float = 1.0,
-    second: float = 0.5,
-    unjudged: Unjudged = "zero",
-) -> Floats:
-    """Utility of the first documents less their distraction, between the two ends of a logistic curve.
-
-    The logistic function of the mean over them of 1 for a relevant one and of -gamma times its distraction for another.
-    In the source utility and distraction are how surely a model answers from that passage alone. Where that was not
-    measured grades stand in: relevant is 1; of the others grade 3 distracts by `third`, grade 2 by `second`, grade 1
-    and no grade not at all. `udcg` takes measured ones. Order among the first documents does not matter, as there.
-
-    >>> from embassay.measures import evaluate_graded, grade
-    >>> found = grade({"q": {"a": 5, "b": 3, "c": 1}}, {"q": ["a", "b", "c"]})
-    >>> evaluate_graded(["UDCG@3"], found)["UDCG@3"].round(6).tolist()
-    [0.555328]
-    """
-    check_grade(rel)
-    seen = treat_unjudged(graded, unjudged, cutoff)
-    found, sizes = retrieved_counts(seen, cutoff), retrieved_sizes(seen, cutoff)
-    distraction = np.array([0.0, second, third, third, third])
-    gains = np.where(np.arange(1, 6) >= rel, 1.0, -gamma * distraction)
-    return 1 / (1 + np.exp(-over(found @ gains, sizes)))
-
-
-def udcg(relevant: ArrayLike, answered: ArrayLike, *, gamma: float = 1 / 3) -> float:
-    """The same for one query, from what a model does with each passage alone: `relevant` (k,) are truth values,
-    `answered` (k,) how surely it answers at all (1 less the probability that it abstains). UsageError for other shapes,
-    and for what is no probability; NaN for no passages.
-
-    >>> round(udcg([True, False], [0.9, 0.6]), 6)
-    0.586618
-    """
-    is_relevant, sure = np.asarray(relevant, dtype=bool), np.asarray(answered, dtype=np.float64)
-    if is_relevant.ndim != 1 or is_relevant.shape != sure.shape or not ((sure >= 0) & (sure <= 1)).all():
-        raise UsageError(
-            f"UDCG takes a truth value and a probability per passage, not {is_relevant.shape} and {sure.shape}.",
-            mend="Give two lists of one length.",
-        )
-    if not len(sure):
-        return float("nan")
-    return float(1 / (1 + np.exp(-np.where(is_relevant, sure, -gamma * sure).mean())))
 
 
 @_set("Judged", direction="higher", undefined="nothing was retrieved")

@@ -67,7 +67,7 @@ def answer_fault(text: str, wording: str) -> str:
     A text that asks may become a request, and the other way round; a statement in its place is an answer. Marks that
     the text has itself do not count.
 
-    >>> answer_fault("what is my bank's number", "the number of your bank is 555 1234")
+    >>> answer_fault("what is my bank's number", "the number of the bank is 555 1234")
     'a statement in place of a question'
     >>> answer_fault("what is my bank's number", "please tell me the number of my bank")
     ''
