@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulated_rows
 from embassay.protocols.hume.folder import read_study, write_annotations
-from embassay.protocols.hume.simulation import KIND, check_nobody_answered, simulated_rows
 
 
 def main() -> None:

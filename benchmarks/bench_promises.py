@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.randomness import generator
-from embassay.stats.calibration import calibration_error, choose, fit, log_losses
-from embassay.stats.thresholds import precise, sensitive
+from embassay.stats.calibration import calibration_error, choose, fit, log_losses, precise, sensitive
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

@@ -49,7 +49,7 @@ from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import Grades, Noise, SimulatedJudge, read_known
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.rag.retrieval import fused, retrieve
+from embassay.protocols.rag.scoring.inputs import fused, retrieve
 from embassay.randomness import generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.text import open_tokenizer

@@ -20,19 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from embassay.protocols.compare import RunValues, Side, comparison
+from embassay.protocols.compare import RunValues, Side
+from embassay.protocols.compare.differences import contrast
 from embassay.protocols.compare.values import ItemValues
 from embassay.protocols.gate import judged_against
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, mean_component
 from embassay.protocols.kernel.estimates import combine, estimate
-from embassay.protocols.pteb.summary.levels import Level, Runs, RunSource, on_dataset
+from embassay.protocols.pteb.levels import Level, Runs, RunSource, on_dataset
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.protocols.rag.scoring.score import Quantity
 from embassay.protocols.rag.scoring.score import value_interval as rag_interval
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
-from embassay.protocols.tasks.resampling import correlated
-from embassay.protocols.tasks.task import Context, PtebOptions
+from embassay.protocols.tasks.task import Context, PtebOptions, correlated
 from embassay.records import Component, Score, Stratum
 from embassay.stats import (
     corrected_interval,
@@ -255,7 +255,7 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
         Side(Standing("t", "d", "m", Headline(f"s{i}", float(own.mean()), n, draws[i])), dict(enumerate(own)))  # type: ignore[arg-type]
         for i, own in enumerate(values[:2])
     ]
-    found = comparison(*sides, seed=int(rng.integers(2**31)))
+    found = contrast(*sides, seed=int(rng.integers(2**31)))
     items = found.by_item
     assert items is not None
     ranges = rank_ranges(draws, values.mean(axis=1), strata=[(Stratum(n, row[:KEPT]),) for row in draws])
@@ -282,7 +282,7 @@ def _overall_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[s
 
 def _apart(headlines: Sequence[Headline]) -> bool:
     sides = [Side(Standing("t", "", "m", one)) for one in headlines]
-    return comparison(*sides).p < 0.05
+    return contrast(*sides).p < 0.05
 
 
 def _worded(rng: np.random.Generator, runs: int, n: int) -> list[Floats]:

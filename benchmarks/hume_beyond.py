@@ -1,4 +1,4 @@
-"""How often the intervals of `embassay.protocols.hume.inference` hold, and how often a planted difference is found.
+"""How often the intervals of `embassay.protocols.hume.ceiling` hold, and how often a planted difference is found.
 
     python benchmarks/hume_beyond.py agreement|paired|ceiling|clustering|power [--studies 400] [--resamples 1000]
 
@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 
 from embassay.measures import v_measure
-from embassay.protocols.hume.inference.ceiling import (
+from embassay.protocols.hume.ceiling import (
     annotators_by_correlation,
     annotators_by_variance,
+    compare_with_people,
+    components,
+    correlations,
     human_ceiling,
     needed,
     reach_of,
 )
-from embassay.protocols.hume.inference.differences import compare_with_people, components, correlations
-from embassay.protocols.hume.inference.resampling import (
+from embassay.protocols.hume.resampling import (
     Draws,
     People,
     Resampled,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.probes.bundles import CONDITIONS
-from embassay.protocols.rag.probes.small_talk import LEVELS
+from embassay.protocols.rag.probes.questions import LEVELS
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 

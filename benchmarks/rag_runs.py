@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from embassay.data import open_dataset
-from embassay.protocols.rag.retrieval import fused, retrieve, write_trec
+from embassay.protocols.rag.scoring.inputs import fused, retrieve, write_trec
 from embassay.text import open_tokenizer
 
 

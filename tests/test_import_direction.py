@@ -32,6 +32,7 @@ PARTS = {"measures", "stats", "text", "search", "data", "runs"}
 BELOW_PROTOCOLS = ROOT_MODULES | PARTS | {"systems"}
 MAY_IMPORT = {
     **dict.fromkeys(ROOT_MODULES | PARTS, ROOT_MODULES),
+    "data": ROOT_MODULES | {"text"},
     "systems": ROOT_MODULES | {"text", "search"},
     "protocols": BELOW_PROTOCOLS,
     "doctor": BELOW_PROTOCOLS,

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
-from embassay.protocols.pteb.analysis import word_counts
+from embassay.protocols.pteb.drops import word_counts
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 from reproducing.figures import Figure, figure, rows
 

@@ -93,6 +93,58 @@ class Encoder(Protocol):
         ...
 
 
+Ragged = NDArray[Any]
+"""Of each text an array (rows, width) float32, all of them in one array of objects, (n,)."""
+
+
+def ragged(rows: Sequence[NDArray[np.float32]]) -> Ragged:
+    """Arrays with any numbers of rows as one array of objects."""
+    found = np.empty(len(rows), dtype=object)
+    for place, one in enumerate(rows):
+        found[place] = one
+    return found
+
+
+class RaggedEncoder(Protocol):
+    """A model that gives many vectors for a text: one for each token (ColBERT), or a term and its weight in each row
+    (SPLADE). `kind` says which, and so how two texts are compared."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def identity(self) -> str: ...
+    @property
+    def kind(self) -> Literal["tokens", "terms"]: ...
+    @property
+    def width(self) -> int:
+        """Values of a row: dimensions of a token's vector, or 2."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of a token's vector, or terms that there are."""
+        ...
+
+    @property
+    def floats(self) -> int:
+        """Values of a text, about: for estimates of memory and disk."""
+        ...
+
+    @property
+    def similarity(self) -> Literal["maxsim", "meanmaxsim", "dot", "cosine"]:
+        """How the model compares a query and a document."""
+        ...
+
+    @property
+    def max_tokens(self) -> int | None: ...
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Ragged:
+        """The rows of each text; without a role it is read as a document."""
+        ...
+
+    def count_truncated(self, texts: Sequence[str]) -> int: ...
+
+
 class RemoteEncoder(Encoder, Protocol):
     """An encoder behind a server: many of its calls are in flight at once, and a plan can say what they cost."""
 

@@ -91,6 +91,22 @@ TABLE = Limit(
     "table", 8 * 2**30, "a Parquet file",
     "the process that reads Parquet may use so much memory beside the file",
 )  # fmt: skip
+PROSE = Limit(
+    "prose", 64 * 2**20, "a text, Markdown or HTML document",
+    "the longest novels have 10 MB; what a PDF or a Word file is converted to may be as long",
+)  # fmt: skip
+CONVERTED = Limit(
+    "converted", 256 * 2**20, "a PDF, Word, PowerPoint or EPUB file",
+    "scanned books have 100 MB, nearly all of it pictures",
+)  # fmt: skip
+CONVERTER = Limit(
+    "converter", 2 * 2**30, "a document in memory",
+    "the process that converts documents may use so much memory",
+)  # fmt: skip
+SECONDS = Limit(
+    "seconds", 60, "seconds for one document",
+    "a PDF of a thousand pages takes ten", bytes=False,
+)  # fmt: skip
 NODES = Limit(
     "nodes", 100_000, "values in a YAML file, aliases written out,",
     "descriptions and configurations are written by hand",
@@ -101,7 +117,21 @@ ANSWER = Limit(
     "2,048 vectors of 4,096 numbers are 180 MB of JSON",
 )  # fmt: skip
 
-LIMITS: tuple[Limit, ...] = (WHOLE, DOCUMENT, LINE, COLUMNS, FILES, TIMES, TABLE, NODES, ANSWER)
+LIMITS: tuple[Limit, ...] = (
+    WHOLE,
+    DOCUMENT,
+    LINE,
+    COLUMNS,
+    FILES,
+    TIMES,
+    TABLE,
+    PROSE,
+    CONVERTED,
+    CONVERTER,
+    SECONDS,
+    NODES,
+    ANSWER,
+)
 
 SMALL = 256 * 2**20
 """Bytes that a packed file may unpack to whatever its own size: TIMES counts above them."""

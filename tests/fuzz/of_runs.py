@@ -299,7 +299,7 @@ def _check_seed() -> bytes:
 def small_records(content: bytes, folder: Path) -> object:
     """Times of a sweep, and a summary of a study."""
     from embassay.errors import EmbassayError
-    from embassay.protocols.hume.summary.record import read_summary
+    from embassay.protocols.hume.record import read_summary
     from embassay.protocols.rag.sweep.config import Latency
     from embassay.protocols.rag.sweep.measurement import Stopwatch
 

@@ -197,7 +197,7 @@ def addresses(content: bytes, folder: Path) -> object:
     """Addresses of servers, models', judges', indexes' and databases'."""
     from embassay.errors import EmbassayError
     from embassay.search.indexes import INDEXES
-    from embassay.search.indexes.servers.address import check_no_password, find_address
+    from embassay.search.indexes.address import check_no_password, find_address
     from embassay.systems.chat import CHAT_MODELS
     from embassay.systems.remote.http import Address
 

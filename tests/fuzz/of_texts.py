@@ -18,8 +18,8 @@ _WORDS = (
 
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
-    from embassay.protocols.pteb.paraphrasing.records import language_fault, scripts
-    from embassay.protocols.rag.rewriters.rules import rewrite_by_rules
+    from embassay.data.language import language_fault, scripts
+    from embassay.protocols.rag.rewriters import rewrite_by_rules
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
     from embassay.text.chunking import Chunking, chunk, sentence_ends, split_sections
     from embassay.text.perturbations import split_sentences
@@ -69,8 +69,8 @@ def similarities(content: bytes, folder: Path) -> object:
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
     from embassay.protocols.pteb.paraphrasing.paraphrasers import judged
+    from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
-    from embassay.protocols.rag.rewriters import llm as rewriting
     from embassay.systems.chat.server import Unfit, checked, found_json, without_thinking
 
     text, made = text_of(content), list[Any]()

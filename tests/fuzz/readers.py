@@ -108,9 +108,9 @@ def _study(folder: Path) -> Path:
 
 def exported(form: str) -> bytes:
     """Answers to one task of the study as another tool has them."""
+    from embassay.protocols.hume.collection import simulated_rows
     from embassay.protocols.hume.exchange.export import export
     from embassay.protocols.hume.folder import read_study, write_annotations
-    from embassay.protocols.hume.simulation import simulated_rows
 
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder) / "study")
@@ -134,7 +134,7 @@ def study_file(name: str) -> Read:
 
 
 def ratings(content: bytes, folder: Path) -> object:
-    from embassay.protocols.pteb.validation.ratings import read_ratings
+    from embassay.protocols.pteb.validation.raters import read_ratings
 
     return read_ratings(_file(content, folder, "ratings.csv"))
 

@@ -66,6 +66,18 @@ found = open_index({spec!r}, vectors).search(vectors[:20], 3)
 assert (found.indices[:, 0] == np.arange(20)).mean() > 0.9, found.indices
 print("nearest to itself")
 """
+_FOLDER = """
+from pathlib import Path
+Path("papers").mkdir()
+Path("papers/deck.pptx").write_bytes(b"of another machine")
+"""
+_DECK = """
+from pptx import Presentation
+deck = Presentation()
+slide = deck.slides.add_slide(deck.slide_layouts[1])
+slide.shapes.title.text, slide.placeholders[1].text = "Rye", "Rye bread keeps for a week."
+deck.save("papers/deck.pptx")
+"""
 _STATIC = """
 import model2vec, numpy as np
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -164,9 +176,16 @@ SMOKES: Mapping[str, Smoke] = {
     "onnx": Smoke(_sage("minilm"), "minilm", weights=True),
     "openvino": Smoke(_sage("minilm?backend=openvino"), "minilm", weights=True),
     "static": Smoke(_sage("static:./model"), "static:./model", made=_STATIC),
+    "spelling": Smoke(_sage("jaccard?clean=spelling"), "jaccard?clean=spelling"),
     "torch": Smoke(_sage("st:{MINILM}"), "st:", weights=True, heavy=True),
     "mteb": Smoke(_sage("mteb:mteb/baseline-random-encoder"), "baseline-random-encoder", heavy=True),
     "ray": Smoke(_sage("jaccard", "--engine", "ray"), "jaccard", heavy=True),
+    "documents": Smoke(
+        ("embassay", "data", "check", "papers"),
+        "PowerPoint",
+        before=((_script(_FOLDER)),),
+        made=_DECK,
+    ),
     "hub": Smoke(("embassay", "data", "fetch", "rte3"), "2 rows", server=_hub),
     "llm": Smoke(_sage("openai:stub-model?base_url={STUB}/v1"), "stub-model", server=_vendors),
     "ann": Smoke(_script(_INDEX.format(spec="hnsw-f32")), "nearest to itself"),

@@ -19,6 +19,9 @@ RAISES = re.compile(
 )
 
 
+SOURCE = re.compile(r"(?<!\w)Sources?: (?:[^.]|\.(?=\S)|(?<=\bal)\.)*\.(?=\s|$)")
+
+
 def prose(text: str, said: str = "") -> str:
     """A docstring without its indentation, examples and errors, which `help` shows, and without a first paragraph that
     was `said` already; what Markdown would read is written out."""
@@ -28,6 +31,14 @@ def prose(text: str, said: str = "") -> str:
     if " ".join(paragraphs[0].split()).rstrip(".") == said.rstrip("."):
         del paragraphs[0]
     return plain("\n\n".join(one for one in paragraphs if one))
+
+
+def brief(text: str) -> str:
+    """A docstring's first paragraph and its source; `help` shows the rest."""
+    told = prose(text)
+    source = SOURCE.search(told)
+    first = told.partition("\n\n")[0]
+    return first if not source or source[0] in first else f"{first} {' '.join(source[0].split())}"
 
 
 def plain(text: str) -> str:

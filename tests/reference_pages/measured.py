@@ -14,7 +14,7 @@ import embassay.measures
 import embassay.stats
 from embassay.measures import MEASURES
 from embassay.registry import Entry
-from reference_pages.markdown import MADE, options, plain, prose
+from reference_pages.markdown import MADE, brief, options, plain, prose
 
 FUNCTIONS: Mapping[str, str] = {
     "nDCG": "ndcg", "AP": "average_precision", "RR": "reciprocal_rank", "R": "recall", "P": "precision",
@@ -72,7 +72,7 @@ STATISTICS = """# Statistics, one by one
 {made}
 
 All are in `embassay.stats`. [Measures and statistics](../measures.md#statistics) says which answers which question;
-`help(FUNCTION)` shows errors and an example.
+`help(FUNCTION)` shows shapes, ties, errors and an example.
 """
 
 
@@ -143,7 +143,7 @@ def _functions(package: Any, leave_out: set[str] = frozenset(), level: str = "##
         found: Callable[..., Any] = getattr(package, name)
         if isinstance(found, FunctionType) and name not in leave_out:
             parameters = ", ".join(inspect.signature(found).parameters)
-            yield f"{level} `{name}({parameters})`\n\n{prose(found.__doc__ or '')}\n"
+            yield f"{level} `{name}({parameters})`\n\n{brief(found.__doc__ or '')}\n"
 
 
 def _anchor(name: str) -> str:

@@ -15,7 +15,7 @@ from embassay.systems import SYSTEMS, open_system
 from embassay.systems.chat import CHAT_MODELS
 from embassay.systems.rerankers import RERANKERS
 from embassay.text import open_tokenizer
-from reference_pages.markdown import MADE, names, options, prose, table
+from reference_pages.markdown import MADE, brief, names, options, table
 
 HERE = ("levenshtein", "rouge", "jaccard", "bm25", "wordllama", "constant", "random")
 """Those that come with the package and so have the same values everywhere."""
@@ -86,7 +86,7 @@ def similarities() -> str:
 def _section(one: Entry[Any]) -> str:
     factory = one.load()
     about = factory.__init__.__doc__ if isinstance(factory, type) else ""
-    lines = [f"## {one.name}", "", prose(factory.__doc__ or about or one.summary), ""]
+    lines = [f"## {one.name}", "", brief(factory.__doc__ or about or one.summary), ""]
     taken = options(factory, (*INNER, *REMOTE) if _is_remote(one) else INNER)
     return "\n".join([*lines, *([taken, ""] if taken else [])])
 

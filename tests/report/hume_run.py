@@ -11,8 +11,7 @@ from typing import Any
 
 from embassay.measures import agreement_band
 from embassay.protocols.hume.published.standings import ADVICE, difficulty, percent_of_human, trust
-from embassay.protocols.hume.study import Family
-from embassay.protocols.hume.summary.record import (
+from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
     Bar,
@@ -25,6 +24,7 @@ from embassay.protocols.hume.summary.record import (
     Wins,
     write_summary,
 )
+from embassay.protocols.hume.study import Family
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 

@@ -33,8 +33,7 @@ def test_views_open_one_at_a_time_and_stay_inside_the_page(go: Go) -> None:
     """From 320 pixels on nothing scrolls sideways; every view has one heading; texts are 13 pixels or more."""
     page = go("overview")
     for view in VIEWS:
-        page.locator(f".top a[href='#{view}']").click()
-        page.wait_for_selector(f"#{view}:not([hidden])")
+        turn_to(page, view)
         assert page.locator(".view:not([hidden]) h1").count() == 1
         for width in (320, 860):
             page.set_viewport_size({"width": width, "height": 900})

@@ -56,8 +56,10 @@ def whole(runs: list[Path]) -> Path:
 
 
 def views(page: Any) -> Iterator[str]:
-    """Every view in turn, by its place in the navigation."""
-    for place in page.eval_on_selector_all(".top nav a", "all => all.map(one => one.hash.slice(1))"):
+    """Every view in turn; the navigation has a link to each."""
+    linked = set(page.eval_on_selector_all(".top nav a", "all => all.map(one => one.hash.slice(1))"))
+    for place in page.eval_on_selector_all(".view", "all => all.map(one => one.id)"):
+        assert place in linked
         turn_to(page, place)
         yield place
 

@@ -13,7 +13,7 @@ import pytest
 
 import embassay as eb
 from embassay.document.blocks import plain
-from embassay.protocols.hume.summary.record import read_summary
+from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.report import write_report

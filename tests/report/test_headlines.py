@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from embassay.errors import DataError
-from embassay.protocols.hume.summary.record import read_summary
+from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.records import Result
 from embassay.report.board import Value

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from embassay.document.blocks import plain
 from embassay.errors import DataError
-from embassay.protocols.hume.summary.record import Summary, read_summary
+from embassay.protocols.hume.record import Summary, read_summary
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.hume.conclusions import heading, hume_notes, verdict_of

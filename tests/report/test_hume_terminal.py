@@ -8,7 +8,7 @@ import pytest
 
 from embassay.document.blocks import plain
 from embassay.errors import DataError
-from embassay.protocols.hume.summary.record import Summary
+from embassay.protocols.hume.record import Summary
 from embassay.report import write_report
 from embassay.report.hume.conclusions import hume_view, verdict_of
 from embassay.report.terminal import run_view

@@ -15,8 +15,7 @@ from embassay.records import Result
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.html import SECTIONS
-from embassay.report.pteb.models import judge_verdict
-from embassay.report.pteb.validation import validation_verdict
+from embassay.report.pteb.models import judge_verdict, validation_verdict
 from embassay.report.record import Record, read_record
 from embassay.report.runs import read_runs
 from embassay.report.terminal import run_view

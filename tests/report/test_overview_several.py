@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from embassay.document.blocks import plain
-from embassay.protocols.hume.summary.record import read_summary
+from embassay.protocols.hume.record import read_summary
 from embassay.report import write_report
 from embassay.report.headlines import Together, together
 from embassay.report.overview import overview, run_verdict

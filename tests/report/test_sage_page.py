@@ -12,14 +12,16 @@ import pytest
 
 from embassay.document import plots as plot
 from embassay.document.blocks import Block, Box, Figure, Heading, Panes, Table, Text, plain
+from embassay.document.marks import scale_of
+from embassay.document.tables import diverging_step
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.sensitivity import expected as protocol_expected
 from embassay.protocols.sage.tables import tables as written_tables
-from embassay.report.board import make_board, present
+from embassay.report.board import Wanted, make_board, present
 from embassay.report.record import Record, read_record
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.sage import tables as curves
-from embassay.report.sage.similarity import BY_POSITION, RETAINED, SIDES, sage_page
+from embassay.report.sage.similarity import RETAINED, SIDES, by_position, sage_page
 from report.pages import every, tables
 
 MakeRun = Callable[..., Path]
@@ -81,7 +83,7 @@ def test_heat_cells_print_the_value_they_are_coloured_by(plain_run: Path) -> Non
         for entry in line.entries:
             value = float(entry.exact.partition(",")[0])
             assert entry.text == numbers.percent(value)
-            assert entry.step == min(5, 1 + int(value * 5))
+            assert entry.step == diverging_step(value - 1)
     said = [one.said for one in every(page, Text)]
     assert "n = 48 per row; widest 95% half-width 1.3 points." in said
     assert "n = 42 per row; widest 95% half-width 0.013." in said
@@ -96,11 +98,30 @@ def test_a_missing_row_keeps_its_reason(plain_run: Path) -> None:
     assert (missing["birch-base"].why, missing["birch-base"].span) == ("out of memory", len(table.columns))
 
 
+def test_grounds_diverge_from_what_should_be() -> None:
+    """Noise above the summary and changed meaning below it are on the right side; a share should be whole."""
+    assert [diverging_step(off) for off in (-1.0, -0.3, -0.001, 0.0, 0.19, 0.9)] == [-5, -2, 0, 0, 1, 5]
+    capitals, negated = (
+        Wanted("", "similarity", edit, ideal=side)
+        for edit, side in (("capitalize", "above"), ("negate", "below"))
+    )
+    assert (curves._ground(0.9, capitals, 0.5), curves._ground(0.9, negated, 0.5)) == (3, -3)
+    assert curves._ground(0.5, Wanted("", "share", ideal=1.0), None) == -3
+    size = by_position(False)[0]
+    assert curves._ground(1.0, size, None) == -1
+
+
+def test_lines_have_the_hue_of_their_kind_and_strokes_of_their_place() -> None:
+    """Two encoders are solid and dashed in one hue; a metric begins anew."""
+    drawn = plot.tracks_of([("embedding", ()), ("classical", ()), ("embedding", ())], scale_of([0.0, 1.0]))
+    assert [(one.kind, one.nth) for one in drawn] == [("embedding", 1), ("classical", 1), ("embedding", 2)]
+
+
 def test_columns_cover_what_the_protocol_measures() -> None:
     """Eighteen positions, eighteen perturbed corpora and two summaries of them, six edits."""
     from embassay.protocols.sage.tasks import INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 
-    shown = [variant for column in BY_POSITION for variant in (column.variant, *column.below)]
+    shown = [variant for column in by_position(False) for variant in (column.variant, *column.below)]
     assert shown == [*INSERTIONS, *REMOVALS]
     assert {variant for column in RETAINED for variant in (column.variant, *column.below)} == {
         "augmented", "replaced", *(f"replaced:{edit}" for edit in RETRIEVAL_EDITS),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from embassay.errors import UsageError
-from embassay.stats.thresholds import cheapest, labels_for, precise, sensitive
+from embassay.stats.calibration import cheapest, labels_for, precise, sensitive
 
 
 def drawn(rng, n, slope=2.5):

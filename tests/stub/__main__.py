@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import threading
 
+from .asking import asking
 from .faults import Faults
 from .judging import judging
 from .paraphrasing import paraphrasing
@@ -30,12 +31,20 @@ def main() -> None:
     )
     for what in ("malformed", "refusing", "never", "noise"):
         parser.add_argument(f"--{what}", type=float, default=0.0, help="share of answers, with --judge")
+    parser.add_argument("--ask", action="store_true", help="chat models write questions about passages")
+    parser.add_argument(
+        "--bad", type=float, default=0.0, help="share of bad questions of each kind, with --ask"
+    )
     given = parser.parse_args()
     faults = Faults.all(given.faults, slow_seconds=given.slow)
     chat = paraphrasing(given.failing, given.copying, given.long) if given.paraphrase else None
     if given.judge:
         chat = judging(
             malformed=given.malformed, refusing=given.refusing, never=given.never, noise=given.noise
+        )
+    if given.ask:
+        chat = asking(
+            dict.fromkeys(("unanswerable", "copied", "foreign", "ungrounded", "telling"), given.bad)
         )
     server = StubServer(
         latency=given.latency, limit=given.limit, queue=given.queue, faults=faults, port=given.port, chat=chat

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.cli import main
-from embassay.systems.remote.calls import Refused, classify
-from embassay.systems.remote.keys import read_key, redacted
+from embassay.systems.remote.calls import Refused, classify, read_key, redacted
 
 KEY = "0123456789-only-mine-abcdef"
 

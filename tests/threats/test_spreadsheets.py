@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from embassay.interchange import export
 from embassay.protocols.kernel.tables import csv_text, inert, meant
-from embassay.protocols.pteb.validation.ratings import read_ratings, write_ratings
+from embassay.protocols.pteb.validation.raters import read_ratings, write_ratings
 from embassay.protocols.rag.golden.final_lists import FinalList, Listed, write_check
 from hume_small import small_study
 from written_runs import write_run

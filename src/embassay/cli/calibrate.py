@@ -99,7 +99,7 @@ def _show_translations(
     out: Path, origin: str, score: float, targets: list[str] | tuple[str, ...], wide: bool
 ) -> None:
     from embassay.cli.terminal import show_blocks
-    from embassay.protocols.calibration.translation import translations
+    from embassay.protocols.calibration.probability import translations
     from embassay.report.calibration import translation_view
 
     show_blocks(translation_view(translations(out, origin, score, targets)), wide)

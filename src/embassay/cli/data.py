@@ -18,13 +18,17 @@ from embassay.errors import DataError, Interrupted, UsageError
 from embassay.protocols.kernel.tables import counted, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping as Mapping_
+
     from embassay.cli.progress import Waiting
     from embassay.contracts import Tokenizer
     from embassay.data.catalogue.entries import EntryRecord
     from embassay.data.catalogue.hub import Fetched
-    from embassay.data.check.findings import (
+    from embassay.data.catalogue.suites import Suite
+    from embassay.data.check.files import (
         Alike,
         Balance,
+        DocumentFiles,
         Fault,
         File,
         Lengths,
@@ -108,12 +112,16 @@ def show(
     name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")],
     json: Json = False,
 ) -> None:
-    """Show a dataset: facts, source, and first rows if at hand.
+    """Show a dataset: facts, source, first rows; or a suite.
 
     Example: embassay data show sample
     """
     from embassay.data.catalogue.card import card
+    from embassay.data.catalogue.suites import suite_of
 
+    if suite := suite_of(name):
+        _show_suite(suite, json=json)
+        return
     shown = card(name)
     if json:
         from json import dumps
@@ -123,9 +131,36 @@ def show(
     typer.echo("\n".join(shown.lines()))
 
 
+def _show_suite(suite: Suite, *, json: bool) -> None:
+    members = [one.as_dict() for one in suite.members]
+    if json:
+        from json import dumps
+
+        told = {"name": suite.name, "title": suite.title, "source": suite.source, "protocol": suite.protocol}
+        typer.echo(dumps({**told, "sets": len(suite.sets), "members": members}, ensure_ascii=False))
+        return
+    source = f" ({suite.source})" if suite.source else ""
+    _say_lines([f"{suite.name}: {suite.title}{source}. {counted(len(suite.sets), 'set')}.", ""])
+    columns = ("dataset", "tasks", "langs", "split", "group", "place", "title")
+    rows = [[_listed(one[column]) for column in columns] for one in members]
+    show_table(list(columns), rows, wide=True)
+
+
+def _listed(value: str | list[str]) -> str:
+    return (
+        value
+        if isinstance(value, str)
+        else " ".join(value)
+        if len(value) < _LANGS
+        else f"{len(value)} languages"
+    )
+
+
 @app.command("fetch")
 def fetch(
-    name: Annotated[list[str] | None, typer.Argument(help="Catalogue names.", metavar="NAME…")] = None,
+    name: Annotated[
+        list[str] | None, typer.Argument(help="Names of datasets or suites.", metavar="NAME…")
+    ] = None,
     protocol: OfProtocol = None,
     task: OfTask = None,
     json: Json = False,
@@ -134,9 +169,8 @@ def fetch(
 
     What is there already is left alone.
 
-    Example: embassay data fetch --protocol sage
+    Example: embassay data fetch beir
     """
-
     fetch_all(name or [], protocol or "", task or "", json=json)
 
 
@@ -203,6 +237,7 @@ def _cell(value: object) -> str:
 
 _EXAMPLES = 3
 _LABELS = 5
+_LANGS = 6
 _SHOWN = 60
 
 
@@ -211,13 +246,16 @@ def show_report(report: Report, *, wide: bool) -> None:
     _say_lines([f"{report.path}: {_verdict(report)}"])
     for file in report.files:
         _file(file, wide)
+    if report.documents is not None:
+        _documents(report.documents, wide)
     if report.shapes:
         _table(["Shape", "Items", "Serves"], map(_shape, report.shapes), wide)
     _notes("To know", report.remarks)
     _notes("Stops a run", map(_fault, report.faults))
     _notes("Almost", map(_miss, report.near_misses))
     _command(report.command)
-    _notes("Left out", _of_shapes((one.shape, _skips(one)) for one in report.shapes))
+    if report.documents is None:  # else it is said above
+        _notes("Left out", _of_shapes((one.shape, _skips(one)) for one in report.shapes))
     _notes("Kept, but odd", _of_shapes((one.shape, one.warnings) for one in report.shapes))
     figures = _of_shapes((one.shape, _figures(one)) for one in report.shapes)
     _notes("Numbers", figures)
@@ -255,6 +293,30 @@ def _file(file: File, wide: bool) -> None:
         _table(["Column", "Holds", "Empty", "Values", "For example"], rows, wide)
 
 
+def _documents(found: DocumentFiles, wide: bool) -> None:
+    """What was read by kind, what was left out and why, and the languages."""
+    rows = [[kind, f"{count:,}", "read"] for kind, count in found.documents.items()]
+    rows += [["", f"{one.count:,}", f"{one.reason} ({', '.join(one.examples)})"] for one in found.skipped]
+    _table(["Documents", "Files", ""], rows, wide)
+    size, overlap = f"{found.chunk:,} words", f", {found.overlap} of them shared" if found.overlap else ""
+    cut = f"in passages of at most {size}{overlap}: DIR?chunk=100 cuts them shorter."
+    lines = [f"{found.characters:,} characters, {cut}"]
+    if other := {name: count for name, count in found.encodings.items() if not name.startswith("utf")}:
+        lines.append(f"Read as {_counts(other)}; all other text as UTF-8 or by its byte order mark.")
+    lines.append(f"Languages stated: {_counts(found.stated, 'none')}.")
+    if found.told is None:
+        lines.append("Languages told from the text: needs pip install 'embassay[llm]'.")
+    else:
+        lines.append(
+            f"Languages told from the text of {found.looked_at:,}: {_counts(found.told, 'not sure')}."
+        )
+    _notes("Of the documents", (*lines, *found.notes))
+
+
+def _counts(counts: Mapping_[str, int], nothing: str = "") -> str:
+    return ", ".join(f"{name or nothing} {count:,}" for name, count in counts.items()) or nothing
+
+
 def _miss(miss: NearMiss) -> str:
     return f"{', '.join(miss.tasks)}: {miss.mend or 'needs ' + ', '.join(miss.missing) + ' as well'}"
 
@@ -286,7 +348,7 @@ def _skips(shape: Shape) -> Iterator[str]:
 
 
 def _figures(shape: Shape) -> Iterator[str]:
-    from embassay.data.check.findings import Spread
+    from embassay.data.check.files import Spread
 
     for name, figure in shape.figures.items():
         yield f"{name}: {_spread(figure) if isinstance(figure, Spread) else _balance(figure)}"
@@ -439,16 +501,25 @@ def _fetch_one(
 
 
 def _records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord]:
-    from embassay.data.catalogue.entries import entries, entry, overviews
+    from embassay.data.catalogue.entries import entries, overviews
+    from embassay.data.catalogue.suites import members_of, suite_of
 
     if bool(names) == bool(protocol or task):
         raise UsageError(
             "Name the datasets to fetch, or a protocol or task whose datasets are meant.",
-            mend="For example: embassay data fetch stsbenchmark; embassay data fetch --protocol pteb.",
+            mend="For example: embassay data fetch stsbenchmark; embassay data fetch beir.",
         )
     if names:
-        return [entry(name) for name in dict.fromkeys(names)]
+        records, own = members_of(dict.fromkeys(names))
+        for path in own:
+            _say_on_stderr(f"{path}: left out, it is a file of yours")
+        return _fetchable(records) if any(suite_of(name) for name in names) else records
     used = [entries()[one.name] for one in overviews(protocol, task) if one.name in entries()]
+    return _fetchable(used)
+
+
+def _fetchable(used: Sequence[EntryRecord]) -> list[EntryRecord]:
+    """Those that a hub holds; the others are said."""
     for record in used:
         if not record.hub:
             _say_on_stderr(f"{record.name}: left out, it must be fetched by hand. {record.by_hand}")

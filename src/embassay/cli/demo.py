@@ -210,7 +210,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
 def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
     """What each system, and two of them fused, retrieve of the passages that the golden set chose from."""
     from embassay.protocols.rag.golden.corpus import passages_of, read_inputs
-    from embassay.protocols.rag.retrieval import fused, retrieve, write_trec
+    from embassay.protocols.rag.scoring.inputs import fused, retrieve, write_trec
     from embassay.text import open_tokenizer
 
     tokenizer, read = open_tokenizer(TOKENIZER), read_inputs(request)
@@ -256,11 +256,11 @@ def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
 def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
     from embassay.cli.hume.results import run_study
+    from embassay.protocols.hume.collection import KIND, simulated_rows
     from embassay.protocols.hume.folder import read_study, write_annotations, write_study
     from embassay.protocols.hume.results.options import StudyRequest
     from embassay.protocols.hume.sampling import sample
     from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
-    from embassay.protocols.hume.simulation import KIND, simulated_rows
 
     _say(
         f"HUME: a study of {ITEMS} items a task. Nobody did it: {SCRIPTS} scripts answer that know what is right and "

@@ -1,17 +1,131 @@
-"""`embassay doctor`: what is installed, what works, and what a run would find here."""
+"""`embassay list`, `doctor` and `cache`: what can be named, what works here, what the caches hold."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import Address, Engine, EngineName, Json
+from embassay.cli.options import Address, App, Engine, EngineName, Json, Wide
+from embassay.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from embassay.doctor import Check, ClusterFacts, Extra, Machine, NodeFacts
+    from embassay.runs.store import Store
+
+
+class What(StrEnum):
+    """What can be listed."""
+
+    systems = "systems"
+    rerankers = "rerankers"
+    llms = "llms"
+    paraphrasers = "paraphrasers"
+    judges = "judges"
+    engines = "engines"
+    rewriters = "rewriters"
+    indexes = "indexes"
+    models = "models"
+    datasets = "datasets"
+    suites = "suites"
+    tasks = "tasks"
+    measures = "measures"
+    perturbations = "perturbations"
+    tokenizers = "tokenizers"
+    protocols = "protocols"
+
+
+def show(
+    what: Annotated[What, typer.Argument(help=f"One of {', '.join(What)}.")],
+    json: Json = False,
+    wide: Wide = False,
+) -> None:
+    """List what a command can name: systems, datasets, measures.
+
+    Example: embassay list systems --wide
+    """
+    if what is What.models:
+        rows, shown = _models(), list(_MODEL_COLUMNS)
+    elif what is What.suites:
+        rows, shown = list(_suites()), ["protocol", "sets", "datasets", "here"]
+    else:
+        rows, shown = list(_entries(what)), []
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(rows, ensure_ascii=False))
+        return
+    from embassay.cli.terminal import show_table
+
+    facts = list(dict.fromkeys(key for row in rows for key in row if key not in ("name", "summary")))
+    last = ["summary"] if any("summary" in row for row in rows) else []
+    columns = ["name", *(facts if wide else shown or facts[:1]), *last]
+    titles = [_MODEL_COLUMNS.get(column, column) for column in columns]
+    show_table(titles, [[str(row.get(column, "")) for column in columns] for row in rows], wide=wide)
+
+
+_MODEL_COLUMNS = {
+    "dims": "dims",
+    "context": "context",
+    "usd_per_million_input": "$/M in",
+    "usd_per_million_output": "$/M out",
+    "priced_on": "priced on",
+}
+
+
+def _suites() -> Iterator[dict[str, Any]]:
+    """The papers' sets of datasets: how many each counts, of how many datasets, and how many of these are here."""
+    from embassay.data.catalogue.entries import place
+    from embassay.data.catalogue.suites import suites
+
+    at_hand = ("mirror", "part of mirror", "cache")
+    for one in suites().values():
+        here = [place(member.record) in at_hand for member in one.members if member.record]
+        yield {
+            "name": one.name, "protocol": one.protocol, "sets": len(one.sets), "datasets": len(one.members),
+            "here": sum(here), "source": one.source, "summary": one.title,
+        }  # fmt: skip
+
+
+def _models() -> list[dict[str, Any]]:
+    """What is known of models, without what is not."""
+    from dataclasses import asdict
+
+    from embassay.systems.models import known_models
+
+    known = (asdict(model).items() for model in known_models())
+    return [{key: value for key, value in model if value not in (None, ())} for model in known]
+
+
+def _entries(what: What) -> Iterator[dict[str, Any]]:
+    """What the registries of a kind hold; each task says whose it is."""
+    from importlib import import_module
+
+    homes = {
+        What.systems: ("embassay.systems", "SYSTEMS"),
+        What.rerankers: ("embassay.systems.rerankers", "RERANKERS"),
+        What.llms: ("embassay.systems.chat", "CHAT_MODELS"),
+        What.paraphrasers: ("embassay.protocols.pteb.paraphrasing.paraphrasers", "PARAPHRASERS"),
+        What.judges: ("embassay.protocols.rag.judges", "JUDGES"),
+        What.engines: ("embassay.protocols.rag.ranking.engines", "ENGINES"),
+        What.rewriters: ("embassay.protocols.rag.rewriters", "REWRITERS"),
+        What.indexes: ("embassay.search.indexes", "INDEXES"),
+        What.datasets: ("embassay.data", "DATASETS"),
+        What.measures: ("embassay.measures", "MEASURES"),
+        What.perturbations: ("embassay.text", "PERTURBATIONS"),
+        What.tokenizers: ("embassay.systems", "TOKENIZERS"),
+        What.protocols: ("embassay.protocols.kernel.evaluation", "PROTOCOLS"),
+    }
+    tasks = [({"protocol": name}, (f"embassay.protocols.{name}", "TASKS")) for name in ("sage", "pteb")]
+    no_more: dict[str, str] = {}
+    for more, (module, name) in tasks if what is What.tasks else [(no_more, homes[what])]:
+        for one in getattr(import_module(module), name):
+            yield {"name": one.name, "summary": one.summary, **more, **dict(one.facts)}
+
 
 _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 
@@ -161,3 +275,110 @@ def _print_json(machine: Machine, known: Sequence[Extra], checks: Sequence[Check
         "checks": [asdict(one) for one in checks],
     }
     typer.echo(dumps(told, ensure_ascii=False))
+
+
+caches = App("Show or empty the caches.")
+
+
+@caches.command("info")
+def info(json: Json = False) -> None:
+    """Show where the caches are, their size and what they hold.
+
+    Example: embassay cache info
+    """
+    from dataclasses import asdict
+    from json import dumps
+
+    from embassay.data.documents.conversion import kept_conversions
+    from embassay.data.stream.column import kept_corpora
+    from embassay.machine import corpus_folder
+    from embassay.runs.embeddings import EmbeddingCache
+    from embassay.runs.store import AnswerCache, PairCache, index_folder
+    from embassay.search.indexes.store import kept_indexes
+
+    indexes = kept_indexes(index_folder())
+    found, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
+    pairs, corpora = PairCache.open(None).info(), kept_corpora(corpus_folder())
+    documents = kept_conversions()
+    if json:
+        others: dict[str, Any] = {
+            "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
+            "documents": documents,
+        }  # fmt: skip
+        told = {name: _plain(asdict(one)) for name, one in others.items()}
+        typer.echo(dumps({**_plain(asdict(found)), **told}))
+        return
+    _show(found, "chunks", "texts", found.encoders)
+    _show(answers, "answers", "answers", answers.models)
+    _show(pairs, "entries", "scores", pairs.rerankers)
+    typer.echo(f"{indexes.path}\n{sum(indexes.kinds.values()):,} indexes, {indexes.bytes / 1e6:,.1f} MB")
+    for kind, count in sorted(indexes.kinds.items()):
+        typer.echo(f"  {count:>12,} of kind {kind}")
+    typer.echo(f"{corpora.path}\n{len(corpora.corpora):,} corpora, {corpora.bytes / 1e6:,.1f} MB")
+    for one in corpora.corpora:
+        held = "damaged" if one.documents is None else f"{one.documents:,} documents of {one.source}"
+        typer.echo(f"  {one.bytes / 1e6:>9,.1f} MB {held}")
+    typer.echo(
+        f"{documents.path}\n{documents.entries:,} converted documents, {documents.bytes / 1e6:,.1f} MB"
+    )
+
+
+def _plain(about: dict[str, Any]) -> dict[str, Any]:
+    return {**about, "path": str(about["path"])}
+
+
+def _show(found: Any, entries: str, of: str, owners: Any) -> None:
+    typer.echo(f"{found.path}\n{found.entries:,} {entries}, {found.bytes / 1e6:,.1f} MB")
+    for name, kept in sorted(owners.items()):
+        typer.echo(f"  {kept:>12,} {of}  {name}")
+
+
+@caches.command("clear")
+def clear(
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Only this encoder's vectors.")] = None,
+    llm: Annotated[str | None, typer.Option("--llm", help="Only this language model's answers.")] = None,
+    reranker: Annotated[str | None, typer.Option("--reranker", help="Only this reranker's scores.")] = None,
+    indexes: Annotated[bool, typer.Option("--indexes", help="Only the indexes of sweeps.")] = False,
+    corpora: Annotated[bool, typer.Option("--corpora", help="Only the texts of large corpora.")] = False,
+    documents: Annotated[bool, typer.Option("--documents", help="Only converted documents.")] = False,
+) -> None:
+    """Empty the caches; finished runs keep their results.
+
+    Example: embassay cache clear --indexes
+    """
+    from embassay.data.documents.conversion import clear_conversions
+    from embassay.data.stream.column import clear_corpora
+    from embassay.machine import corpus_folder
+    from embassay.runs.embeddings import EmbeddingCache
+    from embassay.runs.store import AnswerCache, PairCache, index_folder
+    from embassay.search.indexes.store import clear_indexes
+
+    asked: list[tuple[str, str | None, type[Store]]] = [
+        ("encoder", encoder, EmbeddingCache),
+        ("llm", llm, AnswerCache),
+        ("reranker", reranker, PairCache),
+    ]
+    chosen = [one for one in asked if one[1] is not None]
+    everything = not chosen and not indexes and not corpora and not documents
+    if everything:
+        chosen = asked
+    opened = [(option, name, cache.open(None)) for option, name, cache in chosen]
+    for option, name, store in opened:
+        _check_kept(option, name, store)
+    freed = sum(store.clear(name) for _, name, store in opened)
+    if indexes or everything:
+        freed += clear_indexes(index_folder())
+    if corpora or everything:
+        freed += clear_corpora(corpus_folder())
+    if documents or everything:
+        freed += clear_conversions()
+    typer.echo(f"{freed / 1e6:,.1f} MB freed")
+
+
+def _check_kept(option: str, name: str | None, cache: Store) -> None:
+    """UsageError when nothing is kept of the model."""
+    if name is not None and not cache.has_any(name):
+        raise UsageError(
+            f"The cache holds nothing of {name!r} (--{option}).",
+            mend="`embassay cache info` shows what it holds.",
+        )

@@ -50,9 +50,9 @@ GROUPS = {
 OWN_MEMORY = ("doctor", "list", "run", "calibrate")
 """Commands that read no data and promise no memory, or that do cells, which keep a promise one by one."""
 HOMES = {
-    "list": "names:show", "run": "protocol:run",
-    "compare": "comparison:compare", "gate": "comparison:gate", "report": "pages:report",
-    "serve": "pages:serve", "export": "interchange:export", "import": "interchange:import_",
+    "list": "doctor:show", "run": "session:run", "cache": "doctor:caches",
+    "compare": "runs:compare", "gate": "runs:gate", "report": "runs:report",
+    "serve": "runs:serve", "export": "runs:export", "import": "runs:import_",
 }  # fmt: skip
 """Where a command is, if not under its own name in a module called like it."""
 
@@ -152,7 +152,7 @@ def with_commands(*names: str) -> typer.Typer:
     made.callback()(main)
     for name in names or (*COMMANDS, *GROUPS):
         if name in GROUPS:
-            made.add_typer(attribute(f"embassay.cli.{name}:app"), name=name)
+            made.add_typer(attribute(f"embassay.cli.{HOMES.get(name, f'{name}:app')}"), name=name)
         else:
             command = attribute(f"embassay.cli.{HOMES.get(name, f'{name}:{name}')}")
             made.command(name)(command if name in OWN_MEMORY else stopping_at_memory(command))
@@ -268,6 +268,6 @@ def _show_traceback(error: Exception) -> None:
     """Without the keys that were read: what a server or a driver says may repeat them."""
     import traceback
 
-    from embassay.systems.remote.keys import redacted
+    from embassay.systems.remote.calls import redacted
 
     typer.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)

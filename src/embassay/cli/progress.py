@@ -21,6 +21,8 @@ SHOWN = 5
 PERIOD = 30.0
 BRIEF = 1.0
 """Seconds under which a cell or a stage has no line of its own."""
+LONG = 120.0
+"""Seconds of forecast from which on a smaller run is proposed first."""
 PAUSE = 5.0
 """Seconds between the lines of two cells."""
 
@@ -116,6 +118,16 @@ class _Tally(Silent):
         self.done, self.ended_cells = 0.0, 0
         self.start = time.monotonic()
 
+    def ahead(self, plan: Plan) -> str:
+        """What a long run will take, and how to have a first answer sooner; empty for a short one."""
+        if not self.timed or self.total < LONG:
+            return ""
+        low, high = in_words(self.total * 0.7), in_words(self.total * 1.5)
+        whole = getattr(getattr(plan, "request", None), "limit", 0) is None
+        return f"about {low} to {high}" + (
+            "; for a first answer sooner: --limit 200, with another --out" if whole else ""
+        )
+
     def started(self, cell: Cell) -> None:
         self.running[cell.key] = 0
         self.begun[cell.key] = time.monotonic()
@@ -175,7 +187,8 @@ class Lines(_Tally):
 
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
         super().planned(plan, waiting, seconds)
-        _say(f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already")
+        done = f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already"
+        _say(", ".join(filter(None, (done, self.ahead(plan)))))
 
     def advanced(self, cell: Cell, texts: int) -> None:
         super().advanced(cell, texts)
@@ -244,6 +257,8 @@ class Bars(_Tally):
         if self._all is not None:
             self._progress.remove_task(self._all)
         done = len(plan.cells) - len(waiting)
+        if ahead := self.ahead(plan):
+            self._progress.console.print(ahead.capitalize(), markup=False, highlight=False)
         self._all = self._progress.add_task(
             "all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already"
         )

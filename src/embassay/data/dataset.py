@@ -31,6 +31,7 @@ from embassay.records import (
     RerankingSet,
     RetrievalSet,
     ScoredPairs,
+    Skipped,
 )
 
 _FORMAT = "1"
@@ -55,9 +56,10 @@ _FLAT: Mapping[str, Callable[[Source, Intake, int | None, int], Any]] = {
 class Dataset:
     """Tables by the part they play: a flat shape, or `corpus`, `queries` and `qrels` of a retrieval set.
 
-    `settings` is what besides the bytes decides what is read (mapping, split, description); `notes` go
-    before the warnings of every shape. Datasets of one `group` count as one in a mean over datasets. `tasks` is
-    protocol -> the tasks it is meant for; what stands under "" holds in every protocol.
+    `settings` is what besides the bytes decides what is read (mapping, split, description); `notes` go before the
+    warnings of every shape, and `skipped`, what was left out at the opening, before what a shape leaves out. Datasets
+    of one `group` count as one in a mean over datasets. `tasks` is protocol -> the tasks it is meant for; what stands
+    under "" holds in every protocol.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Dataset:
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
     group: str = ""
+    skipped: tuple[Skipped, ...] = ()
     tasks: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     def tasks_in(self, protocol: str) -> tuple[str, ...] | None:
@@ -193,7 +196,7 @@ class Dataset:
             self.name,
             language(intake.langs, self.declared_lang),
             self.fingerprint if limit is None else self._drawn_fingerprint(shape, limit, seed),
-            intake.tally.skipped(),
+            self.skipped + intake.tally.skipped(),
             self.notes + self._said(shape) + intake.tally.warnings(),
         )
 

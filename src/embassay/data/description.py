@@ -11,8 +11,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from embassay.data.dataset import Dataset
-from embassay.data.delimited import READING, Reading
 from embassay.data.flat import Paired
+from embassay.data.lines import READING, Reading
 from embassay.data.retrieval import Gains
 from embassay.data.rows import Source, missing_column, nearest, plain, shown
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns

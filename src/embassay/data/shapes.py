@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from embassay.data.delimited import READING
+from embassay.data.lines import READING
 from embassay.data.rows import nearest
 from embassay.errors import UsageError
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from embassay.data.catalogue import DATASETS
 from embassay.data.dataset import Dataset
-from embassay.data.delimited import reading_of
 from embassay.data.flat import Tested
+from embassay.data.lines import reading_of
 from embassay.data.retrieval import Candidates, Gains
 from embassay.data.rows import Row, Source, key_of, missing_column, nearest
 from embassay.data.shapes import PARTS, RETRIEVAL_PARTS, check_targets, missing_columns, table_shapes
@@ -202,6 +202,19 @@ def parts_of_table(raw: Source, mapping: Mapping[str, str], split: str | None) -
 SIDES = ("train", "test")
 
 
+def has_tables(folder: Path, split: str | None = None) -> bool:
+    """Whether the names in `folder` say that it is in BEIR's layout, or holds both sides of a classification."""
+    sides = all(_table(folder, side) for side in ("train", split or "test"))
+    return sides or (folder / "qrels").exists() or any(_table(folder, part) for part in RETRIEVAL_PARTS)
+
+
+def has_documents(folder: Path) -> bool:
+    """Whether a file in `folder`, or below, is of a kind of document."""
+    from embassay.data.documents.folder import has_any
+
+    return has_any(folder)
+
+
 def assembled(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, Source]:
     """Part -> its source. Two sides make a classification; with `top_ranked`, what would be a retrieval set is
     one of candidates to rerank."""
@@ -375,9 +388,11 @@ def _opened(spec: str, mapping: Mapping[str, str], split: str | None, grades: st
         return _from_catalogue(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
     if not path.exists():
+        if documents := _cut_documents(spec, mapping, split, grades):
+            return documents
         raise _unknown(spec, path)
     if path.is_dir():
-        return open_folder(path, mapping, split, grades)
+        return _open_directory(path, mapping, split, grades)
     if path.name.lower().endswith(_DESCRIPTIONS):
         from embassay.data.description import open_description
 
@@ -387,6 +402,36 @@ def _opened(spec: str, mapping: Mapping[str, str], split: str | None, grades: st
             )
         return open_description(path, split, grades)
     return _open_table(path, mapping, split, grades)
+
+
+def _open_directory(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+    """A folder of tables that say what they are, else one of documents."""
+    if not has_tables(path, split) and has_documents(path):
+        return _open_documents(path, "", mapping, split, grades)
+    return open_folder(path, mapping, split, grades)
+
+
+def _cut_documents(
+    spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None
+) -> Dataset | None:
+    """The documents of `DIR?chunk=200&overlap=20`; None where there is no such folder."""
+    head, mark, query = spec.rpartition("?")
+    folder = Path(head).expanduser()
+    return _open_documents(folder, query, mapping, split, grades) if mark and folder.is_dir() else None
+
+
+def _open_documents(
+    folder: Path, query: str, mapping: Mapping[str, str], split: str | None, grades: str | None
+) -> Dataset:
+    from embassay.data.documents.passages import USUAL, open_documents, parse_chunking
+
+    for flag, value in (("--map", mapping), ("--split", split), ("--grades", grades)):
+        if value:
+            raise UsageError(
+                f"{folder} is read as a folder of documents, so {flag} cannot be used.",
+                mend=f"Leave {flag} out, or name a table of the folder.",
+            )
+    return open_documents(folder, parse_chunking(query, f"{folder}?{query}") if query else USUAL)
 
 
 def parse_mapping(text: str) -> dict[str, str]:
@@ -429,7 +474,14 @@ def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
 
 
 def _unknown(spec: str, path: Path) -> UsageError:
-    names = [entry.name for entry in DATASETS]
+    from embassay.data.catalogue.suites import suites
+
+    if spec in suites():
+        return UsageError(
+            f"{spec!r} is a suite of {len(suites()[spec].members)} datasets, and one dataset is needed here.",
+            mend=f"`embassay data show {spec}` lists them.",
+        )
+    names = [*(entry.name for entry in DATASETS), *suites()]
     folder = path.parent
     files = (
         [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []

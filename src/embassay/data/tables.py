@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from embassay.data.delimited import (
+from embassay.data.lines import (
     MARKS,
     USUAL,
     Delimited,

@@ -138,6 +138,19 @@ def read_yaml(path: Path) -> Any:
     """The content of a YAML file; DataError with the line if it is not valid, too large or too deep."""
     try:
         text = read_bounded(path).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            "the file cannot be read",
+            path=path,
+            found=str(error),
+            mend="Save it as UTF-8 where you may read it.",
+        ) from error
+    return yaml_of(text, path)
+
+
+def yaml_of(text: str, path: Path) -> Any:
+    """What a text in YAML holds, `path` being the file that it is from; DataError as of `read_yaml`."""
+    try:
         _check_size(text, path)
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
@@ -146,11 +159,4 @@ def read_yaml(path: Path) -> Any:
         line = mark.line + 1 if mark else None
         raise DataError(
             "the file is not valid YAML", path=path, line=line, found=problem, mend="Correct that line."
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            "the file cannot be read",
-            path=path,
-            found=str(error),
-            mend="Save it as UTF-8 where you may read it.",
         ) from error

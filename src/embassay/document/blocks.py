@@ -167,9 +167,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell: its text, what stands `small` under it, its value (and interval) for sorting and CSV, its step of a heat
-    from 1 to 5, why a value is missing; `style` is a class, `span` how many columns it takes, `title` what is told of
-    it besides."""
+    """A cell: its text, what stands `small` under it, its value (and interval) for sorting and CSV, why a value is
+    missing. Its `step` of a heat is 1 to 5, on the wrong side of what should be -1 to -5; `style` is a class, `span`
+    how many columns it takes, `title` what is told of it besides."""
 
     text: Said
     small: str = ""

@@ -65,7 +65,11 @@ def attribute(value: Any, name: str) -> Markup:
 
 def classes(entry: Entry, column: Column, table: Table) -> str:
     """The classes of a cell: its ground or its column's style, its own, and whether it is bold."""
-    ground = f"h{entry.step}" if table.is_heat and not column.style else column.style
+    ground = (
+        f"{'h' if entry.step >= 0 else 'a'}{abs(entry.step)}"
+        if table.is_heat and not column.style
+        else column.style
+    )
     return " ".join(filter(None, (ground, entry.style, "best" if entry.bold else "")))
 
 

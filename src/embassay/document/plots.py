@@ -6,8 +6,10 @@ one for a line, one for its points. Heights are pixels from the top, places acro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from markupsafe import Markup, escape
 
@@ -20,23 +22,26 @@ LEFT, WIDE = 8, 62
 """Percent of the figure: where the plot begins and how wide it is; names stand on the right."""
 MOST_LINES = 4
 LABEL_GAP = 16
-SIGNS = (
-    '<circle class="l1" cx="{x}" cy="{y}" r="4.5"/>',
-    '<rect class="l2" x="{x}" y="{y}" width="8" height="8" transform="translate(-4 -4)"/>',
-    '<svg class="l3" x="{x}" y="{y}" overflow="visible"><path d="M0-5.5 5 4H-5Z"/></svg>',
-    '<svg class="l4" x="{x}" y="{y}" overflow="visible"><path d="M0-6 5 0 0 6-5 0Z"/></svg>',
-)
-"""The sign of each line beside its name."""
-GLYPHS = {2: "▲", 3: "◆"}
+GLYPHS = {"l": "▲", "n": "◆"}
 """Points that no end of a stroke can draw: one text, each sign at its place."""
+SIGN = {
+    "e": '<circle class="on e" r="4.5"/>',
+    "c": '<rect class="on c" x="-4" y="-4" width="8" height="8"/>',
+    "l": '<path class="on l" d="M0-5.5 5 4H-5Z"/>',
+    "n": '<path class="on n" d="M0-6 5 0 0 6-5 0Z"/>',
+}
+"""The sign of a kind of system, around 0; what has no kind has a dot."""
 
 
 @dataclass(frozen=True)
 class Track:
-    """A line through points (across, height); `band` has (across, upper, lower) where an interval is known."""
+    """A line through points (across, height); `band` has (across, upper, lower) where an interval is known. Hue and
+    points are those of the `kind`; the strokes of its first, second ... line are solid, dashed ..."""
 
     points: tuple[tuple[float, float], ...]
     band: tuple[tuple[float, float, float], ...] = ()
+    kind: Kind | Literal["run"] = "run"
+    nth: int = 1
 
 
 def height_of(y: Scale, value: float) -> float:
@@ -55,10 +60,10 @@ def grid(y: Scale) -> str:
 def drawn(tracks: Sequence[Track], y: Scale, more: str = "") -> str:
     """Grid, bands, `more`, lines and their points."""
     rows = "".join(f"M0 {height_of(y, tick)}H100" for tick in y.ticks)
-    bands = "".join(_band(one, i) for i, one in enumerate(tracks, start=1))
-    lines = "".join(_line(one, i) for i, one in enumerate(tracks, start=1))
+    bands = "".join(_band(one) for one in tracks)
+    lines = "".join(_line(one) for one in tracks)
     inner = stretched(f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16)
-    return inner + "".join(_signs(one, i) for i, one in enumerate(tracks) if i in GLYPHS)
+    return inner + "".join(_signs(one) for one in tracks if CLASSES[one.kind] in GLYPHS)
 
 
 def stretched(parts: str, left: float, wide: float, height: float) -> str:
@@ -74,19 +79,51 @@ def dots(points: Sequence[tuple[float, float]]) -> str:
     return "".join(f"M{across:.1f} {down}h0" for across, down in points)
 
 
-def names(found: Sequence[tuple[str, float]], *, plain: Sequence[tuple[str, float]] = ()) -> str:
+def names(tracks: Sequence[Track], called: Sequence[str], *, plain: Sequence[tuple[str, float]] = ()) -> str:
     """Names at the heights of the line ends, moved apart where they would touch, each beside its sign; those `plain`
     have none."""
-    every = [*found, *plain]
+    every = [*zip(called, (one.points[-1][1] for one in tracks), strict=True), *plain]
     parts = []
     for height, i in apart(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ():
-        if i >= len(found):
-            parts.append(f'<text x="{LEFT + WIDE + 4}%" y="{height:.0f}" dy="4">{escape(every[i][0])}</text>')
-            continue
-        sign = SIGNS[i].format(x=f"{LEFT + WIDE + 3}%", y=f"{height:.0f}")
         name = escape(every[i][0])
-        parts.append(f'{sign}<text class="name" x="{LEFT + WIDE + 5}%" y="{height:.0f}" dy="4">{name}</text>')
+        if i >= len(tracks):
+            parts.append(f'<text x="{LEFT + WIDE + 4}%" y="{height:.0f}" dy="4">{name}</text>')
+            continue
+        parts.append(
+            f'<svg x="{LEFT + WIDE + 4}%" y="{height:.0f}" overflow="visible">{sign(tracks[i])}</svg>'
+        )
+        parts.append(f'<text class="name" x="{LEFT + WIDE + 7}%" y="{height:.0f}" dy="4">{name}</text>')
     return "".join(parts)
+
+
+def sign(one: Track) -> str:
+    """A piece of the line with its point, around 0."""
+    kind = CLASSES[one.kind]
+    point = SIGN.get(kind, '<circle class="on" r="3.5"/>')
+    return f'<path class="ln {kind} d{one.nth}" d="M-11 0H11"/>{point}'
+
+
+def tracks_of(
+    named: Sequence[tuple[Kind | Literal["run"], Sequence[tuple[float, Result]]]], y: Scale
+) -> list[Track]:
+    """The results of systems of a kind, at places across (0 to 1), as lines with their bands."""
+    seen: Counter[str] = Counter()
+    made = []
+    for kind, points in named:
+        seen[kind] += 1
+        made.append(
+            Track(
+                tuple((100 * at, height_of(y, row.value or 0.0)) for at, row in points),
+                tuple(
+                    (100 * at, height_of(y, row.ci_high), height_of(y, row.ci_low))
+                    for at, row in points
+                    if row.ci_low is not None and row.ci_high is not None
+                ),
+                kind,
+                seen[kind],
+            )
+        )
+    return made
 
 
 def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
@@ -99,43 +136,47 @@ def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     return [(height - max(0.0, overflow), i) for height, i in placed]
 
 
-def _band(one: Track, index: int) -> str:
+def _band(one: Track) -> str:
     if len(one.band) < 2:
         return ""
     there = [f"{across:.1f},{upper}" for across, upper, _ in one.band]
     back = [f"{across:.1f},{lower}" for across, _, lower in reversed(one.band)]
-    return f'<polygon class="b{index}" points="{" ".join(there + back)}"/>'
+    return f'<polygon class="bd {CLASSES[one.kind]}" points="{" ".join(there + back)}"/>'
 
 
-def _line(one: Track, index: int) -> str:
-    path = "L".join(f"{across:.1f} {down}" for across, down in one.points)
-    ends = "" if index - 1 in GLYPHS else f'<path class="s{index} p{index}" d="{dots(one.points)}"/>'
-    return f'<path class="s{index}" d="M{path}"/>{ends}'
+def _line(one: Track) -> str:
+    kind, path = CLASSES[one.kind], "L".join(f"{across:.1f} {down}" for across, down in one.points)
+    line = f'<path class="ln {kind} d{one.nth}" d="M{path}"/>'
+    if kind in GLYPHS:
+        return line
+    ends = f'<path class="ln knot {kind}" d="{dots(one.points)}"/>'
+    return line + ends + (ends.replace("ln knot", "ln knot in") if kind == "c" else "")
 
 
-def _signs(one: Track, index: int) -> str:
+def _signs(one: Track) -> str:
+    kind = CLASSES[one.kind]
     across = " ".join(f"{LEFT + WIDE * at / 100:.2f}%" for at, _ in one.points)
     down = " ".join(f"{height + 4:.1f}" for _, height in one.points)
-    signs = GLYPHS[index] * len(one.points)
-    return f'<text class="p l{index + 1}" x="{across}" y="{down}">{signs}</text>'
+    return f'<text class="knot {kind}" x="{across}" y="{down}">{GLYPHS[kind] * len(one.points)}</text>'
 
 
 @dataclass(frozen=True)
 class Series:
-    """A named line: places across (0 to 1) with the result there."""
+    """A named line: places across (0 to 1) with the result there; `kind` is that of the system."""
 
     name: str
     points: tuple[tuple[float, Result], ...]
+    kind: Kind | Literal["run"] = "run"
 
 
 def lines(series: Sequence[Series], ticks: Sequence[tuple[float, str]], y: Scale, name: str) -> Markup:
     """The drawing of the first four; `ticks` are places across with their labels, `name` says what they are."""
     shown = [one for one in series if one.points][:MOST_LINES]
-    tracks = [track(one.points, y) for one in shown]
+    tracks = tracks_of([(one.kind, one.points) for one in shown], y)
     parts = [
         grid(y),
         drawn(tracks, y),
-        names([(one.name, of.points[-1][1]) for one, of in zip(shown, tracks, strict=True)]),
+        names(tracks, [one.name for one in shown]),
     ]
     parts += [
         f'<text x="{LEFT + WIDE * at:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{escape(label)}</text>'
@@ -143,18 +184,6 @@ def lines(series: Sequence[Series], ticks: Sequence[tuple[float, str]], y: Scale
     ]
     middle = f'<text x="{LEFT + WIDE / 2}%" y="{HEIGHT + 39}" text-anchor="middle">{escape(name)}</text>'
     return Markup(f'<svg class="curve" height="{HEIGHT + 42}">{"".join(parts)}{middle}</svg>')
-
-
-def track(points: Sequence[tuple[float, Result]], y: Scale) -> Track:
-    """The results at places across (0 to 1) as a line with its band."""
-    return Track(
-        tuple((100 * at, height_of(y, row.value or 0.0)) for at, row in points),
-        tuple(
-            (100 * at, height_of(y, row.ci_high), height_of(y, row.ci_low))
-            for at, row in points
-            if row.ci_low is not None and row.ci_high is not None
-        ),
-    )
 
 
 EDGE, SPAN = 9, 87

@@ -55,6 +55,13 @@ def step_of(share: float) -> int:
     return min(STEPS, max(1, 1 + int(share * STEPS)))
 
 
+def diverging_step(off: float) -> int:
+    """The step of a heat around what should be, -5 to 5: below 0 on the wrong side, 0 where it is as it should be."""
+    if abs(off) < 0.005:
+        return 0
+    return min(STEPS, 1 + int(abs(off) * STEPS)) * (1 if off > 0 else -1)
+
+
 _NUMBER = re.compile(r"(\d+)")
 
 

@@ -34,8 +34,11 @@ from embassay.protocols.kernel.tables import counted
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.stats import holm
+from embassay.stats.prediction import outlook
 
 End = Literal["value", "lower", "upper"]
+MORE = (50, 400)
+"""How many more items are told of where a bar is undecided."""
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt
 }  # fmt: skip
@@ -252,6 +255,21 @@ def word(one: Verdict) -> str:
         + ", near" * one.near
         + ", unpaired" * bool(one.unpaired)
     )
+
+
+def more(one: Verdict) -> str:
+    """What more items would buy for a bar that lies inside the interval: how wide it would be, and the chance that it
+    leaves the bar outside; empty for others.
+
+    >>> more(Verdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
+    'undecided at n 100; with 50 more ± 0.049, a chance of 5%; with 400 more ± 0.027, a chance of 45%'
+    """
+    if not one.near or one.is_change or one.value is None or one.low is None or one.high is None:
+        return ""
+    half, away = (one.high - one.low) / 2, abs(one.value - read_bar(one.bar).number)
+    steps = outlook(away, half, one.n, 10**9, steps=MORE, finite=False)
+    told = [f"with {step.more} more ± {step.half:.3f}, a chance of {step.chance:.0%}" for step in steps]
+    return "; ".join([f"undecided at n {one.n:,}", *told]) if told else ""
 
 
 def why(one: Verdict) -> str:

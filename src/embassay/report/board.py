@@ -371,7 +371,9 @@ def name(row: Row) -> Name:
 @dataclass(frozen=True)
 class Wanted:
     """A column to look up: a measure and variant, on one dataset where the table is of several, under the name of its
-    group if it has one; `below` are variants whose values stand under it in the same cell."""
+    group if it has one; `below` are variants whose values stand under it in the same cell. On a heat, `ideal` is what
+    the value should be: a number, or `above` or `below` for that side of the summary; `is_less_better` where a value
+    above the number is the worse mistake."""
 
     heading: str
     measure: str
@@ -379,6 +381,8 @@ class Wanted:
     group: str = ""
     below: tuple[str, ...] = ()
     dataset: str = ""
+    ideal: float | Literal["above", "below"] | None = None
+    is_less_better: bool = False
 
 
 def value_table(

@@ -26,7 +26,7 @@ from embassay.document.blocks import (
     figures,
 )
 from embassay.document.marks import SHARES
-from embassay.protocols.calibration.translation import Translation
+from embassay.protocols.calibration.probability import Translation
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
@@ -173,7 +173,10 @@ def _entry(row: Result | None) -> Entry:
 
 def _reliability(record: Record, board: Board, dataset: str) -> Figure | None:
     drawn = [row for row in board.ranked if row.lead.value is not None][:MOST_DRAWN]
-    series = tuple(plots.Series(row.label, tuple(_points(record, row.system.name, dataset))) for row in drawn)
+    series = tuple(
+        plots.Series(row.label, tuple(_points(record, row.system.name, dataset)), row.system.kind)
+        for row in drawn
+    )
     if not any(one.points for one in series):
         return None
     ticks = [(place / 4, f"{25 * place}") for place in range(5)]

@@ -20,7 +20,7 @@ from embassay.report.record import APART, OVERALL, Record, System
 from embassay.report.runs import ReportRun, score_of, summary_of, systems_of
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.summary.record import Summary
+    from embassay.protocols.hume.record import Summary
 
 KINDS = ("embedding", "classical", "llm", "reference")
 """What systems are; the runs of a scoring are none of these."""

@@ -37,7 +37,7 @@ class Section:
     `builder` is "module:function". A page of one `kind` of run is called with that run, and whether the report is of it
     alone; the others with all runs. It yields the blocks of the page; one without any is not shown. Where there is a
     `template`, it gives what that gets as `page`; one with `data` has data for its script, `page.data`, packed as
-    `#slug-data`.
+    `#slug-data`. Pages of one `group` stand together under its name in the navigation.
     """
 
     slug: str
@@ -46,6 +46,7 @@ class Section:
     kind: str = ""
     template: str = ""
     data: bool = False
+    group: str = ""
 
     def pages(self, runs: Sequence[ReportRun]) -> list[Page]:
         """The pages, one per run of its kind or one of all; none where there is nothing to show."""
@@ -91,22 +92,25 @@ class Page:
 SECTIONS = (
     Section("overview", "Overview", "embassay.report.overview:overview", template="overview.html"),
     Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage"),
-    Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html"),
-    Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge"),
-    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page", kind="paraphrasers"),
-    Section("validation", "Validation", "embassay.report.pteb.validation:validation_page", kind="validation"),
-    Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden"),
-    Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score"),
-    Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html"),
-    Section("names", "Names", "embassay.report.rag.names:names_page", kind="names"),
-    Section("noise", "Noise", "embassay.report.rag.noise:noise_page", kind="noise"),
+    Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html", group="PTEB"),
+    Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge", group="PTEB"),
+    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page",
+        kind="paraphrasers", group="PTEB"),
+    Section("validation", "Validation", "embassay.report.pteb.models:validation_page",
+        kind="validation", group="PTEB"),
+    Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden", group="RAG"),
+    Section("questions", "Questions", "embassay.report.rag.questions:questions_page", kind="questions", group="RAG"),
+    Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score", group="RAG"),
+    Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html", group="RAG"),
+    Section("names", "Names", "embassay.report.rag.names:names_page", kind="names", group="RAG"),
+    Section("noise", "Noise", "embassay.report.rag.noise:noise_page", kind="noise", group="RAG"),
     Section("hume", "HUME", "embassay.report.hume.gap:hume_page", kind="hume", template="hume.html"),
     Section("mteb", "MTEB", "embassay.report.mteb:mteb_page", kind="mteb"),
     Section("calibration", "Calibration", "embassay.report.calibration:calibration_page", kind="calibration"),
     Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
     Section("items", "Items", "embassay.report.items:items_of", data=True, template="items.html"),
-    Section("reading", "Reading", "embassay.report.kinds:reading_of"),
-    Section("method", "Method", "embassay.report.method:methods_of", template="method.html"),
+    Section("reading", "Reading", "embassay.report.kinds:reading_of", group="How to read"),
+    Section("method", "Method", "embassay.report.method:methods_of", template="method.html", group="How to read"),
 )  # fmt: skip
 """In the order of the navigation."""
 OWN = {section.kind for section in SECTIONS}
@@ -118,7 +122,8 @@ STYLES, ANSWERS = ("report.css",), ("answers.css",)
 POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
-SCRIPTS = ("frame.js", "tables.js", "compare.js", "items.js", "sweep.js")
+SCRIPTS, SWEEP = ("frame.js", "tables.js", "compare.js", "items.js"), ("sweep.js",)
+"""Of every report, and of one with a sweep."""
 
 
 def write(runs: Sequence[ReportRun], target: Path) -> Path:
@@ -135,6 +140,14 @@ def sections(runs: Sequence[ReportRun]) -> tuple[Section, ...]:
     return (SECTIONS[0], *own, *others, *(section for section in SECTIONS[1:] if not section.kind))
 
 
+def navigation(pages: Sequence[Page]) -> dict[str, list[Page]]:
+    """The entries of the navigation, in order: what stands there, and the pages below it."""
+    entries: dict[str, list[Page]] = {}
+    for page in pages:
+        entries.setdefault(page.section.group or page.title, []).append(page)
+    return {pages[0].title if len(pages) == 1 else name: pages for name, pages in entries.items()}
+
+
 def render(runs: Sequence[ReportRun]) -> str:
     """The whole page."""
     pages = [page for section in sections(runs) for page in section.pages(runs)]
@@ -145,11 +158,13 @@ def render(runs: Sequence[ReportRun]) -> str:
             runs=runs,
             name=" and ".join(dict.fromkeys(run.record.manifest.get("name", "") for run in runs)),
             pages=pages,
+            entries=navigation(pages),
             data=json_block(page_data(runs)),
         )
     )
     styles = (*STYLES, *ANSWERS) if len(runs) > 1 or "<table class=answers>" in html else STYLES
-    style, script = asset("embassay.report", styles) + marks.places(html), asset("embassay.report", SCRIPTS)
+    scripts = (*SCRIPTS, *SWEEP) if any(page.section.slug == "sweep" for page in pages) else SCRIPTS
+    style, script = asset("embassay.report", styles) + marks.places(html), asset("embassay.report", scripts)
     # Before the first two places and after the last no text of data stands, which could hold the same words.
     html = html.replace(POLICY_PLACE, policy(style, script), 1).replace(STYLE_PLACE, style, 1)
     before, _, after = html.rpartition(SCRIPT_PLACE)

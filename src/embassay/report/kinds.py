@@ -53,6 +53,14 @@ WORDINGS["mteb"] = Wording(
     "docs/interchange.md",
     "results.jsonl (every score) and the published files as they came",
 )
+WORDINGS["calibration"] = Wording(
+    "Skill: 1 minus the log loss of the fitted probabilities on pairs held out, over that of the base rate; mean over "
+    "datasets. Thresholds and curves are of one system on one dataset.",
+    "Of a probability: exact, from the binomial bounds of the nearest pairs that score less and that score more. Of a "
+    "threshold: a promise, tested in a fixed order. Of skill: 95%, bootstrap over the pairs.",
+    "docs/calibration.md",
+    f"{FILES}, calibrations/ (a file per system and dataset, for `eb.calibration`)",
+)
 WORDINGS |= {
     "original": replace(
         WORDINGS["pteb"],
@@ -101,6 +109,14 @@ WORDINGS["golden"] = replace(
     pages="docs/golden.md",
     files="golden.json (all that this page shows), a folder per question with what each stage left, export/ (qrels, "
     "JSON Lines, BEIR), tables/, results.jsonl and spending.jsonl",
+)
+WORDINGS["questions"] = replace(
+    WORDINGS["score"],
+    overall="Kept: the share of the questions written that passed every check; a second call says whether the passage "
+    "answers. Of questions that nearly repeat each other the first counts.",
+    intervals="95%, Wilson’s, over the questions written.",
+    pages="docs/documents.md",
+    files="export/ (queries, corpus, judgements, spans of the evidence), drafts.jsonl (what became of each), tables/",
 )
 WORDINGS["sweep"] = replace(
     WORDINGS["score"],
@@ -169,8 +185,9 @@ OPTIONS = {
     "pteb": "embassay.protocols.tasks.task:PtebOptions",
     "original": "embassay.protocols.tasks.task:PtebOptions",
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.selection.plan:SelectionOptions",
+    "paraphrasers": "embassay.protocols.pteb.selection.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
+    "questions": "embassay.protocols.rag.questions.options:QuestionsOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""
 
@@ -254,6 +271,14 @@ SCALES = {
             "A passage that no search proposed was never graded: it counts as not judged, not as bad.",
         ),
     ),
+    "questions": Scale(
+        "What may be asked of these documents, and where is the answer?",
+        "Kept: the share of questions that passed every check, 0 to 1.",
+        (
+            "A question has one judged passage, the one it was written about; others may answer it too.",
+            "Questions of the documents are made of their own words, which favours systems that match words.",
+        ),
+    ),
     "score": Scale(
         "Does the set of K passages in the prompt hold the decisive evidence?",
         "RA-nWG from 0 to 1: the worth of the first K, of the best that any K could have. N-Recall4+ is the share of "
@@ -298,6 +323,14 @@ SCALES = {
             "difference is.",
             "Percent of human can pass 100: it is a ratio of two uncertain numbers.",
             "Models get the number of clusters and labelled examples, which people do not.",
+        ),
+    ),
+    "calibration": Scale(
+        "How likely do two texts mean the same, given their similarity, and from which one on may you accept?",
+        "Skill is the share of the uncertainty that the similarity takes away: 0 is none, 1 all.",
+        (
+            "A promise holds for pairs like those that were labelled; the gaps show kinds of pairs where it ends.",
+            "Thresholds of different systems do not compare: each has its own scale.",
         ),
     ),
     "mteb": Scale(

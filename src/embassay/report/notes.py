@@ -69,6 +69,7 @@ def notes_of(record: Record) -> tuple[Note, ...]:
     if record.kind == "mteb":
         return tuple(_of_mteb(record))
     return (
+        *_of_suites(record),
         *_failed(record), *_waiting(record), *_unwritten(record), *_no_overall(record), *_of_protocol(record),
         *_truncated(record),
         *_small(record),
@@ -105,7 +106,7 @@ def _of_mteb(record: Record) -> Iterator[Note]:
 
 def _of_hume(record: Record) -> Iterator[Note]:
     """Those of its record; what its datasets warn of is among them."""
-    from embassay.protocols.hume.summary.record import FILE, read_summary
+    from embassay.protocols.hume.record import FILE, read_summary
     from embassay.report.hume.conclusions import hume_notes
 
     found = (
@@ -134,6 +135,14 @@ def _failed(record: Record) -> Iterator[Note]:
             "The system is not ranked where a value is missing.",
             "The same command tries again.",
         )
+
+
+def _of_suites(record: Record) -> Iterator[Note]:
+    """What a run lacks of the suites that it names."""
+    from embassay.protocols.kernel.suites import notes
+
+    for what, consequence, mend in notes(record.manifest.get("suites") or ()):
+        yield Note("partial", what, consequence, mend)
 
 
 def _unwritten(record: Record) -> Iterator[Note]:

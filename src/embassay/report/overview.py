@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from embassay.document.blocks import (
@@ -116,8 +116,9 @@ QUESTIONS = {
         "Language models that paraphrase",
         "embassay.report.pteb.models:selection_verdict",
     ),
-    "validation": ("People on the paraphrases", "embassay.report.pteb.validation:validation_verdict"),
+    "validation": ("People on the paraphrases", "embassay.report.pteb.models:validation_verdict"),
     "golden": ("Judgements of passages", "embassay.report.rag.golden:golden_verdict"),
+    "questions": ("Questions about documents", "embassay.report.rag.questions:questions_verdict"),
     "score": ("Evidence among the first K", "embassay.report.rag.scoring:score_verdict"),
     "sweep": ("Price, time and quality", "embassay.report.rag.sweep:sweep_verdict"),
     "names": ("Names against impostors", "embassay.report.rag.names:names_verdict"),
@@ -257,7 +258,15 @@ def run_verdict(run: ReportRun) -> Verdict:
 def _own_verdict(run: ReportRun) -> Verdict:
     module, _, name = QUESTIONS[run.record.kind][1].partition(":")
     verdict: Verdict = getattr(import_module(module), name)(run.record, run.board)
-    return verdict
+    return _on_suites(run.record, verdict)
+
+
+def _on_suites(record: Record, verdict: Verdict) -> Verdict:
+    """The verdict, with what it rests on where the run lacks sets of a suite."""
+    lacking = [
+        one["said"] for one in record.manifest.get("suites") or () if any(p["reason"] for p in one["parts"])
+    ]
+    return replace(verdict, lede=((f"On {' '.join(lacking)}",), *verdict.lede)[:LEDE]) if lacking else verdict
 
 
 def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
@@ -267,6 +276,8 @@ def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
         dict.fromkeys(one["name"] for record in records for one in record.manifest.get("datasets", ()))
     )
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.counted(len(datasets), "dataset")
+    suites = [one["said"].rstrip(".") for record in records for one in record.manifest.get("suites") or ()]
+    named = ", ".join((*dict.fromkeys(suites), named))
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None
     scored = sum(len(record.systems) for record in records if record.kind == "score")
@@ -321,6 +332,10 @@ NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "langua
 
 def board_verdict(record: Record, board: Board) -> Verdict:
     """The verdict on the whole run."""
+    return _on_suites(record, _whole(record, board))
+
+
+def _whole(record: Record, board: Board) -> Verdict:
     if not board.ranked:
         return _unfinished(record)
     scope = record.scope(board.lead)

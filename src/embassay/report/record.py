@@ -25,12 +25,14 @@ KINDS = (
     "paraphrasers",
     "validation",
     "golden",
+    "questions",
     "score",
     "sweep",
     "names",
     "noise",
     "hume",
     "mteb",
+    "calibration",
 )
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"

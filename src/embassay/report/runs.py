@@ -15,7 +15,7 @@ from embassay.report.board import Board, Row, has_board, make_board
 from embassay.report.record import KINDS, Record, System, labels, read_record, run_names
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.summary.record import Summary
+    from embassay.protocols.hume.record import Summary
     from embassay.protocols.rag.scoring.score import Score
     from embassay.protocols.rag.sweep.findings.record import Findings
 
@@ -97,8 +97,10 @@ def _nothing(path: Path) -> DataError:
 
 TITLES = {
     "sage": "SAGE", "pteb": "PTEB", "original": "PTEB, original texts", "judge": "Judges",
-    "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "score": "RAG",
+    "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "questions": "Questions",
+    "score": "RAG",
     "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",
+    "calibration": "Calibration",
 }  # fmt: skip
 
 
@@ -249,7 +251,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=4)
 def _summary(folder: Path, _written: int, _size: int) -> Summary:
-    from embassay.protocols.hume.summary.record import read_summary
+    from embassay.protocols.hume.record import read_summary
 
     return read_summary(folder)
 

@@ -36,7 +36,7 @@ from embassay.protocols.compare import (
     higher_is_better,
     leading,
 )
-from embassay.protocols.gate import UNPAIRED, Verdict, summary, value_text, word
+from embassay.protocols.gate import UNPAIRED, Verdict, more, summary, value_text, word
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 
@@ -430,5 +430,6 @@ def _gate_notes(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield from (f"{one.bar}: {one.reason}." for one in verdicts if one.reason)
     if any(one.near for one in verdicts):
         yield "Near: the bar lies inside the interval, so another sample could have said otherwise."
+        yield from (f"{one.bar}: {told}." for one in verdicts if (told := more(one)))
     reasons = dict.fromkeys(one.unpaired for one in verdicts if one.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

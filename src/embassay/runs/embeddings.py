@@ -51,8 +51,9 @@ class RememberedEncoder:
         return self.encoder.max_tokens
 
     def remember(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
-        """Make these calls of `encode` and remember what they give; texts that failed too, as NaN."""
-        for texts, role in calls:
+        """Make these calls of `encode` and remember what they give; texts that failed too, as NaN. Ragged vectors are
+        kept text by text, so that a part of a call finds its own in the cache."""
+        for texts, role in () if hasattr(self.encoder, "stream") else calls:
             vectors = self.encoder.encode(texts, role=role)
             self._known.setdefault(role, {}).update(zip(texts, vectors, strict=True))
 
@@ -108,16 +109,18 @@ class EmbeddingCache(Store):
     main = "chunks"
     owner = "encoder"
 
-    def read(self, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
-        """The vectors kept under `key`, shape `shape`; None when there are none, or damaged ones."""
+    def read(self, key: bytes, shape: tuple[int, int | None]) -> NDArray[np.float32] | None:
+        """The vectors kept under `key`, shape `shape`, whose width may be open; None when there are none, or damaged
+        ones."""
         row = self._first("SELECT texts, dim, checksum, CAST(vectors AS BLOB) FROM chunks WHERE key = ?", key)
         if row is None:
             return None
         texts, dim, checksum, content = row
-        if (texts, dim) != shape or checksum != seal(key, content) or len(content) != 4 * texts * dim:
+        wanted = shape[0], dim if shape[1] is None else shape[1]
+        if (texts, dim) != wanted or checksum != seal(key, content) or len(content) != 4 * texts * dim:
             self.drop(key)
             return None
-        return np.frombuffer(content, dtype="<f4").reshape(shape)
+        return np.frombuffer(content, dtype="<f4").reshape(wanted)
 
     def holds(self, key: bytes) -> bool:
         """Whether there are vectors under `key`, unread: damage shows when they are read."""
@@ -334,15 +337,28 @@ class CachedEncoder:
         """
         role = role if self.uses_roles else None
         distinct, chunks = self._chunks(texts)
-        # As they are made, and in the order of the texts.
-        size = 4 * (len(distinct) + len(texts)) * self.dim
-        check(Footprint({f"the vectors of {len(texts):,} texts": size}))
-        vectors = np.empty((len(distinct), self.dim), dtype=np.float32)
+        vectors = self._room(len(distinct), len(texts))
         for position, found in self._vectors(chunks, role):
             start = position * self.chunk_size
             vectors[start : start + len(found)] = found
         row = {text: position for position, text in enumerate(distinct)}
         return vectors.take([row[text] for text in texts], axis=0)
+
+    def _room(self, distinct: int, texts: int) -> Vectors:
+        """Where the vectors of so many distinct texts go."""
+        # As they are made, and in the order of the texts.
+        check(Footprint({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim}))
+        return np.empty((distinct, self.dim), dtype=np.float32)
+
+    def _read(self, key: bytes, n: int) -> Vectors | None:
+        return self.cache.read(key, (n, self.dim))
+
+    def _write(self, key: bytes, vectors: Vectors) -> None:
+        self.cache.write(key, self.identity, vectors)
+
+    def _lost(self) -> Vectors:
+        """In place of the vector of a text that cannot be encoded."""
+        return np.full((1, self.dim), np.nan, dtype=np.float32)
 
     def prefetch(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
         """Make what is missing for several calls of `encode` at once, and keep it: where a call alone has too few
@@ -383,7 +399,7 @@ class CachedEncoder:
         waiting, refused = [], []
         for position, chunk in enumerate(chunks):
             key = chunk_key(self.identity, role, chunk)
-            kept = self.cache.read(key, (len(chunk), self.dim))
+            kept = self._read(key, len(chunk))
             if kept is not None:
                 self._found(key, chunk)
                 self.conduct.saw(chunk, kept)
@@ -432,7 +448,7 @@ class CachedEncoder:
             if len(chunk) == 1:
                 self._failed(chunk[0], refusal)
                 self._advance(1)
-                yield position, np.full((1, self.dim), np.nan, dtype=np.float32)
+                yield position, self._lost()
             else:
                 parted.append((position, (chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :])))
         while parted:
@@ -474,7 +490,7 @@ class CachedEncoder:
         vectors = self._checked(found, len(texts))
         self.conduct.saw(texts, vectors)
         self.conduct.made(texts, role, vectors)
-        self.cache.write(key, self.identity, vectors)
+        self._write(key, vectors)
         self.counts.encoded += len(texts)
         if self.kept is not None:
             self.kept(len(texts))

@@ -74,9 +74,10 @@ def summed(system: str, cells: Iterable[Forecast]) -> Forecast:
 
 @dataclass(frozen=True)
 class Forecasts:
-    """The forecast of a run."""
+    """The forecast of a run; `notes` say what it leaves out."""
 
     cells: tuple[Forecast, ...]
+    notes: tuple[str, ...] = ()
 
     def by_system(self) -> tuple[Forecast, ...]:
         """One sum per system, in the order of the run."""
@@ -101,6 +102,7 @@ class Forecasts:
             "systems": [{k: v for k, v in one.items() if k not in ("task", "dataset")} for one in systems],
             "seconds": self.seconds,
             "usd": self.usd,
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
 
@@ -223,7 +225,8 @@ def table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
 
 
 def in_words(forecasts: Forecasts) -> Iterator[str]:
-    """The sums, a line for each system that sends requests, and what they rest on."""
+    """What is left out, the sums, a line for each system that sends requests, and what they rest on."""
+    yield from forecasts.notes
     paid = [one for one in forecasts.by_system() if one.requests is not None]
     for one in paid:
         about = "" if one.exact else "about "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
@@ -369,16 +370,27 @@ def _on_card(queries: Floats, vectors: Floats, before: Ranked, offset: int) -> R
 def _over_queries(search: _Search, queries: int, size: int) -> list[Ranked]:
     """The blocks of queries: many of them side by side, each by one thread, which beats multiplying with all threads
     in turns with looking through the products; a few, or while another search does that, one after the other."""
+    with side_by_side(enough=queries >= cores() * _LEAST_QUERIES) as threads:
+        if threads == 1:
+            return [search(rows, _PRODUCTS, cores()) for rows in blocks(queries, size)]
+        parts = list(blocks(queries, min(size, -(-queries // threads))))
+        return in_threads(lambda rows: search(rows, _PRODUCTS // threads, 1), parts, threads)
+
+
+@contextmanager
+def side_by_side(*, enough: bool = True) -> Iterator[int]:
+    """How many threads may multiply matrices, each alone: all cores, if there is `enough` for them to do; else 1, and
+    BLAS spreads each product over the cores itself."""
     threads = cores()
-    if threads == 1 or queries < threads * _LEAST_QUERIES or not _SIDE_BY_SIDE.acquire(blocking=False):
-        return [search(rows, _PRODUCTS, threads) for rows in blocks(queries, size)]
+    if threads == 1 or not enough or not _SIDE_BY_SIDE.acquire(blocking=False):
+        yield 1
+        return
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     # The limit holds for the whole process: one search at a time sets and lifts it.
     try:
         with threadpool_limits(limits=1, user_api="blas"):
-            parts = list(blocks(queries, min(size, -(-queries // threads))))
-            return in_threads(lambda rows: search(rows, _PRODUCTS // threads, 1), parts, threads)
+            yield threads
     finally:
         _SIDE_BY_SIDE.release()
 

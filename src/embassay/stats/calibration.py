@@ -1,21 +1,29 @@
-"""From a score to a probability: curves through labelled scores, how good they are, and how sure each point is.
+"""From a score to a probability: curves through labelled scores, how good and how sure they are, and thresholds.
 
 A curve is beta calibration (Kull, Silva Filho and Flach 2017; logistic calibration is a case of it) or isotonic
 regression (Zadrozny and Elkan 2002); which one, held-out log loss decides. Neither falls as the score rises.
+
+A threshold's promise holds for the one chosen, and not only in the sample it was chosen in. Precision is promised by a
+test in a fixed order of hypotheses, from strict thresholds to lax ones, each by an exact binomial bound (Angelopoulos
+et al. 2021, "Learn then test"). Recall is promised by an order statistic of the scores of what should be accepted. Both
+hold for pairs drawn independently from where later ones come from; precision takes it besides that the probability
+never falls as the score rises (docs/calibration.md: what happens where it does).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit
-from scipy.stats import beta
+from scipy.stats import beta, binom
+
+from embassay.errors import UsageError
 
 Values = NDArray[np.float64]
 Labels = NDArray[np.bool_]
@@ -194,3 +202,183 @@ def band(at: Values, scores: Values, same: Labels, confidence: float = 0.95) -> 
     known = (above + near <= n) & (hits < near)
     high[known] = beta.ppf(1 - tail, hits[known] + 1, near - hits[known])
     return low, high
+
+
+Scores = NDArray[np.float64]
+
+POWER = 0.8
+"""How often the number of labels that is asked for would be enough."""
+STEPS = 50
+"""Thresholds that are tried, from the strictest to the laxest."""
+MOST_LABELS = 1_000_000
+"""Above so many labels no number is told."""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Accept what scores `value` or more. `value` is None where no threshold keeps the promise; then `labels` is about
+    how many labels would do (None: no number, by the curve), `best` the highest precision of the curve, and `most`
+    what the most similar tenth may have at most.
+
+    `n` are the labels, `accepted` how many of them the threshold accepts, `right` how many of these are the same;
+    `positives` how many there are at all.
+    """
+
+    measure: str
+    aim: float
+    confidence: float
+    value: float | None
+    n: int
+    positives: int
+    accepted: int = 0
+    right: int = 0
+    labels: int | None = None
+    best: float | None = None
+    most: float | None = None
+
+    @property
+    def precision(self) -> float | None:
+        """In the sample; None where nothing is accepted."""
+        return self.right / self.accepted if self.accepted else None
+
+    @property
+    def recall(self) -> float | None:
+        """In the sample; None where nothing should be accepted."""
+        return self.right / self.positives if self.positives else None
+
+
+def precise(
+    scores: Scores, same: Labels, aim: float, confidence: float, rng: np.random.Generator
+) -> Threshold:
+    """The laxest threshold above which at least `aim` of all pairs are the same, with `confidence`.
+
+    `scores` and `same` (n,) are of independent pairs; `rng` breaks ties. Each threshold tried is the score of a pair,
+    which is itself left out of the count, so that the count is binomial.
+    """
+    _check(aim, confidence)
+    n, alpha = len(scores), 1 - confidence
+    order = np.lexsort((rng.permutation(n), -scores))
+    ranked, right = scores[order], np.cumsum(same[order])
+    last = np.append(ranked[1:] != ranked[:-1], True)  # of pairs with one score, all are accepted or none
+    chosen = -1
+    for place in _places(n, aim, alpha):
+        end = int(place + np.argmax(last[place:]))
+        if binom.sf(int(right[end - 1]) - 1, end, aim) > alpha:
+            break
+        chosen = end
+    found = Threshold("precision", aim, confidence, None, n, int(same.sum()))
+    if chosen < 0:
+        return found
+    return _at(found, float(ranked[chosen]), scores, same)
+
+
+def _places(n: int, aim: float, alpha: float) -> Iterable[int]:
+    """The order in which thresholds are tried, by how many pairs are accepted: it begins where one can be kept at all,
+    or at a tenth of the pairs, where some mistakes can be borne; it depends on nothing but n."""
+    begin = max(math.ceil(math.log(alpha) / math.log(aim)), n // 10)
+    return [*range(begin, n - 1, max(1, n // STEPS)), n - 1] if begin < n else []
+
+
+def sensitive(scores: Scores, same: Labels, aim: float, confidence: float) -> Threshold:
+    """The strictest threshold that accepts at least `aim` of all that is the same, with `confidence`.
+
+    `scores` and `same` (n,) are of independent pairs; no assumption on how the probability runs is needed.
+    """
+    _check(aim, confidence)
+    own = np.sort(scores[same])
+    missed = int(binom.ppf(1 - confidence, len(own), 1 - aim))
+    # The j-th smallest is safe where at least j of them fall below the true quantile with that confidence.
+    while missed > 0 and binom.sf(missed - 1, len(own), 1 - aim) < confidence:
+        missed -= 1
+    found = Threshold("recall", aim, confidence, None, len(scores), len(own))
+    if missed == 0:
+        needed = math.ceil(math.log(1 - confidence) / math.log(aim))
+        share = len(own) / len(scores) if len(scores) else 0.0
+        return found if not share else replace(found, labels=math.ceil(needed / share))
+    return _at(found, float(own[missed - 1]), scores, same)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Accept what scores `value` or more (None: accept nothing): mistakes cost `mean` per pair in the half that did not
+    choose it, and at most `most` with the confidence; `always` and `never` are the costs of accepting all and nothing
+    there."""
+
+    value: float | None
+    wrong: float
+    missed: float
+    confidence: float
+    n: int
+    mean: float
+    most: float
+    always: float
+    never: float
+
+
+def cheapest(
+    scores: Scores, same: Labels, wrong: float, missed: float, confidence: float, rng: np.random.Generator
+) -> Cost:
+    """The threshold at which mistakes cost least, chosen on half of the pairs; what they cost is told of the others.
+
+    `wrong` is the cost of accepting what is not the same, `missed` that of refusing what is.
+    """
+    if wrong < 0 or missed < 0 or wrong + missed == 0:
+        raise UsageError("A cost is below 0, or both are 0.", mend="Write for example wrong=5,missed=1.")
+    half = np.zeros(len(scores), dtype=bool)
+    half[rng.permutation(len(scores))[: len(scores) // 2]] = True
+    ranked = np.unique(scores[half])
+    edges = np.append(ranked, np.inf)
+    accepted_wrong = (~same[half] & (scores[half] >= edges[:, None])).sum(axis=1)
+    refused = (same[half] & (scores[half] < edges[:, None])).sum(axis=1)
+    value = float(edges[np.argmin(wrong * accepted_wrong + missed * refused)])
+    rest, right = scores[~half], same[~half]
+    n = len(rest)
+    mistakes = int((~right & (rest >= value)).sum()), int((right & (rest < value)).sum())
+    alpha = (1 - confidence) / 2
+    upper = [float(beta.ppf(1 - alpha, k + 1, n - k)) if k < n else 1.0 for k in mistakes]
+    return Cost(
+        value if math.isfinite(value) else None, wrong, missed, confidence, n,
+        (wrong * mistakes[0] + missed * mistakes[1]) / n, wrong * upper[0] + missed * upper[1],
+        wrong * float((~right).mean()), missed * float(right.mean()),
+    )  # fmt: skip
+
+
+def labels_for(probability: NDArray[np.float64], aim: float, confidence: float) -> tuple[int | None, float]:
+    """About how many labels in all would let `precise` keep its promise in `POWER` of cases, and the highest precision
+    that any tenth of the pairs or more has; None where that does not reach the aim.
+
+    `probability` (n,) is how likely each pair of the sample is the same, by a smooth curve: a step of a few right pairs
+    would promise too much.
+    """
+    ranked = np.sort(probability)[::-1]
+    mean = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+    shares = np.arange(2, 21) / 20
+    above = [float(mean[max(0, math.ceil(share * len(ranked)) - 1)]) for share in shares]
+    needed = [
+        accepted / share
+        for share, truth in zip(shares, above, strict=True)
+        if truth > aim and (accepted := _enough(truth, aim, 1 - confidence)) is not None
+    ]
+    return (math.ceil(min(needed)) if needed else None), max(above)
+
+
+def _enough(truth: float, aim: float, alpha: float) -> int | None:
+    """Accepted pairs with which a precision of `truth` is shown to be above `aim` in `POWER` of cases."""
+    accepted = max(2, math.ceil(math.log(alpha) / math.log(aim)))
+    while accepted < MOST_LABELS:
+        least = int(binom.isf(alpha, accepted, aim)) + 1
+        if binom.sf(least - 1, accepted, truth) >= POWER:
+            return accepted
+        accepted = math.ceil(accepted * 1.05)
+    return None
+
+
+def _at(found: Threshold, value: float, scores: Scores, same: Labels) -> Threshold:
+    accepted = scores >= value
+    return replace(found, value=value, accepted=int(accepted.sum()), right=int((accepted & same).sum()))
+
+
+def _check(aim: float, confidence: float) -> None:
+    for name, value in (("aim", aim), ("confidence", confidence)):
+        if not 0 < value < 1:
+            raise UsageError(f"The {name} is {value:g}.", mend="It is a share between 0 and 1, such as 0.9.")

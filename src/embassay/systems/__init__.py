@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +14,7 @@ from embassay.registry import Registry
 from embassay.spec import Spec
 from embassay.systems.cosine import PARAMETERS, Transform, Transformed
 from embassay.text import TOKENIZERS, open_tokenizer
+from embassay.text.cleanup import Cleanup
 
 if TYPE_CHECKING:
     from embassay.systems.remote.ledger import Ledger
@@ -89,6 +91,27 @@ SYSTEMS.add(
     needs="embassay[static]",
 )
 SYSTEMS.add(
+    "splade",
+    "embassay.systems.encoders.splade:Splade",
+    "a learned sparse model: splade:ORG/MODEL, or splade:./folder, also with model.onnx and without torch",
+    kind="embedding",
+    needs="embassay[torch] or embassay[onnx]",
+)
+SYSTEMS.add(
+    "colbert",
+    "embassay.systems.encoders.colbert:MultiVector",
+    "a multi-vector model with its trained projection: colbert:ORG/MODEL, or colbert:./folder, PyLate's too",
+    kind="embedding",
+    needs="embassay[torch]",
+)
+SYSTEMS.add(
+    "multi",
+    "embassay.systems.encoders.colbert:MultiVector",
+    "another name of colbert:",
+    kind="embedding",
+    needs="embassay[torch]",
+)
+SYSTEMS.add(
     "mteb",
     "embassay.systems.encoders.mteb:Mteb",
     "any model of mteb's registry: mteb:ORG/MODEL",
@@ -137,6 +160,12 @@ SYSTEMS.add(
     kind="embedding",
 )
 SYSTEMS.add(
+    "ensemble",
+    "embassay.systems.ensemble:Ensemble",
+    "several systems as one: ensemble:minilm+bm25?weights=2,1&of=ranks",
+    kind="ensemble",
+)
+SYSTEMS.add(
     "constant",
     "embassay.systems.reference:Constant",
     "1 for every two texts: what a score is worth without looking",
@@ -151,6 +180,11 @@ SYSTEMS.add(
 
 TOKENIZERS.add("wordllama", "embassay.systems.models:wordllama", "the pieces that wordllama averages over")
 TOKENIZERS.add("minilm", "embassay.systems.models:minilm", "the word pieces that minilm reads, in lower case")
+
+WITHOUT_VECTORS = ("classical", "reference", "ensemble")
+"""Kinds of systems that no transform of vectors is for."""
+RAGGED = ("splade", "colbert", "multi")
+"""Systems with many vectors for a text; they are opened where the cell is."""
 
 _encoders: dict[tuple[Spec, Ledger | None], Encoder] = {}
 """Encoders made so far, before any transform: each is loaded once in a process, and once for each ledger
@@ -186,26 +220,65 @@ def open_system(
     """
     tokenizer = tokenizer or open_tokenizer("cl100k", later=True)
     spec = SYSTEMS.parse(text)
-    model, transform = SYSTEMS.split(spec, Transform)
+    rest, cleanup = SYSTEMS.split(spec, Cleanup)
+    model, transform = SYSTEMS.split(rest, Transform)
     own = SYSTEMS.parse(sized(SYSTEMS.format(model), transform.dims))
     if own != model:
         model, transform = own, replace(transform, dims=None)
-    made = _made_elsewhere(model, elsewhere) or _made(
-        model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus
+    opened = partial(
+        open_system, tokenizer=tokenizer, wrap=wrap, seed=seed, ledger=ledger, pair_corpus=pair_corpus
+    )
+    away = _made_elsewhere(model, elsewhere)
+    made = away or _made(
+        model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus, opened=opened
     )
     if hasattr(made, "encode"):
-        from embassay.systems.cosine import Cosine
-
-        encoder = wrap(cast(Encoder, made))
-        return Cosine(
-            Transformed(encoder, transform) if transform.changes else encoder, name=SYSTEMS.format(spec)
-        )
-    if model != spec:
+        encoder = cast(Encoder, made)
+        if cleanup.steps and away is None:
+            encoder = _clean_encoder(encoder, model, cleanup)
+        return _compared(wrap(encoder), encoder, spec, transform)
+    if model != rest:
         raise UsageError(
-            f"{', '.join(spec.params.keys() - model.params.keys())} is for vectors, and {spec.name!r} has none.",
+            f"{', '.join(rest.params.keys() - model.params.keys())} is for vectors, and {spec.name!r} has none.",
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
+    if cleanup.steps:
+        from embassay.systems.cleanup import CleanSimilarity
+
+        return CleanSimilarity(made, cleanup, name=SYSTEMS.format(spec))
     return made
+
+
+def _clean_encoder(encoder: Encoder, model: Spec, cleanup: Cleanup) -> Encoder:
+    """The encoder with its texts cleaned; it is called by the spec string that opens it again."""
+    from embassay.systems.cleanup import CleanEncoder
+
+    params = {**model.params, "clean": cleanup.clean}
+    return CleanEncoder(encoder, cleanup, name=SYSTEMS.format(replace(model, params=params)))
+
+
+def _compared(encoder: Encoder, made: Encoder, spec: Spec, transform: Transform) -> Similarity:
+    """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
+    from embassay.systems.cosine import Cosine
+
+    if hasattr(made, "width"):
+        return _ragged(encoder, made, spec, transform)
+    return Cosine(
+        Transformed(encoder, transform) if transform.changes else encoder, name=SYSTEMS.format(spec)
+    )
+
+
+def _ragged(encoder: Any, model: Any, spec: Spec, transform: Transform) -> Similarity:
+    """The similarity of an encoder that gives many vectors for a text."""
+    from embassay.systems.ragged import similarity_of
+
+    if transform.changes:
+        raise UsageError(
+            f"{', '.join(key for key in spec.params if key in PARAMETERS)} is for one vector of a whole text, and "
+            f"{spec.name!r} has many.",
+            mend="Leave it out.",
+        )
+    return similarity_of(encoder, model, name=SYSTEMS.format(spec))
 
 
 def sized(text: str, dims: int | None) -> str:
@@ -235,7 +308,11 @@ def _made_elsewhere(model: Spec, elsewhere: Callable[[bool], Encoder | None]) ->
     """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
     entry = SYSTEMS.get(model.name)
     facts = dict(entry.facts)
-    if facts.get("kind") != "embedding" or "ledger" in signature(entry.load()).parameters:
+    if (
+        facts.get("kind") != "embedding"
+        or model.name in RAGGED
+        or "ledger" in signature(entry.load()).parameters
+    ):
         return None
     return elsewhere(any(extra in facts.get("needs", "") for extra in ("[torch]", "[mteb]")))
 
@@ -251,7 +328,7 @@ def _made(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Simil
         from embassay.systems.remote.ledger import Ledger
 
         ledger = Ledger()
-    also = () if dict(entry.facts).get("kind") in ("classical", "reference") else PARAMETERS
+    also = ("clean",) if dict(entry.facts).get("kind") in WITHOUT_VECTORS else (*PARAMETERS, "clean")
     made = SYSTEMS.build(model, also, name=SYSTEMS.format(model), ledger=ledger, **context)
     if hasattr(made, "encode"):
         _encoders[key] = cast(Encoder, made)

@@ -152,7 +152,7 @@ class Cosine:
     @property
     def failures(self) -> Mapping[str, str]:
         """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""
-        part = _part_with("failures", self.encoder)
+        part = part_with("failures", self.encoder)
         failed: Mapping[str, str] = {} if part is None else part.failures
         return {text: reason for text, reason in failed.items() if text}
 
@@ -215,7 +215,7 @@ class Cosine:
         """`search` in each shard, in order; a shard is one call of the encoder, and only one shard's vectors are in
         memory at a time."""
         work = _ShardSearch(self, self._unit(queries, "query"), k)
-        accounts = _part_with("accept", self.encoder)
+        accounts = part_with("accept", self.encoder)
         for ranked, account in over_shards(work, shards, spread):
             if account is not None and accounts is not None:
                 accounts.accept(account)
@@ -240,11 +240,11 @@ class _ShardSearch:
     def __call__(self, shard: Sequence[str]) -> tuple[Ranked, Any]:
         """The best k of the shard; what its encoder counted, unless it counted at home (`CachedEncoder.account`)."""
         found = _search_encoded(self.queries, self.system._unit(list(shard), "document"), self.k)
-        accounts = _part_with("accept", self.system.encoder)
+        accounts = part_with("accept", self.system.encoder)
         return found, None if accounts is None else accounts.account()
 
 
-def _part_with(name: str, encoder: Any) -> Any:
+def part_with(name: str, encoder: Any) -> Any:
     """The outermost part of an encoder that has an attribute called `name`; None where no part has."""
     while encoder is not None and not hasattr(encoder, name):
         encoder = getattr(encoder, "encoder", None)

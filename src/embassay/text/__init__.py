@@ -2,6 +2,7 @@
 
 from embassay.text.chunking import Breadcrumb, Chunk, Chunking, chunk
 from embassay.text.perturbations import (
+    FURTHER,
     PERTURBATIONS,
     SEMANTIC,
     SUPERFICIAL,
@@ -19,6 +20,7 @@ from embassay.text.perturbations import (
 from embassay.text.tokenizers import TOKENIZERS, open_tokenizer, token_ends
 
 __all__ = [
+    "FURTHER",
     "PERTURBATIONS",
     "SEMANTIC",
     "SUPERFICIAL",

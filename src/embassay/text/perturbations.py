@@ -27,6 +27,7 @@ from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 from embassay.registry import Registry
 from embassay.spec import COLON, Spec, Value
+from embassay.text.meaning import FACTS_VERSION, SYNONYMS_VERSION, change_facts, replace_synonyms
 from embassay.text.negation import RULES_VERSION, negate_in
 from embassay.text.tokenizers import as_utf8, piece_ends
 
@@ -376,6 +377,8 @@ Kind = Literal["superficial", "semantic", "insertion", "removal"]
 
 SUPERFICIAL = ("capitalize", "delete10", "numerize")
 SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
+FURTHER = ("synonyms", "facts")
+"""Edits beside the paper's six: the first keeps the meaning, the second changes it."""
 POSITIONS = (0.0, 0.5, 1.0)
 
 
@@ -494,6 +497,18 @@ def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Pert
     name = "word_shuffle" if split == "whitespace" else _spelled("word_shuffle", split=split)
     edit = shuffle_words if split == "whitespace" else shuffle_words_at_spaces
     return Perturbation(name, "semantic", f"{name}/1", edit)
+
+
+@PERTURBATIONS.register(
+    "synonyms", "words of a list by synonyms, each with probability 1/2", kind="superficial"
+)
+def _synonyms() -> Perturbation:
+    return Perturbation("synonyms", "superficial", f"synonyms/{SYNONYMS_VERSION}", replace_synonyms)
+
+
+@PERTURBATIONS.register("facts", "numbers, dates and names by others", kind="semantic")
+def _facts() -> Perturbation:
+    return Perturbation("facts", "semantic", f"facts/{FACTS_VERSION}", change_facts)
 
 
 @PERTURBATIONS.register("insertion", "p of its length in needle tokens added at q", kind="insertion")

@@ -12,7 +12,7 @@ from embassay.data import SHAPES, open_dataset
 from embassay.data.check import Check
 from embassay.data.check import figures as texts
 from embassay.data.check.figures import balance, off_scale, spread
-from embassay.data.check.findings import Stops
+from embassay.data.check.files import Stops
 from embassay.data.check.inspection import TASKS, near_misses
 from embassay.errors import DataError, UsageError
 

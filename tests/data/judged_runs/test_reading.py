@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data import judged_runs as careful
-from embassay.data import judged_runs as columns
-from embassay.data.judged_runs import QRELS, RUN, Entries, Layout, entries_of, layout_of, read_qrels, read_run
+from embassay.data.judged_runs import Entries, entries_of, read_qrels, read_run
+from embassay.data.judged_runs import runs as careful
+from embassay.data.judged_runs import runs as columns
+from embassay.data.judged_runs.runs import QRELS, RUN, Layout, layout_of
 from embassay.errors import DataError
 
 RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", -0.25), ("q2", "d1", 1e-7), ("q10", "dé", 3.0)]

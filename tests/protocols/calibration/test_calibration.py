@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration import CalibrationOptions, translations
-from embassay.protocols.calibration.translation import read_pairs
+from embassay.protocols.calibration.probability import read_pairs
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
 from embassay.runs.folder import RunFolder

@@ -14,6 +14,13 @@ from hypothesis import strategies as st
 from embassay.errors import UsageError
 from embassay.measures import ari
 from embassay.protocols.hume.answers import Draft, open_store
+from embassay.protocols.hume.collection import (
+    KIND,
+    check_nobody_answered,
+    on_scale,
+    simulated,
+    simulated_rows,
+)
 from embassay.protocols.hume.folder import (
     AnnotationRow,
     LabelChoice,
@@ -25,13 +32,6 @@ from embassay.protocols.hume.folder import (
     write_study,
 )
 from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
-from embassay.protocols.hume.simulation import (
-    KIND,
-    check_nobody_answered,
-    on_scale,
-    simulated,
-    simulated_rows,
-)
 from embassay.protocols.hume.study import FAMILIES, Family
 
 N = 4000

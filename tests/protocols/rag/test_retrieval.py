@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.retrieval import fused, retrieve, write_trec
+from embassay.protocols.rag.scoring.inputs import fused, retrieve, write_trec
 from embassay.text import open_tokenizer
 
 PASSAGES = {"a": "jet noise near the nozzle", "b": "bread and cheese", "c": "noise of a jet in flight"}

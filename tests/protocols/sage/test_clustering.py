@@ -49,9 +49,10 @@ def test_few_sets_have_the_t_interval_not_their_range(pairwise, context, score):
     assert headline.ci_high - headline.ci_low > max(values) - min(values)
 
 
-def test_one_set_is_resampled_over_its_texts(pairwise, context, score):
+@pytest.mark.parametrize("name", ["1", ""], ids=["named", "file without sets"])
+def test_one_set_is_resampled_over_its_texts(pairwise, context, score, name):
     """Its texts, clusters held: an interval about the value, named as such; two systems share the draws."""
-    rows = labelled(*[(f"{'az'[i % 2 if i % 7 else (i + 1) % 2]}{i}", "xy"[i % 2], "1") for i in range(60)])
+    rows = labelled(*[(f"{'az'[i % 2 if i % 7 else (i + 1) % 2]}{i}", "xy"[i % 2], name) for i in range(60)])
     first, second = (evaluate(pairwise(same_initial, name=name), rows, context()) for name in "ab")
     headline, component = score(first, "v_measure"), first.components["v_measure"]
     assert 0 < headline.ci_low < headline.value < headline.ci_high < 1

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from embassay.protocols.hume.collection import collected
 from embassay.protocols.hume.folder import read_study
-from embassay.protocols.hume.folder.collection import collected
 from embassay.web.annotation.service import open_service
 
 

@@ -10,10 +10,10 @@ import pytest
 from embassay.errors import UsageError
 from embassay.measures import agreement_band
 from embassay.protocols.hume.answers import Browsers, Exposure, check_independent
+from embassay.protocols.hume.collection import annotation_of, collected
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.folder import AnnotationRow, read_study
-from embassay.protocols.hume.folder.collection import annotation_of, collected
-from embassay.protocols.hume.inference.resampling import agreement_intervals
+from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.web.annotation.overview import overview
 from hume_small import small_study

@@ -1,20 +1,32 @@
-"""`embassay hume serve`, `hume links` and `hume offline`: people annotate a study in the browser."""
+"""`embassay hume serve`, `links`, `offline`, `annotate`, `simulate`, `import`, `export`: answers come in, go out."""
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from embassay.cli.options import AllowHost, ProxyHeaders
+from embassay.cli import options as given
+from embassay.cli.options import AllowHost, Json, ProxyHeaders
+from embassay.errors import BudgetExceeded, ModelError
+from embassay.protocols.hume.llms.hybrid import HybridOptions
 
 if TYPE_CHECKING:
+    from embassay.protocols.hume.collection import Format as Known
+    from embassay.protocols.hume.exchange.intake import Imported
+    from embassay.protocols.hume.llms.annotator import AnnotateRequest
+    from embassay.protocols.hume.llms.hybrid import Hybrid
+    from embassay.protocols.hume.llms.protocol import Outcome
     from embassay.web.annotation.service import ServeOptions, Service
 
-Study = Annotated[Path, typer.Argument(metavar="STUDY", help="A study folder from `embassay hume sample`.")]
+
 Annotators = Annotated[
     list[str] | None,
     typer.Option("--annotator", "-a", help="An annotator to add."),
@@ -31,7 +43,7 @@ Database = Annotated[
     ),
 ]  # fmt: skip
 NewLinks = Annotated[bool, typer.Option("--new-links", help="Make new links and void the earlier ones.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the links as one JSON object.")]
+LinksJson = Annotated[bool, typer.Option("--json", help="Print the links as one JSON object.")]
 
 
 @dataclass(frozen=True)
@@ -57,8 +69,15 @@ def serve(
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
     new_links: NewLinks = False,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
+        ),
+    ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
-    json: Json = False,
+    json: LinksJson = False,
 ) -> None:
     """Serve a study's pages, with a personal link for each annotator.
 
@@ -78,11 +97,13 @@ def serve(
     )
     with ExitStack() as held:
         listening = held.enter_context(server.listen(host, port))
-        service = held.enter_context(closing(_opened(study, annotator, simulated, database, options)))
+        service = held.enter_context(
+            closing(_opened(study, annotator, simulated, database, options, until_decided))
+        )
         shown = _linked(service, public or server.base_url(host, listening), renew=new_links)
 
         def ready() -> None:
-            _show(shown, json)
+            _show_links(shown, json)
             _say(service, host, public)
             if open_browser:
                 typer.launch(shown.owner)
@@ -98,7 +119,7 @@ def links(
         str, typer.Option("--public-url", metavar="URL", help="Address that people open.")
     ] = "http://127.0.0.1:8000",
     new_links: NewLinks = False,
-    json: Json = False,
+    json: LinksJson = False,
 ) -> None:
     """Show a study's personal links, and add annotators.
 
@@ -107,7 +128,7 @@ def links(
     Example: embassay hume links study -a ann
     """
     with closing(_opened(study, annotator, None, database, None)) as service:
-        _show(_linked(service, _base(public_url), renew=new_links), json)
+        _show_links(_linked(service, _base(public_url), renew=new_links), json)
 
 
 def _opened(
@@ -116,10 +137,18 @@ def _opened(
     simulated: list[str] | None,
     database: str | None,
     options: ServeOptions | None,
+    until_decided: bool = False,
 ) -> Service:
     from embassay.web.annotation.service import open_service
 
-    return open_service(study, annotators or (), simulated or (), database=database, options=options)
+    return open_service(
+        study,
+        annotators or (),
+        simulated or (),
+        database=database,
+        options=options,
+        until_decided=until_decided,
+    )
 
 
 def _linked(service: Service, base: str, *, renew: bool) -> Links:
@@ -130,7 +159,7 @@ def _linked(service: Service, base: str, *, renew: bool) -> Links:
     return Links(service.folder.study.name, people, base + service.owner_link(renew=renew))
 
 
-def _show(links: Links, json: bool) -> None:
+def _show_links(links: Links, json: bool) -> None:
     """One line each on stdout, links in a column."""
     if json:
         from json import dumps
@@ -199,3 +228,366 @@ def offline(
         f"Send it to {annotator}. What comes back, {annotator}.answers.jsonl: embassay hume import {study} FILE",
         err=True,
     )
+
+
+Study = Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")]
+Llms = Annotated[
+    list[str],
+    typer.Option("--llm", help="A chat model, such as ollama:gemma3:27b?temperature=0.7."),
+]
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option("--task", "-t", help="A task of the study. Default: all but clustering."),
+]
+Binary = Annotated[
+    bool,
+    typer.Option(
+        "--binary", help="In reranking, mark relevant documents as people do, rather than rank all."
+    ),
+]
+Runs = Annotated[int, typer.Option("--runs", min=1, max=100, help="Answers per item; scores average them.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Discard earlier answers of these models.")]
+ONCE = ("--replace",)
+OneLlm = Annotated[str, typer.Option("--llm", help="Whose answers. Default: the one model that answered.")]
+HybridOut = Annotated[
+    Path | None, typer.Option("--out", help="File of the items. Default: hybrid.jsonl in the study.")
+]
+
+
+def annotate(
+    study: Study,
+    llm: Llms,
+    task: Tasks = None,
+    binary: Binary = False,
+    runs: Runs = 1,
+    limit: given.Limit = None,
+    seed: given.Seed = 1337,
+    replace: Replace = False,
+    max_cost: given.MaxCost = None,
+    dry_run: given.DryRun = False,
+    json: given.Json = False,
+    wide: given.Wide = False,
+) -> None:
+    """Have language models answer a study's items.
+
+    They read what people read. Answers are kept at once, and no item is asked twice. Clustering is left out.
+
+    Example: embassay hume annotate study --llm ollama:gemma3:27b
+    """
+    from embassay.protocols.hume.llms.annotator import AnnotateRequest
+
+    request = AnnotateRequest(
+        tuple(llm), "binary" if binary else "ranking", runs, seed, tuple(task or ()), limit
+    )
+    if dry_run:
+        _plan(study, request, replace=replace, json=json, wide=wide)
+        return
+    outcome = _carried_out(study, request, replace=replace, max_usd=max_cost)
+    _show(outcome, json=json, wide=wide)
+    if outcome.failed:
+        raise ModelError(
+            f"{outcome.failed} calls failed; their items have no answer.",
+            mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
+        )
+
+
+def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
+    from embassay.cli.session import Display, show_plan
+    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.llms.protocol import forecast, plan_work
+
+    show_plan(lambda ledger: forecast(study, request, ledger, replace=replace), Display(json, wide))
+    _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
+
+
+def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None) -> Outcome:
+    """The session, with what to type to go on where it is stopped."""
+    from embassay.cli.progress import listener
+    from embassay.cli.session import stopping
+    from embassay.protocols.hume.llms.protocol import annotate
+
+    command = shlex.join(["embassay", *(word for word in sys.argv[1:] if word not in ONCE)])
+    kept = f"What is answered is kept in {study / 'llm'}."
+    heard = listener()
+    try:
+        with stopping(kept, command):
+            return annotate(study, request, listener=heard, max_usd=max_usd, replace=replace)
+    except BudgetExceeded as error:
+        raise BudgetExceeded(
+            f"{error.message} {kept}", mend=f"Resume with a higher --max-cost: {command}"
+        ) from None
+    finally:
+        getattr(heard, "stop", lambda: None)()
+
+
+def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
+    from embassay.runs.spending import dollars, in_one_line
+
+    if json:
+        from embassay.runs.folder import to_json
+
+        rows = [one.as_dict() for one in outcome.annotated]
+        typer.echo(to_json({"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)}))
+    else:
+        from embassay.cli.terminal import show_table
+
+        titles = ["model", "task", "family", "asked", "read", "mended", "unread", "failed", "tokens", "cost"]
+        names = ("ok", "completed", "unparsed", "failed")
+        rows_shown = [
+            [one.model, one.task, one.family, f"{one.asked:,}", *(f"{one.statuses.get(name, 0):,}" for name in names),  # type: ignore[call-overload]
+             f"{one.tokens:,}", dollars(one.usd)]
+            for one in outcome.annotated
+        ]  # fmt: skip
+        show_table(titles, rows_shown, wide=wide, numbers=True)
+        typer.echo(f"\nScore them beside people: embassay hume score {shlex.quote(str(outcome.path))}")
+    _say_left_out(outcome.left_out)
+    if paid := in_one_line(outcome.spent):
+        typer.echo(paid, err=True)
+
+
+def _say_left_out(tasks: Sequence[str]) -> None:
+    if tasks:
+        typer.echo(
+            f"Left out: {', '.join(tasks)}. Ids of clusters are hard to ask for consistently.", err=True
+        )
+
+
+@given.settings(HybridOptions)
+def hybrid(
+    study: Study,
+    llm: Annotated[
+        str, typer.Option("--llm", help="Whose answers. Default: the one model that answered.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File of the items. Default: hybrid.jsonl in the study.")
+    ] = None,
+    json: Json = False,
+    wide: given.Wide = False,
+    options: HybridOptions = HybridOptions(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Tell which items people must answer, and which a model may.
+
+    A language model's answer stands where its draws agree and a sample that people answer too does not contradict it.
+    The same command later counts what people have answered since.
+
+    Example: embassay hume hybrid study --check 0.3
+    """
+    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.llms.hybrid import study_hybrid, write_hybrid
+
+    found = study_hybrid(read_study(study), llm, options)
+    path = out or study / "hybrid.jsonl"
+    write_hybrid(path, found)
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
+        return
+    _show_hybrid(found, path, wide)
+
+
+def _show_hybrid(found: Sequence[Hybrid], path: Path, wide: bool) -> None:
+    from collections import Counter
+
+    from embassay.cli.terminal import show_table
+    from embassay.protocols.kernel.tables import interval, percent
+
+    rows = []
+    for one in found:
+        why, wrong = Counter(one.why.values()), one.contradicted
+        said = (
+            "not yet"
+            if wrong is None
+            else f"{percent(wrong.estimate)} ({interval(wrong.low, wrong.high, 2)})"
+        )
+        counts = [f"{why[name]:,}" for name in ("agreed", "check", "disagree", "unread", "biased")]
+        rows.append([one.task, *counts, said, f"{len(one.open):,}", percent(one.share_of_people)])
+    heads = [
+        "task",
+        "model's",
+        "sample",
+        "disagree",
+        "unread",
+        "biased",
+        "contradicted, 95%",
+        "open",
+        "people's share",
+    ]
+    show_table(heads, rows, wide=wide)
+    biased = [one.task for one in found if one.biased]
+    if biased:
+        typer.echo(
+            f"\n{', '.join(biased)}: people contradict the model's own sample, so nothing of it stands there."
+        )
+    saved, every = sum(one.saved for one in found), sum(len(one.why) for one in found)
+    typer.echo(
+        f"\n{saved:,} of {every:,} items need no person; {sum(len(one.open) for one in found):,} wait for one."
+    )
+    typer.echo(f"Items: {path}")
+
+
+def simulate(
+    study: Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")],
+    annotators: Annotated[int, typer.Option("--annotators", min=1, help="Number of scripts.")] = 2,
+    noise: Annotated[
+        float,
+        typer.Option(
+            "--noise",
+            min=0,
+            max=1,
+            help="Share of wrong labels and marks; of ratings, error as a share of the scale.",
+        ),
+    ] = 0.15,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 1,
+    json: Json = False,
+) -> None:
+    """Try a study out with scripted annotators: NOBODY ANNOTATED.
+
+    Scripts read the gold and err at random. Their answers go to annotations/simulated.jsonl; every table marks
+    them as simulated.
+
+    Example: embassay hume simulate study
+    """
+    from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulated_rows
+    from embassay.protocols.hume.folder import read_study, write_annotations
+
+    folder = read_study(study)
+    check_nobody_answered(folder)
+    rows = simulated_rows(folder, annotators, noise=noise, seed=seed)
+    file = write_annotations(study, KIND, rows)
+    if json:
+        from json import dumps
+
+        told = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}
+        typer.echo(dumps(told, ensure_ascii=False))
+        return
+    typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
+    typer.echo(
+        "Nobody annotated: these answers are the gold with known errors, and say nothing about people."
+    )
+
+
+class Format(StrEnum):
+    """Formats that are read; `auto` looks into each file."""
+
+    auto = "auto"
+    csv = "csv"
+    jsonl = "jsonl"
+    label_studio = "label-studio"
+    argilla = "argilla"
+
+
+Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
+ReadForm = Annotated[Format, typer.Option("--format", help="Format of the files; auto detects it.")]
+Annotator = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--annotator", metavar="NAME|OLD=NAME",
+        help="Who answered, or a new name for one of the file's annotators.",
+    ),
+]  # fmt: skip
+ReplaceRows = Annotated[bool, typer.Option("--replace", help="Replace earlier answers by these.")]
+
+
+def import_(
+    study: Study,
+    files: Files,
+    form: ReadForm = Format.auto,
+    annotator: Annotator = None,
+    replace: ReplaceRows = False,
+    json: given.Json = False,
+) -> None:
+    """Take annotations from files into a study.
+
+    CSV, JSONL (as the offline page writes it), Label Studio or Argilla, all checked before anything is written.
+
+    Example: embassay hume import study ann.answers.jsonl
+    """
+    from embassay.protocols.hume.exchange.intake import import_files
+
+    chosen = None if form is Format.auto else cast("Known", form.value)
+    done = import_files(study, files, form=chosen, annotator=annotator or (), replace=replace)
+    if json:
+        from embassay.runs.folder import to_json
+
+        typer.echo(to_json(done.as_dict()))
+        return
+    _say_imported(done)
+
+
+def _say_imported(done: Imported) -> None:
+    for name, kind in done.files:
+        typer.echo(f"Read {name} as {kind}.")
+    for (who, task), n in done.answers.items():
+        left = done.open.get((who, task), 0)
+        typer.echo(f"{who}, {task}: {n} answers" + (f", {left} items open" if left else ", complete"))
+    if done.impossible:
+        typer.echo(f"{done.impossible} of them say that the item cannot be judged.")
+    if done.replaced:
+        typer.echo(f"{done.replaced} earlier answers were replaced.")
+    for what, n in done.left_out.items():
+        typer.echo(f"Left out: {n} {what}.")
+    if done.new_annotators:
+        typer.echo(f"New in this study: {', '.join(done.new_annotators)}.")
+    for remark in done.remarks:
+        typer.echo(f"Note: {remark}.".replace("..", "."), err=True)
+    typer.echo(f"Written: {', '.join(map(str, done.written))}")
+
+
+class Form(StrEnum):
+    """Formats that are written."""
+
+    csv = "csv"
+    jsonl = "jsonl"
+    label_studio = "label-studio"
+    argilla = "argilla"
+    mteb = "mteb"
+
+
+FormName = Annotated[
+    Form,
+    typer.Option(
+        "--format", help="Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb)."
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folder (others).")]
+ExportedTasks = Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task.")]
+Answers = Annotated[
+    bool, typer.Option("--answers", rich_help_panel="Output", help="Add people's answers to the tasks.")
+]
+Exposed = Annotated[
+    bool,
+    typer.Option("--exposed", help="Include answers from a browser that had shown another person's."),
+]
+Revision = Annotated[str, typer.Option("--revision", help="Revision of the MTEB baseline Human.")]
+
+
+def export(
+    study: Study,
+    form: FormName,
+    out: Out,
+    task: ExportedTasks = None,
+    answers: Answers = False,
+    revision: Revision = "1",
+    exposed: Exposed = False,
+) -> None:
+    """Write answers, tasks for other tools, or scores for MTEB.
+
+    Tasks go without answers unless --answers asks for them. Gold is in none of it.
+
+    Example: embassay hume export study --format csv --out answers.csv
+    """
+    from embassay.protocols.hume.exchange.export import export
+
+    done = export(
+        study, form.value, out, tasks=tuple(task or ()), answers=answers, revision=revision, exposed=exposed
+    )
+    for path in done.files:
+        typer.echo(f"Written: {path}")
+    if done.answers:
+        typer.echo(
+            f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}."
+        )
+    if form in (Form.label_studio, Form.argilla) and not answers:
+        typer.echo("Without anybody's answers. Take the new ones in with `embassay hume import`.")

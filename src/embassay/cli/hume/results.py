@@ -17,6 +17,7 @@ from embassay.cli.options import default_out
 if TYPE_CHECKING:
     from embassay.cli.session import Display
     from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
+    from embassay.protocols.kernel.outcome import Run
 
 
 class Rule(StrEnum):
@@ -153,17 +154,18 @@ def score(
     Example: embassay hume score study -s minilm
     """
     from embassay.cli.session import Display
-    from embassay.protocols.hume.results.options import PublishedRequest
 
     display, place = Display(json, wide), out or default_out("hume")
     if from_mteb:
-        _refuse("--from-mteb", study=study, system=system, task=task, answers=answers,
-                samples_per_label=samples_per_label, dry_run=dry_run, max_cost=max_cost)  # fmt: skip
+        _refuse("--from-mteb", study=study, task=task, answers=answers)
         _refuse("--from-mteb", human_ap_mode=human_ap_mode is not Ap.tie_aware)
-        wanted = PublishedRequest(
-            _texts(from_mteb), _texts(llm_scores), models.value, aggregation.value, one_annotator.value, seed
-        )
-        run_published(wanted, place, display)
+        wanted = _published_request(
+            from_mteb, llm_scores, models.value, aggregation.value, one_annotator.value, seed,
+            system, samples_per_label, resamples, tokenizer,
+        )  # fmt: skip
+        of_files(
+            wanted, out, display, given.crew(workers, engine, address), max_cost, samples_per_label, dry_run=dry_run
+        )  # fmt: skip
         return
     _refuse("a study", llm_scores=llm_scores)
     request = _study_request(
@@ -183,6 +185,52 @@ def run_published(request: PublishedRequest, out: Path, display: Display, *, rep
 
     run = carry_out_published(request, out, shlex.join(["embassay", *sys.argv[1:]]))
     _show(run.path, display, report)
+
+
+def of_files(
+    request: PublishedRequest, out: Path | None, display: Display, crew: Any, max_cost: float | None,
+    samples: int | None, *, dry_run: bool,
+) -> None:  # fmt: skip
+    """Carry out a request for result files: with systems, evaluate these on the items that people answered and place
+    them among people and published models, or show what that would take."""
+    if not request.systems:
+        _refuse("--from-mteb without -s", samples_per_label=samples, dry_run=dry_run, max_cost=max_cost)
+        run_published(request, out or default_out("hume"), display)
+        return
+    if dry_run:
+        plan_own(request, display)
+        return
+    from embassay.cli.session import carry_out
+    from embassay.errors import UsageError
+    from embassay.protocols.hume.published.protocol import read_published
+    from embassay.protocols.hume.published.protocol import run_published as carry_out_published
+    from embassay.protocols.hume.results.entrants import evaluated
+
+    if out is None:
+        raise UsageError(
+            "-s beside --from-mteb needs a folder.", mend="Name one with --out, which resumes it."
+        )
+    read_published(request)  # what is wrong with the files is said before anything is evaluated
+
+    def whole(*, out: Path, command: str, **more: Any) -> Run:
+        own = evaluated(request, out, command=command, **more)
+        return carry_out_published(request, out, command, own)
+
+    carry_out(whole, out, display=display, show=_show, workers=crew, max_usd=max_cost)
+
+
+def plan_own(request: PublishedRequest, display: Display) -> None:
+    """Show what evaluating own systems would take."""
+    from tempfile import TemporaryDirectory
+
+    from embassay.cli.session import show_plan
+    from embassay.protocols.hume.results.entrants import Entering, lay_out, study_request
+
+    with TemporaryDirectory() as folder:
+        items = Path(folder) / "items"
+        for note in lay_out(items):
+            typer.echo(note, err=True)
+        show_plan(partial(Entering().foreseen, study_request(request, items)), display)
 
 
 def run_study(
@@ -210,6 +258,17 @@ def _show(path: Path, display: Display, report: bool) -> None:
     from embassay.report.hume.conclusions import hume_view
 
     show_run(path, display, report, view=hume_view)
+
+
+def _published_request(
+    results: list[Path], llms: list[Path] | None, models: str, aggregation: str, one_annotator: str, seed: int,
+    systems: list[str] | None, *of_systems: Any,
+) -> PublishedRequest:  # fmt: skip
+    from embassay.protocols.hume.results.options import PublishedRequest
+
+    own = (tuple(systems), *of_systems) if systems else ()
+    rest: Any = (models, aggregation, one_annotator, seed, *own)
+    return PublishedRequest(_texts(results), _texts(llms), *rest)
 
 
 def _study_request(study: Path | None, system: list[str] | None, *rest: Any) -> StudyRequest:

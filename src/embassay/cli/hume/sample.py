@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -41,6 +41,10 @@ class Drawing:
     against: Words = option(None, "Training data to search for leaked items.")  # noqa: RUF009
     drop_leaked: bool = option(False, "Leave leaked texts out.")
     practice: int = option(3, "Practice items per task.")
+    whole: bool = option(
+        False,
+        "Take every item as it is: the data are an annotated set. Of the suite hume this is the default.",
+    )
 
     def as_content(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
@@ -53,7 +57,12 @@ class Drawing:
             "relevant": self.relevant, "candidates": self.candidates,
             "negatives": None if self.negatives == "auto" else self.negatives,
             "against": self.against or [], "drop_leaked": self.drop_leaked, "practice": self.practice,
+            "whole": self.whole,
         }  # fmt: skip
+
+
+ANNOTATED = ("hume", "mteb-hume")
+"""Suites of sets that people have annotated: to draw from them anew would lose what they answered."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +97,20 @@ class DataOptions:
             "family": list(self.families), "n": self.n, "lang": list(self.lang),
             "map": column_map(list(self.mapping)), "split": self.split, "grades": self.grades, **own.as_content(),
         }  # fmt: skip
-        return checked({"name": name, "tasks": [{"data": data, **one} for data in self.datasets]})
+        tasks = [task for data in self.datasets for task in self._tasks(data, one)]
+        return checked({"name": name, "tasks": tasks})
+
+    def _tasks(self, data: str, one: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The task of a dataset; those of a suite, which are for the families that were asked for."""
+        from embassay.data.catalogue.suites import suite_of
+        from embassay.protocols.hume.sampling.options import suite_task
+
+        suite = suite_of(data)
+        if suite is None:
+            yield {"data": data, **one}
+            return
+        for member in (suite.of_tasks(self.families) if self.families else suite).members:
+            yield {**one, **suite_task(member, suite.name), "whole": one["whole"] or suite.name in ANNOTATED}
 
 
 def labels_of(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embassay.cli.options import App, stopping_at_memory, within_memory
-from embassay.cli.pteb import models, run, validation
+from embassay.cli.pteb import run, validation
 
 app = App("PTEB: benchmark scores after every text was paraphrased.")
 
@@ -13,8 +13,8 @@ def group() -> None:
     """PTEB: benchmark scores after every text was paraphrased."""
 
 
-app.command("judge")(stopping_at_memory(models.judge))
-app.command("paraphrasers")(stopping_at_memory(models.paraphrasers))
+app.command("judge")(stopping_at_memory(validation.judge))
+app.command("paraphrasers")(stopping_at_memory(validation.paraphrasers))
 app.command("run")(within_memory(run.run))
 app.command("prompts")(within_memory(run.prompts))
 app.add_typer(validation.app, name="validate")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck
 
 Corpus = Annotated[
-    Path | None,
-    typer.Option("--corpus", help="Documents: a table with `text`, and perhaps `id` and `title`."),
+    str | None,
+    typer.Option("--corpus", help="Documents: a folder of files, or a table with `text`, `id` and `title`."),
 ]
 Queries = Annotated[
     Path | None,
@@ -68,6 +68,13 @@ Profile = Annotated[
 FromStage = Annotated[
     str | None, typer.Option("--from-stage", metavar="S1-S6", help="Redo this stage and all later ones.")
 ]
+AddRuns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--add-run", metavar="FILE",
+        help="A run whose first --depth passages are graded too, as FILE or NAME=FILE; what has a grade keeps it.",
+    ),
+]  # fmt: skip
 Force = Annotated[bool, typer.Option("--force", help="Redo all stages.")]
 ONCE = ("--force", "--from-stage=")
 """Flags that the command which resumes must not have: it would begin anew."""
@@ -92,6 +99,7 @@ def golden(
     out: given.Out = None,
     from_stage: FromStage = None,
     force: Force = False,
+    add_run: AddRuns = None,
     max_cost: given.MaxCost = None,
     dry_run: given.DryRun = False,
     json: given.Json = False,
@@ -109,7 +117,7 @@ def golden(
     from embassay.protocols.rag.golden.protocol import Making
 
     named = {
-        "corpus": corpus and str(corpus), "queries": queries and str(queries), "dataset": dataset, "encoder": system,
+        "corpus": corpus, "queries": queries and str(queries), "dataset": dataset, "encoder": system,
         "judge": judge, "rewriter": rewriter, "ranking": ranking, "mapping": column_map(mapping) or None,
         "split": split, "limit": limit, "seed": seed, "tokenizer": tokenizer, **chosen,
     }  # fmt: skip
@@ -120,7 +128,9 @@ def golden(
         show_plan(partial(Making().foreseen, request, out=out), display)
         return
     redo = "S1" if force else from_stage
-    run_golden(request, out, display, settings=settings, redo=redo, max_usd=max_cost)
+    run_golden(
+        request, out, display, settings=settings, redo=redo, add_runs=tuple(add_run or ()), max_usd=max_cost
+    )
 
 
 def run_golden(

@@ -14,6 +14,7 @@ from embassay.cli import options as given
 from embassay.cli.options import column_map
 
 if TYPE_CHECKING:
+    from embassay.protocols.rag.decision.options import DecisionRequest
     from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import Scored
 
@@ -49,7 +50,7 @@ Pools = Annotated[
     list[str] | None,
     typer.Option(
         "--pool", metavar="FILE",
-        help="Passages that PROC may reorder: one file for all runs, or one per run. Default: the run itself.",
+        help="Passages that PROC may reorder: a file for all, one per run, or `union` of all. Default: the run itself.",
     ),
 ]  # fmt: skip
 Measures = Annotated[
@@ -108,10 +109,64 @@ _IN_JSON = (
     "verdict", "comparisons", "likeness", "sensitivity", "readings", "guidance", "notes", "runs", "judgements",
     "settings",
 )  # fmt: skip
+JudgeGrades = Annotated[
+    str | None,
+    typer.Option(
+        "--judge-grades", metavar="FILE", rich_help_panel="Data",
+        help="A judge's grades of all passages, which the few of people in --qrels correct.",
+    ),
+]  # fmt: skip
+UntilDecided = Annotated[
+    bool,
+    typer.Option(
+        "--until-decided",
+        help="Ask only for grades that can still change which run is better, or whether --bar is met.",
+    ),
+]
+Bar = Annotated[
+    float | None, typer.Option("--bar", help="With --until-decided: the value that each run has to reach.")
+]
+Alpha = Annotated[
+    float, typer.Option("--alpha", help="Share of studies that --until-decided may decide wrongly.")
+]
+Block = Annotated[
+    int, typer.Option("--next", min=1, help="Passages that --until-decided asks for at a time.")
+]
+JudgeName = Annotated[
+    str | None,
+    typer.Option(
+        "--judge", "-j", metavar="NAME",
+        help="With --until-decided: a chat model that grades what is asked, into --qrels.",
+    ),
+]  # fmt: skip
+LabelPrice = Annotated[
+    float | None,
+    typer.Option(
+        "--label-price", min=0, metavar="USD", help="What a grade costs, to say what more would.",
+        rich_help_panel="Speed and money",
+    ),
+]  # fmt: skip
 ExcludeSelf = Annotated[
     bool,
     typer.Option("--exclude-self", help="Leave a query's own document out of runs, pools and judgements."),
 ]  # fmt: skip
+Library = Annotated[
+    str,
+    typer.Option(
+        "--corpus", rich_help_panel="Data",
+        help="The passages searched, where runs hold texts or judgements are spans: a folder of documents, a table.",
+    ),
+]  # fmt: skip
+Asked = Annotated[
+    str,
+    typer.Option(
+        "--queries", rich_help_panel="Data", metavar="FILE",
+        help="The questions, where runs hold their texts, or for --by-tag.",
+    ),
+]  # fmt: skip
+ByTag = Annotated[
+    bool, typer.Option("--by-tag", help="Scores by the `tags` of --queries too: language, kind of question.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the results. Default: none.")]
 
@@ -133,6 +188,17 @@ def score(
     split: given.Split = None,
     source_separator: Separator = "#",
     exclude_self: ExcludeSelf = False,
+    corpus: Library = "",
+    queries: Asked = "",
+    by_tag: ByTag = False,
+    until_decided: UntilDecided = False,
+    bar: Bar = None,
+    alpha: Alpha = 0.05,
+    block: Block = 20,
+    judge_grades: JudgeGrades = None,
+    judge: JudgeName = None,
+    label_price: LabelPrice = None,
+    max_cost: given.MaxCost = None,
     seed: Seed = 0,
     out: Out = None,
     json: given.Json = False,
@@ -147,16 +213,68 @@ def score(
     from embassay.protocols.rag.scoring.inputs import CUTOFFS, ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
 
+    if until_decided:
+        from embassay.protocols.rag.decision.options import MEASURE, DecisionRequest
+
+        wanted = DecisionRequest(
+            qrels, tuple(run), _one(measure, k, MEASURE), bar, alpha, block, seed, grades, judge_grades, corpus or None,
+            queries or None, judge, label_price, column_map(mapping),
+        )  # fmt: skip
+        run_decision(wanted, out, json=json, wide=wide, max_usd=max_cost)
+        return
+    _only_until_decided({"--bar": bar, "--judge": judge})
     request = ScoreRequest(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
-        source_separator, exclude_self,
+        source_separator, exclude_self, corpus, queries, by_tag, judge_grades,
     )  # fmt: skip
     if json:
         scored = score_request(request, out, _command())
         _print_json(scored, None if out is None else _report(out), per_query=per_query is not False)
     else:
         run_score(request, out, per_query=bool(per_query), wide=wide, report=True)
+
+
+def _one(measures: list[str] | None, cutoffs: list[int] | None, usual: str) -> str:
+    """The measure that decides. UsageError for several: each would be another question."""
+    from embassay.errors import UsageError
+
+    if len(measures or ()) > 1 or len(cutoffs or ()) > 1:
+        raise UsageError("Several measures cannot decide at once.", mend="Name one: -m Precision4+@10.")
+    name = measures[0] if measures else usual.partition("@")[0] if cutoffs else usual
+    return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"
+
+
+def _only_until_decided(given: dict[str, object]) -> None:
+    from embassay.errors import UsageError
+
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"{name} is of --until-decided.", mend="Add --until-decided, or leave it out.")
+
+
+def run_decision(
+    request: DecisionRequest,
+    out: Path | None,
+    *,
+    json: bool = False,
+    wide: bool = False,
+    max_usd: float | None = None,
+) -> None:
+    """Say what is decided, or what to grade next."""
+    from embassay.cli.terminal import show_blocks
+    from embassay.protocols.rag.decision.protocol import decide
+    from embassay.report.rag.decision import decision_view
+    from embassay.runs.folder import to_json
+
+    found = decide(request, out, max_usd=max_usd)
+    if json:
+        typer.echo(to_json(found.as_dict()))
+        return
+    show_blocks(decision_view(found), wide)
+    if found.is_open and out is not None:
+        typer.echo(f"\nGrade what {out / 'ask.jsonl'} lists, into {request.labels}, and run this again.")
+        typer.echo(f"Or in the browser: embassay hume serve {out} --until-decided -a ann -a bob")
 
 
 def run_score(
@@ -190,6 +308,11 @@ def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
     from embassay.report.rag.tables import per_query_lines, score_view
 
     show_blocks(score_view(scored.record, wide), wide)
+    if scored.corrections is not None:
+        from embassay.report.rag.decision import corrections_view
+
+        typer.echo("")
+        show_blocks(corrections_view(scored.corrections, scored.record.headline), wide)
     if per_query:
         typer.echo("")
         for line in per_query_lines(scored.per_query()):
@@ -204,7 +327,10 @@ def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None
     from embassay.runs.folder import to_json
 
     record = scored.record.as_dict()
-    rest = {name: record[name] for name in _IN_JSON} | {"report": None if report is None else str(report)}
+    if scored.corrections is not None:
+        record["corrections"] = scored.corrections.as_dict()
+    named = (*_IN_JSON, *(("corrections",) if scored.corrections is not None else ()))
+    rest = {name: record[name] for name in named} | {"report": None if report is None else str(report)}
     head = to_json({"results": [row.as_dict() for row in result_rows(scored.record)]})[:-1]
     values = scored.per_query().write_json() if per_query else json.dumps([])
     typer.echo(f'{head}, "per_query": {values}, {to_json(rest)[1:]}')

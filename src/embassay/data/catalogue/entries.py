@@ -41,11 +41,13 @@ Names = Annotated[list[str], BeforeValidator(_as_list)]
 """One name or several; of several, the first that is there counts."""
 
 
-class _Strict(BaseModel):
+class Record(BaseModel):
+    """A record that has no other fields than its own, of exactly their types."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class TableRecord(_Strict):
+class TableRecord(Record):
     """One table: a file of the mirror, and one or more splits of one configuration on the hub.
 
     `map` is canonical column -> the dataset's own, a dot leading into a nested cell and `.0` to an element of
@@ -118,7 +120,7 @@ LAYOUTS: Mapping[str, tuple[TableRecord, ...]] = {
 """Layout -> its tables, as MTEB and BEIR keep them on the hub."""
 
 
-class EntryRecord(_Strict):
+class EntryRecord(Record):
     """A dataset of the catalogue.
 
     Its tables are those of `layout` with `rows`, `split` and `shapes` by part laid over them, or spelled out.

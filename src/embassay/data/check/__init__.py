@@ -6,7 +6,7 @@ Everything is read by the readers that a run uses, so a check and a run cannot d
 """
 
 from embassay.data.check.figures import Nearness
-from embassay.data.check.findings import Report
+from embassay.data.check.files import Report
 from embassay.data.check.inspection import Check
 
 __all__ = ["Check", "Nearness", "Report"]

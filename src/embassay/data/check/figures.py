@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Tokenizer
-from embassay.data.check.findings import Alike, Balance, Lengths, Overlap, Repeats, Spread
+from embassay.data.check.files import Alike, Balance, Lengths, Overlap, Repeats, Spread
 from embassay.data.dataset import Dataset
 from embassay.data.rows import Row, Source, collecting
 from embassay.data.shapes import RETRIEVAL_PARTS

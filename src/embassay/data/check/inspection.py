@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
@@ -20,9 +22,9 @@ from embassay.data.check.figures import (
     odd_scores,
     tables,
 )
-from embassay.data.check.files import advice, describe, remarks
-from embassay.data.check.findings import (
+from embassay.data.check.files import (
     Column,
+    DocumentFiles,
     File,
     Lengths,
     NearMiss,
@@ -31,14 +33,20 @@ from embassay.data.check.findings import (
     Report,
     Shape,
     Stops,
+    advice,
+    describe,
+    remarks,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.delimited import MARKS, Reading, reading_of
+from embassay.data.documents.passages import Folder
+from embassay.data.language import can_identify, likely_language
+from embassay.data.lines import MARKS, Reading, reading_of
 from embassay.data.rows import File as FileOrigin
 from embassay.data.rows import collecting, nearest
 from embassay.data.shapes import CALLED, RETRIEVAL_PARTS, SHAPES, missing_columns, table_shapes
 from embassay.data.sources import chosen_tasks, open_dataset
 from embassay.data.tables import known_suffix, table_of
+from embassay.data.views import Titled
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_entries
 
@@ -227,7 +235,8 @@ class Check:
         `against` cannot be read; what is wrong with the data themselves is in the report."""
         stops = Stops()
         dataset = self._opened(stops)
-        paths, (asked, _) = self._paths(dataset), reading_of(self.mapping)
+        folder = folder_of(dataset)
+        paths, (asked, _) = [] if folder else self._paths(dataset), reading_of(self.mapping)
         files = tuple(describe(path, stops.add, self._reading(path.name), asked) for path in paths)
         odd = [remark for file in files for remark in remarks(file)]
         better, said = self._advice(files)
@@ -251,8 +260,25 @@ class Check:
             repeats,
             overlaps,
             self.near.threshold if self.near else None,
-            self._command(found, better, stops, usable=usable),
+            f"embassay rag questions --corpus {quote(self.spec)}"
+            if folder
+            else self._command(found, better, stops, usable=usable),
+            self._documents(folder) if folder else None,
         )
+
+    def _documents(self, folder: Folder) -> DocumentFiles:
+        """What a folder of documents holds; the languages that documents seem to be in where that can be told."""
+        found, told, looked_at = folder.found, Counter[str](), 0
+        can_tell = can_identify()
+        for one in islice(folder.documents(), LOOKED_AT if can_tell else 0):
+            looked_at += 1
+            told[likely_language(one.text)] += 1
+            self.say("telling languages", looked_at, min(len(found.ids), LOOKED_AT))
+        return DocumentFiles(
+            found.documents, found.characters, folder.chunking.limit, folder.chunking.overlap, found.skipped,
+            found.encodings, found.suffixes, found.langs, dict(told.most_common()) if can_tell else None,
+            looked_at, found.notes,
+        )  # fmt: skip
 
     def _advice(self, files: tuple[File, ...]) -> tuple[Reading, list[str]]:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
@@ -387,6 +413,17 @@ class Check:
             repeats.append(comparison.repeats(self.spec))
             overlaps += [comparison.overlap(self.spec, str(self.against))] if other else []
         return tuple(repeats), tuple(overlaps)
+
+
+LOOKED_AT = 2_000
+"""Documents whose language is looked for."""
+
+
+def folder_of(dataset: Dataset | None) -> Folder | None:
+    """The folder of documents that a dataset is; None where it is none."""
+    part = dataset.parts.get("corpus") if dataset else None
+    inside = part.source if isinstance(part, Titled) else part
+    return inside if isinstance(inside, Folder) else None
 
 
 @dataclass(frozen=True)

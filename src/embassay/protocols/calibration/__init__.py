@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embassay.protocols.calibration.options import CalibrationOptions
-    from embassay.protocols.calibration.probability import Calibration, calibration
+    from embassay.protocols.calibration.probability import Calibration, Translation, calibration, translations
     from embassay.protocols.calibration.protocol import calibrate
-    from embassay.protocols.calibration.translation import Translation, translations
 
 __all__ = ["Calibration", "CalibrationOptions", "Translation", "calibrate", "calibration", "translations"]
 
 _HOMES = {
     "Calibration": "probability",
     "calibration": "probability",
-    "Translation": "translation",
-    "translations": "translation",
+    "Translation": "probability",
+    "translations": "probability",
     "CalibrationOptions": "options",
     "calibrate": "protocol",
 }

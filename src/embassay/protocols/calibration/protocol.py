@@ -19,9 +19,9 @@ from embassay.protocols.calibration.probability import (
     Calibration,
     Curve,
     fitted,
+    read_pairs,
     too_few,
 )
-from embassay.protocols.calibration.translation import read_pairs
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import (
     Estimate,
@@ -41,9 +41,8 @@ from embassay.records import LabelledPairs, Loaded, Result, Score, ScoredPairs, 
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import slug
-from embassay.stats.calibration import bins, calibration_error, log_losses
+from embassay.stats.calibration import Threshold, bins, calibration_error, log_losses
 from embassay.stats.intervals import wilson
-from embassay.stats.thresholds import Threshold
 from embassay.text import PERTURBATIONS, perturb_all
 
 HEADLINE = "skill"

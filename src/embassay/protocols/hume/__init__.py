@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from embassay.protocols.hume.folder import read_study
     from embassay.protocols.hume.llms.annotator import AnnotateRequest
     from embassay.protocols.hume.llms.protocol import annotate
+    from embassay.protocols.hume.record import Summary, read_summary
     from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
     from embassay.protocols.hume.results.protocol import score
     from embassay.protocols.hume.sampling.protocol import sample_study as sample
-    from embassay.protocols.hume.summary.record import Summary, read_summary
 
 __all__ = [
     "AnnotateRequest", "PublishedRequest", "StudyRequest", "Summary", "annotate", "export", "import_files",
@@ -28,9 +28,9 @@ _HOMES = {
     "import_files": "exchange.intake",
     "PublishedRequest": "results.options",
     "StudyRequest": "results.options",
-    "Summary": "summary.record",
+    "Summary": "record",
     "read_study": "folder",
-    "read_summary": "summary.record",
+    "read_summary": "record",
     "score": "results.protocol",
 }
 

@@ -62,13 +62,13 @@ def summarise(
         for group, members in _groups(plan, name).items()
         for system in plan.systems
     ]
-    overall = {system.name: _overall(protocol, by_task, system.name) for system in plan.systems}
+    overall = {system.name: _overall(protocol, plan, by_task, system.name) for system in plan.systems}
     rows += [_row(protocol, plan, "overall", "overall", headline) for headline in overall.values()]
     rows += [
         _row(protocol, plan, "overall", "mean_of_present", present)
         for headline in overall.values()
         if headline.value is None
-        and (present := _mean_of_present(protocol, by_task, headline.system)) is not None
+        and (present := _mean_of_present(protocol, plan, by_task, headline.system)) is not None
     ]
     scopes = {"overall": overall, **by_task}
     comparisons = {
@@ -104,7 +104,7 @@ def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord])
                 yield Standing(task, dataset, measure, own, group)
             yield Standing(task, "", measure, by_task[task][system], group)
     for system, group in groups.items():
-        yield Standing(OVERALL, "", OVERALL, _overall(protocol, by_task, system), group)
+        yield Standing(OVERALL, "", OVERALL, _overall(protocol, plan, by_task, system), group)
 
 
 def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
@@ -159,7 +159,10 @@ def _task_headline(
         for part, of_part in parts.items()
     }
     means = [mean_component(components, harmonic=harmonic) for components in joined.values()]
-    return _joined(protocol, system, means, _method(protocol, task, joined, left_out))
+    method = _method(protocol, task, joined, left_out)
+    if datasets is None:
+        method += "".join(f"; {said.rstrip('.')}" for one in plan.suites if (said := one.said(task)))
+    return _joined(protocol, system, means, method)
 
 
 def _joined(protocol: TaskProtocol, system: str, parts: list[Component], method: str) -> Headline:
@@ -182,7 +185,14 @@ def _method(protocol: TaskProtocol, task: str, parts: dict[str, list[Component]]
     return "; ".join(words)
 
 
-def _overall(protocol: TaskProtocol, by_task: dict[str, dict[str, Headline]], system: str) -> Headline:
+def _lacking(plan: Plan) -> str:
+    """What the mean over tasks has of the run's suites, after what is said of it."""
+    return "".join(f"; {one.said().rstrip('.')}" for one in plan.suites)
+
+
+def _overall(
+    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, Headline]], system: str
+) -> Headline:
     """Unweighted mean of the protocol's tasks; undefined when one is missing."""
     for name in protocol.paper:
         if name not in by_task:
@@ -193,18 +203,19 @@ def _overall(protocol: TaskProtocol, by_task: dict[str, dict[str, Headline]], sy
         protocol,
         [by_task[name][system] for name in protocol.paper],
         system,
-        f"mean of the {in_words(len(protocol.paper))} tasks",
+        f"mean of the {in_words(len(protocol.paper))} tasks{_lacking(plan)}",
     )
 
 
 def _mean_of_present(
-    protocol: TaskProtocol, by_task: dict[str, dict[str, Headline]], system: str
+    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, Headline]], system: str
 ) -> Headline | None:
     own = [by_task[name][system] for name in protocol.paper if name in by_task]
     present = [headline for headline in own if headline.value is not None]
     if not present:
         return None
-    return _mean_of_tasks(protocol, present, system, f"mean of {len(present)} of {len(protocol.paper)} tasks")
+    method = f"mean of {len(present)} of {len(protocol.paper)} tasks{_lacking(plan)}"
+    return _mean_of_tasks(protocol, present, system, method)
 
 
 def _mean_of_tasks(protocol: TaskProtocol, headlines: list[Headline], system: str, method: str) -> Headline:

@@ -51,6 +51,7 @@ from embassay.protocols.kernel.request import (
     request_of,
 )
 from embassay.protocols.kernel.session import Conclusion, Silent
+from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.kernel.tables import RunTable
 from embassay.records import Loaded, Result, TaskOutcome
 from embassay.registry import Registry, attribute
@@ -318,13 +319,22 @@ class TaskProtocol(Protocol):
         systems = planned_systems(
             request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus
         )
-        datasets = [self._planned(source, request) for source in dict.fromkeys(request.datasets)]
+        datasets, suites = planned_datasets(
+            request, self._asked(request), lambda source: self._planned(source, request)
+        )
         check_names(dataset.name for dataset in datasets)
         tokenizer.encode(
             ""
         )  # A vocabulary that is missing is said here, after what is wrong with the command.
         plan = Plan(
-            request, tuple(systems), tuple(datasets), (), tokenizer.identity, cache=cache, paper=self.paper
+            request,
+            tuple(systems),
+            datasets,
+            (),
+            tokenizer.identity,
+            cache=cache,
+            paper=self.paper,
+            suites=suites,
         )
         return replace(plan, cells=tuple(self._cells(plan)))
 

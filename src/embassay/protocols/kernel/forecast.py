@@ -73,10 +73,16 @@ class Forecaster:
             one.name: describe(one.spec, tokenizer, seed) for one in systems if one.remote is None
         }
         opened, seen = open_cache(cache), set[bytes]()
-        self.needs = {
-            one.name: Needs(one.remote or _innermost(self.systems[one.name]), opened, tokenizer, seen)
+        asked = {
+            one.name: one.remote or _innermost(self.systems[one.name])
             for one in systems
             if one.kind == "embedding"
+        }
+        # An ensemble has encoders, and is none: it is timed as a whole.
+        self.needs = {
+            name: Needs(encoder, opened, tokenizer, seen)
+            for name, encoder in asked.items()
+            if hasattr(encoder, "encode")
         }
         self.speed: dict[str, float | None] = {}
 
@@ -239,9 +245,9 @@ def _innermost(system: Any) -> Encoder:
 
 
 def _dim(encoder: Encoder) -> int:
-    """The dimensions of what is kept; 0 where only a request could tell."""
+    """The values of a text that are kept; 0 where only a request could tell."""
     try:
-        return encoder.dim
+        return int(getattr(encoder, "floats", encoder.dim))
     except ModelError:
         return 0
 
@@ -281,13 +287,13 @@ def largest(needs: Iterable[Footprint]) -> Footprint:
 
 
 def dimensions(system: Similarity) -> int:
-    """Of the vectors that its encoder gives, before any transform; 0 for a system without, and where only a request
-    could tell."""
+    """Of the vectors that its encoder gives, before any transform, or values of a text that has many vectors; 0 for a
+    system without, and where only a request could tell."""
     part: Any = getattr(system, "encoder", None)
     most = 0
     while part is not None:
         with suppress(AttributeError, ModelError):
-            most = max(most, int(part.dim))
+            most = max(most, int(getattr(part, "floats", part.dim)))
         part = getattr(part, "encoder", None)
     return most
 

@@ -25,6 +25,7 @@ from embassay.runs.embeddings import CachedEncoder, EmbeddingCache, RememberedEn
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest
 from embassay.runs.forecast import Hear
+from embassay.runs.ragged import CachedRagged
 from embassay.runs.spending import Spending, Spent
 from embassay.stats import resample_means
 from embassay.systems import open_system
@@ -147,11 +148,15 @@ class CachedSystem:
         made = partial(bare_encoder, spec, tokenizer.name, seed)
 
         def cached(encoder: Encoder) -> Encoder:
-            elsewhere = spread.encoder(encoder, made)
-            vectors = spread.cache(partial(open_cache, cache))
-            self.encoders.append(CachedEncoder(elsewhere, vectors, progress=advance, kept=kept))
+            vectors, many = spread.cache(partial(open_cache, cache)), hasattr(encoder, "width")
+            # An ensemble has several, each called by a spec string of its own.
+            several = spec.startswith("ensemble:")
+            again = partial(bare_encoder, encoder.name, tokenizer.name, seed) if several else made
+            elsewhere = encoder if many else spread.encoder(encoder, again)
+            behind = CachedRagged if many else CachedEncoder
+            self.encoders.append(behind(elsewhere, vectors, progress=advance, kept=kept))
             self.memories.append(RememberedEncoder(self.encoders[-1]))
-            return self.memories[-1]
+            return self.encoders[-1] if many else self.memories[-1]
 
         self.system = open_system(
             spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,

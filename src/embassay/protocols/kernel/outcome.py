@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 PROTOCOLS = {
     "sage": "sage", "pteb": "pteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb", "validation": "pteb",
-    "golden": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
+    "golden": "rag", "questions": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
+    "calibration": "calibration",
 }  # fmt: skip
 """The paper behind each kind of run."""
 
@@ -46,6 +47,7 @@ class Citation:
     used: bool
 
 
+MAIN = ("sage", "pteb", "rag", "hume")
 PAPERS = {
     "sage": Paper(
         "SAGE",
@@ -78,13 +80,25 @@ PAPERS = {
         "title = {{HUME}: Measuring the Human-Model Performance Gap in Text Embedding Tasks},\n"
         "author = {El Assadi and Chung and Solomatin and Muennighoff and Enevoldsen}\n}",
     ),
+    "calibration": Paper(
+        "Calibration",
+        "Kull, Silva Filho and Flach, “Beta Calibration”, AISTATS 2017; Angelopoulos, Bates, Candès, Jordan and Lei, "
+        "“Learn Then Test: Calibrating Predictive Algorithms to Achieve Risk Control”, arXiv 2110.01052, 2021.",
+        "@inproceedings{kull2017beta,\n"
+        "title = {Beta Calibration},\nauthor = {Kull and Silva Filho and Flach},\n"
+        "booktitle = {AISTATS},\nyear = {2017}\n}\n\n"
+        "@misc{angelopoulos2021learn,\n"
+        "title = {Learn Then Test: Calibrating Predictive Algorithms to Achieve Risk Control},\n"
+        "author = {Angelopoulos and Bates and Cand{\\`e}s and Jordan and Lei},\n"
+        "year = {2021},\neprint = {2110.01052},\narchivePrefix = {arXiv}\n}",
+    ),
 }
 
 
 def citations(kinds: Collection[str]) -> tuple[Citation, ...]:
-    """All four, those that the kinds of run rest on first."""
+    """The four of the protocols and any other that the kinds of run rest on, those used first."""
     used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
-    found = [Citation(paper, name in used) for name, paper in PAPERS.items()]
+    found = [Citation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
     return tuple(sorted(found, key=lambda one: not one.used))
 
 
@@ -114,6 +128,7 @@ def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: 
             for one in plan.systems
         ],
         "datasets": [_dataset(one) for one in plan.datasets],
+        **({"suites": [one.as_dict() for one in plan.suites]} if plan.suites else {}),
         "hardware": hardware(),
         "versions": versions(),
         "resampling": RESAMPLING,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -62,6 +62,61 @@ class PlannedDataset:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A dataset of a suite in a run: the set it counts as, the paper's name of it, its tasks, whether it is there, and
+    what it lacks, for whatever reason; empty where it is whole."""
+
+    dataset: str
+    set: str
+    title: str
+    tasks: tuple[str, ...]
+    present: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class PlannedSuite:
+    """A suite of the run, as far as the run has it. `within` is the names of datasets by every suite that it holds,
+    itself included."""
+
+    name: str
+    title: str
+    parts: tuple[Part, ...]
+    within: Mapping[str, tuple[str, ...]]
+
+    def count(self, task: str = "", within: str = "") -> tuple[int, int]:
+        """How many of its sets are there, and how many it has: for one task, of a suite in it, or in all. A set of
+        several datasets is there when all of them are."""
+        own = self._of(task, within)
+        every = dict.fromkeys(one.set for one in own)
+        lacking = {one.set for one in own if not one.present or (task and f"not for {task}" in one.reason)}
+        return len(every) - len(lacking), len(every)
+
+    def said(self, task: str = "", within: str = "") -> str:
+        """`14 of 15 sets of beir.`; a set that is there only in part is named. Empty where it has none of these."""
+        here, every = self.count(task, within)
+        partly = dict.fromkeys(one.set for one in self._of(task, within) if one.present and one.reason)
+        lacking = f" {', '.join(partly)} only in part." if partly else ""
+        return f"{here} of {every} sets of {self.name}.{lacking}" if every else ""
+
+    def _of(self, task: str, within: str) -> list[Part]:
+        names = self.within.get(within)
+        return [
+            one
+            for one in self.parts
+            if (not task or task in one.tasks) and (names is None or one.dataset in names)
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        fetch = f"`embassay data fetch {self.name}` fetches what is public."
+        parts = [{**asdict(one), "tasks": list(one.tasks)} for one in self.parts]
+        here, every = self.count()
+        return {"name": self.name, "title": self.title, "sets": every, "present": here, "said": self.said(),
+                "parts": parts, "mend": fetch}  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything a run will do, in its order. Protocols add what their cells are made of."""
 
@@ -75,6 +130,8 @@ class Plan:
     """The folder of kept vectors, or the file of kept answers; None for the user's."""
     paper: tuple[str, ...] = field(default=(), kw_only=True)
     """The order of the paper's tasks."""
+    suites: tuple[PlannedSuite, ...] = field(default=(), kw_only=True)
+    """The suites that were named, with what is there of them."""
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 from typing import Protocol as Contract
@@ -22,6 +23,7 @@ from embassay.protocols.kernel.session import (
     lock,
     opened,
 )
+from embassay.protocols.kernel.suites import in_short
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunFolder
@@ -76,7 +78,8 @@ class Protocol:
     def foreseen(self, request: Any, ledger: Ledger | None = None, out: Path = Path()) -> Forecasts:
         """What a request would take, less what `out` holds of it; nothing is sent, and nothing written."""
         self.folder = RunFolder(out)
-        return self.forecast(self.plan(request, None, ledger))
+        plan = self.plan(request, None, ledger)
+        return replace(self.forecast(plan), notes=in_short(plan.suites))
 
     def headline(self, plan: Any, record: CellRecord) -> str:
         """The measure that stands for a cell; one that failed has a row of this without a value."""

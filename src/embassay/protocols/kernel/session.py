@@ -18,6 +18,7 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import Standing, may_be_first, write_standings
 from embassay.protocols.kernel.outcome import manifest, moment, sessions, spent
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
+from embassay.protocols.kernel.suites import with_suites
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
 from embassay.runs.execution import Crew, Processes, Workers
@@ -310,7 +311,8 @@ class Session(Attempt):
         self.folder.write_results(rows)
         write_atomic(self.folder.path / "comparisons.json", to_json(conclusion.comparisons, indent=1) + "\n")
         write_standings(self.folder.path, conclusion.standings)
-        write_tables(self.folder.path, conclusion.tables, may_be_first(conclusion.comparisons))
+        tables = with_suites(conclusion.tables, self.plan.suites)
+        write_tables(self.folder.path, tables, may_be_first(conclusion.comparisons))
         done = len(records) == len(self.plan.cells) and all(record.done for record in records)
         complete = self.whole and done
         self.write_manifest("finished" if complete else "partial")

@@ -284,9 +284,12 @@ First = Mapping[str, Collection[str]]
 
 
 class RunTable(ABC):
-    """A table that a run keeps in its `tables/`, exact and as people read it."""
+    """A table that a run keeps in its `tables/`, exact and as people read it. `task` and `suite` are those whose
+    datasets it is of, where it is of some."""
 
     name: str
+    task: str = ""
+    suite: str = ""
 
     @abstractmethod
     def as_csv(self) -> str:

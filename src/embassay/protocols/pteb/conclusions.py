@@ -3,35 +3,362 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.parquet import read_parquet
+from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    CLASSICAL,
+    CORRECTION,
+    METHOD,
+    RANKED,
+    REFERENCE,
+    Headline,
+    Standing,
+    compared,
+)
+from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import Column, ColumnTable
-from embassay.protocols.pteb.analysis import LengthBin, by_length, item_words, word_counts
-from embassay.protocols.pteb.analysis.drops import SCORES
-from embassay.protocols.pteb.paraphrasing.records import quality_rows
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.plan import Growth, PlannedDataset, PtebPlan, Seeds, Source
-from embassay.protocols.pteb.summary import (
+from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_words, word_counts
+from embassay.protocols.pteb.levels import (
+    ORIGINAL,
+    OVERALL,
     Layout,
     RunDataset,
     RunSource,
     RunSystem,
     RunTask,
-    standings,
-    summarise,
-    summarise_originals,
+    Scope,
+    Scores,
+    drop_rows,
+    level_rows,
+    original_row,
+    scopes,
 )
-from embassay.protocols.pteb.summary.levels import ORIGINAL
+from embassay.protocols.pteb.paraphrasing.records import quality_rows
+from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+from embassay.protocols.pteb.plan import Growth, PlannedDataset, PtebPlan, Seeds, Source
 from embassay.protocols.pteb.tables import Given, tables
 from embassay.protocols.pteb.tables.scores import points
-from embassay.protocols.pteb.work import task
+from embassay.protocols.pteb.work import task as task_named
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder, slug
+from embassay.stats import hodges_lehmann, holm, kendall_tau, rank_quantiles, wilcoxon, win_probabilities
+
+Floats = NDArray[np.float64]
+RESAMPLES = 1_000
+MOST = 5_000
+"""Observations whose pairs are taken."""
+
+
+def against_baseline(scores: Scores, scope: Scope) -> dict[str, Any]:
+    """`d = PTEB(baseline) - PTEB(system)` on the same wordings, for every system of a scope but the baseline.
+
+    A dict of `baseline`, `datasets`, `systems` and `reason` (why there is no comparison at all). Each of `systems` has
+    its name, a `reason` where it lacks a score, and two analyses. `pooled` takes every dataset and run as one
+    observation (table 7; runs share their data, so it is optimistic), `averaged` the mean over the runs of each dataset
+    (table 14). Both have the Hodges-Lehmann `shift` (fraction, positive = baseline better), `ci_low`, `ci_high`
+    (percentile bootstrap, 1,000 resamples; None for `averaged`, as in the paper), the `statistic`, `p` and `p_holm`
+    (over the systems of the scope) of the Wilcoxon signed-rank test, `n`, and `method`, which test it was.
+    """
+    baseline = scores.layout.compared_with
+    empty = {"baseline": baseline, "datasets": [], "systems": []}
+    if baseline not in scope.systems:
+        ranked = any(system.name == baseline for system in scores.layout.ranked)
+        why = "is evaluated by another method" if ranked else "is not ranked"
+        return {**empty, "reason": f"the baseline, {baseline}, {why}"}
+    if len(scope.systems) < 2:
+        return {**empty, "reason": "no other system to compare"}
+    if not (level := scores.in_scope(scope.task, baseline)).present:
+        return {**empty, "reason": f"{baseline}: {level.score.reason}"}
+    systems = [_differences(scores, scope, one) for one in scope.systems if one != baseline]
+    for analysis in ("pooled", "averaged"):
+        _correct([one[analysis] for one in systems if one[analysis] is not None])
+    names = [dataset.name for _, dataset in scores.parts(scope.task)]
+    return {**empty, "datasets": names, "systems": systems, "reason": ""}
+
+
+def _differences(scores: Scores, scope: Scope, system: str) -> dict[str, Any]:
+    """Both analyses of one system, without the correction."""
+    level = scores.in_scope(scope.task, system)
+    if not level.present:
+        return {"system": system, "pooled": None, "averaged": None, "reason": level.score.reason}
+    pooled: list[Floats] = []
+    averaged: list[float] = []
+    for task, dataset in scores.parts(scope.task):
+        of_baseline, of_system = (
+            scores.on_dataset(task, dataset.name, name).runs for name in (scores.layout.compared_with, system)
+        )
+        differences = [a - b for a, b in zip(of_baseline, of_system, strict=True)]
+        pooled += differences
+        averaged.append(float(np.mean([runs.mean() for runs in differences])))
+    d = np.concatenate(pooled)
+    return {
+        "system": system,
+        "pooled": _analysis(d, scores.layout.seed, interval=True) if len(d) <= MOST else None,
+        "averaged": _analysis(np.array(averaged), scores.layout.seed, interval=False),
+        "reason": "" if len(d) <= MOST else f"{len(d)} observations are too many to pool",
+    }
+
+
+def _analysis(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
+    test = wilcoxon(d)
+    low = high = None
+    if interval and len(d) > 1:
+        shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
+        low, high = shift.low, shift.high
+    return {
+        "shift": test.estimate,
+        "ci_low": low,
+        "ci_high": high,
+        "statistic": test.statistic,
+        "p": test.p,
+        "p_holm": test.p,
+        "n": len(d),
+        "method": test.method,
+    }
+
+
+def _correct(analyses: list[dict[str, Any]]) -> None:
+    """Holm's correction over the systems of a scope."""
+    for analysis, adjusted in zip(analyses, holm([one["p"] for one in analyses]), strict=True):
+        analysis["p_holm"] = adjusted
+
+
+def rank_stability(scores: Scores, scope: Scope) -> dict[str, Any]:
+    """How stable the ranking of a scope is; systems without a score are left out, and two are needed (else `reason`).
+
+    - `systems`, best PTEB score first; `original`, `pteb` their scores; `original_rank`, `rank` (1 = best; equal scores
+      share the better rank); `rank_low`, `rank_high` the ranks between which 95% of the replicates lie.
+    - `beats[a][b]`: the share of replicates in which system a scores above b (equal: half); None on the diagonal.
+    - `tau_original` Kendall's tau-b of the original scores and the PTEB scores, with `tau_low`, `tau_high` from paired
+      replicates; `tau_runs` the mean and `tau_runs_min` the lowest tau-b of two runs (of one source), None for one run;
+      `tau_sources` and `tau_sources_min` the same of the scores of two sources, None for one source.
+    """
+    present = [one for one in scope.systems if scores.in_scope(scope.task, one).present]
+    present = [one for one in present if scores.original(scope.task, one).value is not None]
+    levels = sorted(
+        (scores.in_scope(scope.task, one) for one in present),
+        key=lambda level: (-(level.score.value or 0), level.system),
+    )
+    names = [level.system for level in levels]
+    if len(names) < 2:
+        return {"systems": names, "reason": "fewer than two systems with a value"}
+    originals = [scores.original(scope.task, name) for name in names]
+    values = np.array([level.score.value for level in levels], dtype=np.float64)
+    before = np.array([one.value for one in originals], dtype=np.float64)
+    draws = _stacked([level.score.replicates for level in levels])
+    tau_low, tau_high = _tau_interval(_stacked([one.replicates for one in originals]), draws)
+    runs = [level.runs for level in levels]
+    return {
+        "systems": names,
+        "original": before.tolist(),
+        "pteb": values.tolist(),
+        "original_rank": _ranks(before),
+        "rank": _ranks(values),
+        **_spread(draws),
+        "tau_original": _number(float(kendall_tau(before, values))),
+        "tau_low": tau_low,
+        "tau_high": tau_high,
+        **_lowest("tau_runs", _tau_of_runs(runs)),
+        **_lowest("tau_sources", _taus(_of_sources(runs))),
+        "reason": "",
+    }
+
+
+def _stacked(rows: list[Floats]) -> Floats | None:
+    """The replicates where all are defined, (systems, resamples); None where a system has none."""
+    if not all(len(row) for row in rows):
+        return None
+    return np.stack(rows)
+
+
+def _ranks(values: Floats) -> list[int]:
+    return [int(1 + (values > value).sum()) for value in values]
+
+
+def _spread(draws: Floats | None) -> dict[str, Any]:
+    """Rank intervals and probabilities to be above, from the replicates in which all systems are defined."""
+    defined = None if draws is None else draws[:, np.isfinite(draws).all(axis=0)]
+    if defined is None or not defined.shape[1]:
+        return {"rank_low": [], "rank_high": [], "beats": []}
+    low, high = rank_quantiles(defined)
+    beats: list[list[float | None]] = [list(row) for row in win_probabilities(defined).tolist()]
+    for place, row in enumerate(beats):
+        row[place] = None
+    return {"rank_low": low.tolist(), "rank_high": high.tolist(), "beats": beats}
+
+
+def _tau_interval(before: Floats | None, after: Floats | None) -> tuple[float | None, float | None]:
+    if before is None or after is None or before.shape != after.shape:
+        return None, None
+    defined = np.isfinite(np.concatenate([before, after])).all(axis=0)
+    taus = np.full(len(defined), np.nan)
+    taus[defined] = kendall_tau(before[:, defined].T, after[:, defined].T)
+    return interval(taus)
+
+
+def _tau_of_runs(runs: list[tuple[Floats, ...]]) -> list[float]:
+    """Kendall's tau-b between every two runs of one source."""
+    return [tau for of_source in zip(*runs, strict=True) for tau in _taus(np.stack(of_source).T)]
+
+
+def _of_sources(runs: list[tuple[Floats, ...]]) -> Floats:
+    """The scores of the systems by source, (sources, systems)."""
+    return np.array([[of_source.mean() for of_source in of_system] for of_system in runs]).T
+
+
+def _taus(orders: Floats) -> list[float]:
+    """Tau-b between every two rows of (orders, systems)."""
+    return [float(kendall_tau(first, second)) for first, second in combinations(orders, 2)]
+
+
+def _lowest(name: str, taus: list[float]) -> dict[str, float | None]:
+    """Mean and minimum of the defined ones."""
+    defined = [tau for tau in taus if np.isfinite(tau)]
+    mean = float(np.mean(defined)) if defined else None
+    return {name: mean, f"{name}_min": min(defined, default=None)}
+
+
+def _number(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+    """The summary rows of a PTEB run, and what `comparisons.json` holds.
+
+    `records` are the run's cells in any order, finished or failed; what is missing leads to rows without a value and
+    with the reason. A cell of variant `original` has the component `score`; one of a paraphrase `score` and `original`,
+    the latter on the items kept in that run. All values are fractions.
+
+    Rows, protocol `pteb`, for every system (references too):
+
+    - variant "": the task's headline = mean over runs of the paraphrased score; `delta` = mean over runs of paraphrased
+      minus original, `original` the latter (both on the items that have a wording in the run); `sd` and `delta_sd` =
+      sample standard deviations of the paraphrased score and of the drop over runs. Per dataset (there `delta_runs`,
+      the drop with its interval over runs alone); over datasets (dataset ""; unweighted); over tasks (task and measure
+      `overall`; unweighted). With several sources the mean over the sources, and the sd within a source. Of a dataset
+      with several languages also each of them, in `subset`.
+    - variant of a source's label (`by=NAME`), where there are several sources: the same of each source. Controls have
+      these rows alone.
+    - dataset "", variant `original`: the original score over datasets; `overall` likewise.
+    - dataset "", variant "": `delta_mixed`, the drop with an interval for other datasets and runs, and what that comes
+      from, `delta_sd:datasets`, `delta_sd:runs`, `delta_sd:residual`.
+
+    The dict has `alpha`, `correction`, `method` and `scopes` as SAGE's, a scope being `overall` or a task, and beside
+    it `NAME:classical` where systems without vectors were evaluated by another method; further `baseline` (spec 9:
+    tables 7 and 14; `against_baseline`) and `rank_stability` (`rank_stability`), both by scope.
+    """
+    scores = Scores(layout, records)
+    every = list(scopes(layout))
+    comparisons = {
+        "alpha": ALPHA,
+        "correction": CORRECTION,
+        "method": f"{METHOD}; of the PTEB score, items and runs resampled",
+        "scopes": {scope.name: _compared(scores, scope) for scope in every},
+        "baseline": {
+            "system": layout.compared_with,
+            "scopes": {scope.name: against_baseline(scores, scope) for scope in every},
+        },
+        "rank_stability": {scope.name: rank_stability(scores, scope) for scope in every},
+    }
+    return list(_rows(scores)), comparisons
+
+
+def standings(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Standing]:
+    """Every system's PTEB score: of each task on each dataset and over them, and overall, items and runs resampled.
+
+    Systems without vectors, where they were scored by another method, are a group of their own.
+    """
+    scores = Scores(layout, records)
+    group = _groups(list(scopes(layout)))
+    for task, headline in scores.scopes:
+        datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
+        for system in layout.systems:
+            of = group.get((task, system.name), REFERENCE)
+            for dataset in datasets if len(datasets) > 1 else ():
+                yield Standing(
+                    task, dataset, headline, scores.on_dataset(task, dataset, system.name).score, of
+                )
+            yield Standing(task, "", headline, scores.in_scope(task, system.name).score, of)
+
+
+def summarise_originals(
+    layout: Layout, records: Sequence[CellRecord]
+) -> tuple[list[Result], dict[str, Any], list[Standing]]:
+    """Of a run without paraphrases: the rows over datasets and tasks and of each dataset (variant ""), what
+    `comparisons.json` holds, and the standings; all of the scores on the texts as they are."""
+    scores = Scores(layout, records)
+    every = list(scopes(layout))
+    compare = {
+        scope.name: compared([scores.original(scope.task, system) for system in scope.systems])
+        for scope in every
+    }
+    comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
+    group = _groups(every)
+    standing = [
+        Standing(task, dataset, headline, found, group.get((task, system.name), REFERENCE))
+        for task, headline in scores.scopes
+        for system in layout.systems
+        for dataset, found in _originals(scores, task, system.name)
+    ]
+    langs = {dataset.name: dataset.lang for dataset in layout.datasets}
+    rows = [
+        replace(
+            original_row(layout, one.task, one.measure, one.headline),
+            dataset=one.dataset, lang=langs.get(one.dataset, ""), variant="",
+        )
+        for one in standing
+    ]  # fmt: skip
+    return rows, comparisons, standing
+
+
+def _originals(scores: Scores, task: str, system: str) -> Iterator[tuple[str, Headline]]:
+    """The original score on each dataset of a task (or overall, on none), then over them."""
+    for dataset in () if task == OVERALL else scores.layout.of_task(task):
+        yield dataset.name, scores.cells.original(task, dataset.name, system)
+    yield "", scores.original(task, system)
+
+
+def _groups(every: Sequence[Scope]) -> dict[tuple[str, str], str]:
+    """(task, system) -> the group of systems that one method scored."""
+    return {
+        (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
+        for scope in every
+        for system in scope.systems
+    }
+
+
+def _compared(scores: Scores, scope: Scope) -> dict[str, Any]:
+    return compared([scores.in_scope(scope.task, system).score for system in scope.systems])
+
+
+def _rows(scores: Scores) -> Iterator[Result]:
+    layout = scores.layout
+    for task in layout.tasks:
+        for dataset in layout.of_task(task.name):
+            languages = scores.cells.languages(task.name, dataset.name)
+            for system in layout.systems:
+                for label in scores.labels:
+                    level = scores.on_dataset(task.name, dataset.name, system.name, label)
+                    yield from level_rows(layout, task.name, task.headline, level, label, dataset)
+                for lang in languages:
+                    level = scores.on_dataset(task.name, dataset.name, system.name, lang=lang)
+                    yield from level_rows(layout, task.name, task.headline, level, "", dataset, lang)
+    for name, headline in scores.scopes:
+        for system in layout.systems:
+            for label in scores.labels:
+                level = scores.in_scope(name, system.name, label)
+                yield from level_rows(layout, name, headline, level, label)
+            yield original_row(layout, name, headline, scores.original(name, system.name))
+            yield from drop_rows(scores, name, system.name)
+
 
 PARAPHRASES = "paraphrases"
 """The folder of a run's set."""
@@ -58,9 +385,17 @@ def conclusion(
         lengths=drops_by_length(plan, folder, sources, seeds, records),
         seconds=_seconds(records),
         peaks=_peaks(records),
+        suites=_suites(plan),
     )
     headlines = tuple(standings(layout, records))
     return Conclusion([*quality, *summary], comparisons, tuple(tables(given)), headlines)
+
+
+def _suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
+    """The paper's suites among those of the run, with their datasets."""
+    papers = ("pteb-sts", "pteb-en", "pteb-multi")
+    found = {name: names for suite in plan.suites for name, names in suite.within.items() if name in papers}
+    return {name: frozenset(names) for name, names in found.items()}
 
 
 def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclusion:
@@ -141,7 +476,7 @@ def _texts(plan: PtebPlan) -> dict[str, list[str]]:
         dataset.name: [
             text
             for part in plan.parts(dataset, dataset.tasks[0].task)
-            for _, text in task(dataset.tasks[0].task).texts(part.data)
+            for _, text in task_named(dataset.tasks[0].task).texts(part.data)
         ]
         for dataset in plan.datasets
     }
@@ -182,7 +517,7 @@ def layout_of(
             )
             for one in plan.datasets
         ),
-        tuple(RunTask(name, task(name).headline, task(name).vectors) for name in plan.tasks),
+        tuple(RunTask(name, task_named(name).headline, task_named(name).vectors) for name in plan.tasks),
         tuple(
             RunSource(
                 source.label, {one.name: seeds[source.name, one.name] for one in plan.datasets},
@@ -196,7 +531,6 @@ def layout_of(
     )  # fmt: skip
 
 
-Floats = NDArray[np.float64]
 VALUES = {
     "sts": ("similarity", "gold"),
     "pair_classification": ("similarity", "gold"),
@@ -239,7 +573,7 @@ def _words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str
     texts: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         lang = part.lang if len(parts) > 1 else ""
-        for place, text in task(name).texts(part.data):
+        for place, text in task_named(name).texts(part.data):
             for item in _items_of(place):
                 texts.setdefault((lang, item), []).append(text)
     return dict(zip(texts, item_words(list(texts.values())).tolist(), strict=True))

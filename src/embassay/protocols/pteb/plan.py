@@ -23,11 +23,12 @@ from embassay.protocols.kernel.plan import (
     planned_systems,
     planned_task,
 )
+from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.pteb import work
+from embassay.protocols.pteb.levels import CONTROLS, ORIGINAL, more_runs_needed
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.pteb.paraphrasing.records import Generation, Paraphraser, SourceText
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.summary.levels import CONTROLS, ORIGINAL, more_runs_needed
 from embassay.protocols.pteb.work import asked_of, slices, task
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.tasks.task import PtebOptions
@@ -154,11 +155,19 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     tokenizer = open_tokenizer(request.tokenizer)
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
     _check_baseline(request, systems)
-    datasets = [_planned_dataset(source, request) for source in dict.fromkeys(request.datasets)]
+    asked = in_order(request.tasks or TASK_NAMES, TASK_NAMES)
+    datasets, suites = planned_datasets(request, asked, lambda source: _planned_dataset(source, request))
     check_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
     plan = PtebPlan(
-        request, tuple(systems), tuple(datasets), (), tokenizer.identity, cache=cache, paper=TASK_NAMES
+        request,
+        tuple(systems),
+        datasets,
+        (),
+        tokenizer.identity,
+        cache=cache,
+        paper=TASK_NAMES,
+        suites=suites,
     )
     return replace(plan, cells=tuple(_originals(plan)))
 
@@ -260,7 +269,7 @@ def _check_baseline(request: Request, systems: list[PlannedSystem]) -> None:
         )
 
 
-def _check_last_seeds(request: Request, datasets: list[PlannedDataset]) -> None:
+def _check_last_seeds(request: Request, datasets: Sequence[PlannedDataset]) -> None:
     names = [dataset.name for dataset in datasets]
     for name, _ in request.last_seeds:
         if name not in names:

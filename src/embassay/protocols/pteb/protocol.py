@@ -18,6 +18,7 @@ from embassay.protocols.kernel.request import data_beside, new_folder, request_o
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.pteb import work
 from embassay.protocols.pteb.conclusions import PARAPHRASES, conclusion, conclusion_of_originals, told
+from embassay.protocols.pteb.levels import ORIGINAL
 from embassay.protocols.pteb.paraphrasing import sets
 from embassay.protocols.pteb.paraphrasing.paraphrasers import LLMParaphraser
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText
@@ -33,7 +34,6 @@ from embassay.protocols.pteb.plan import (
     open_sources,
     with_runs,
 )
-from embassay.protocols.pteb.summary.levels import ORIGINAL
 from embassay.protocols.pteb.work import task
 from embassay.protocols.tasks.task import Context, needed
 from embassay.records import Result, RetrievalSet

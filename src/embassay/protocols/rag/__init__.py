@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from embassay.protocols.rag.golden.options import GoldenOptions
     from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest
     from embassay.protocols.rag.probes.protocol import probe_names, probe_noise
+    from embassay.protocols.rag.questions.options import QuestionsOptions, QuestionsRequest
+    from embassay.protocols.rag.questions.protocol import questions
     from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import Scoring, score
 
 __all__ = [
-    "AnswerRequest", "GoldenOptions", "NamesRequest", "NoiseRequest", "ScoreRequest", "Scoring", "answer", "golden",
-    "probe_names", "probe_noise", "score", "sweep",
+    "AnswerRequest", "GoldenOptions", "NamesRequest", "NoiseRequest", "QuestionsOptions", "QuestionsRequest",
+    "ScoreRequest", "Scoring", "answer", "golden", "probe_names", "probe_noise", "questions", "score", "sweep",
 ]  # fmt: skip
 
 _HOMES = {
@@ -26,10 +28,13 @@ _HOMES = {
     "GoldenOptions": "golden.options",
     "NamesRequest": "probes.plan",
     "NoiseRequest": "probes.plan",
+    "QuestionsOptions": "questions.options",
+    "QuestionsRequest": "questions.options",
     "ScoreRequest": "scoring.inputs",
     "Scoring": "scoring.protocol",
     "probe_names": "probes.protocol",
     "probe_noise": "probes.protocol",
+    "questions": "questions.protocol",
     "score": "scoring.protocol",
 }
 

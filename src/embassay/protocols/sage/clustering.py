@@ -50,7 +50,7 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
         if name == alone:
             clusters = dict(zip(left, items.columns["value"][-len(left) :], strict=True))
             whole = over_texts_of_a_set(data, name, clusters, context)
-    if alone and scores:
+    if alone is not None and scores:
         return _outcome(whole, scores, items, _summed(skipped), tuple(warnings))
     return _outcome(over_sets(scores, context), scores, items, _summed(skipped), tuple(warnings))
 

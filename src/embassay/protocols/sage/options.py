@@ -63,6 +63,10 @@ class SageOptions:
         ALL,
         "Edits of the retrieval corpora: capitalize,delete10. The paper's score needs all 18.",
     )
+    further_edits: str = option(
+        "",
+        "Edits of robustness beside the paper's: synonyms,facts. They have rows, and no part in the score.",
+    )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
 
     def __post_init__(self) -> None:
@@ -72,6 +76,7 @@ class SageOptions:
                 "delete10 of 2024 has a rule of its own for spaces.",
                 mend="Leave --delete-next-if-space out, or --edits 2024.",
             )
+        object.__setattr__(self, "further_edits", ",".join(further_edits(self.further_edits)))
         if self.retrieval_edits != ALL:
             object.__setattr__(self, "retrieval_edits", _spelled(self.retrieval_edits))
 
@@ -79,7 +84,12 @@ class SageOptions:
         """Every option with its value, as saved in a manifest and in the keys of cells; what leaves documents or edits
         out only where it does. Of a needle its text counts, not where it lies."""
         every = asdict(self)
-        whole = (("retrieval_edits", ALL), ("document_cap", None), ("exclude_self", False))
+        whole = (
+            ("retrieval_edits", ALL),
+            ("further_edits", ""),
+            ("document_cap", None),
+            ("exclude_self", False),
+        )
         if self.needle:
             from embassay.text import text_digest
 
@@ -96,6 +106,21 @@ class SageOptions:
             one for one in (limit, self.document_cap if task in OF_DOCUMENTS else None) if one is not None
         ]
         return min(caps, default=None)
+
+
+def further_edits(names: str) -> tuple[str, ...]:
+    """The edits of a list, each once, in one order. UsageError for a name that is none of them.
+
+    >>> further_edits("facts, synonyms")
+    ('synonyms', 'facts')
+    """
+    from embassay.text import FURTHER
+
+    asked = [name.strip() for name in names.split(",") if name.strip()]
+    for name in asked:
+        if name not in FURTHER:
+            raise UsageError(f"There is no further edit {name!r}.", mend=f"Known are {', '.join(FURTHER)}.")
+    return tuple(name for name in FURTHER if name in asked)
 
 
 def needle_text(path: str) -> str:
@@ -115,7 +140,7 @@ def _spelled(names: str) -> str:
     return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)
 
 
-VERSION = 6
+VERSION = 7
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

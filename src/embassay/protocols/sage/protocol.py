@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,10 +18,10 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.evaluation import Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import Session, Silent, kinds
+from embassay.protocols.kernel.session import Conclusion, Session, Silent, kinds
 from embassay.protocols.kernel.tables import RunTable
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
-from embassay.protocols.sage.tables import tables
+from embassay.protocols.sage.tables import group_table, tables
 from embassay.protocols.sage.tasks import (
     PAIR_CORPUS,
     TASK_NAMES,
@@ -32,7 +33,7 @@ from embassay.protocols.sage.tasks import (
 )
 from embassay.records import Result, RetrievalSet
 from embassay.runs.execution import Workers
-from embassay.runs.folder import RunFolder, write_columns
+from embassay.runs.folder import CellRecord, RunFolder, write_columns
 from embassay.search.exact import SHARD
 from embassay.systems.remote import Ledger
 
@@ -130,6 +131,12 @@ class Sage(TaskProtocol):
     def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
         """The paper's, and ours."""
         return tables(rows, kinds(plan))
+
+    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """And embedding models beside classical metrics as groups."""
+        made = super().conclude(plan, records, rows)
+        groups = group_table(made.standings, dict(kinds(plan)))
+        return replace(made, tables=(*made.tables, *groups))
 
 
 Columns = dict[str, list[str]]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
+from embassay.protocols.sage.options import further_edits
 from embassay.protocols.sage.tasks import EDITS, Context, edited, left_as_they_were, unchanged
 from embassay.records import Documents, Score, Skipped, TaskOutcome
 from embassay.text import SEMANTIC, SUPERFICIAL
@@ -22,6 +23,8 @@ from embassay.text import SEMANTIC, SUPERFICIAL
 HEADLINE = "robustness"
 RELATIONS = ("summary_over_semantic", "superficial_over_summary", "superficial_over_semantic")
 JOINT = "all_three"
+ABOVE = (*SUPERFICIAL, "synonyms")
+"""Edits that leave the meaning as it was, and so belong above the summary."""
 
 
 def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutcome:
@@ -29,7 +32,8 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     if data.summaries is None:
         raise ValueError("robustness needs summaries")
     variants = {"original": tuple(data.texts), "summary": tuple(data.summaries)}
-    variants |= {name: tuple(edited(name, data, context)) for name in EDITS}
+    further = further_edits(context.options.further_edits)
+    variants |= {name: tuple(edited(name, data, context)) for name in (*EDITS, *further)}
     # A call per version: for a batch-normalised metric one dataset and one version are one batch [A3]. Float noise (a
     # cosine of 1.0000001) must not decide a strict comparison.
     similarity = {
@@ -41,20 +45,22 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
 
-    left = {name: unchanged(data.texts, variants[name]) for name in EDITS}
+    left = {name: unchanged(data.texts, variants[name]) for name in (*EDITS, *further)}
     for name, rows in left.items():
         similarity[name][rows] = np.nan
     holds = relations(similarity, extremes=context.options.robustness_edits == "all")
     joint = holds.all(axis=1)
     columns = np.column_stack(
-        [holds.mean(axis=1), holds, joint, *_per_edit(similarity), *similarity.values()]
+        [holds.mean(axis=1), holds, joint, *_per_edit(similarity, further), *similarity.values()]
     ).astype(np.float64)
     columns[lost.rows] = np.nan
     columns[_unedited(left, len(data)), : 2 + len(RELATIONS)] = np.nan
-    for place, name in enumerate(EDITS, start=2 + len(RELATIONS)):
+    for place, name in enumerate((*EDITS, *further), start=2 + len(RELATIONS)):
         columns[left[name], place] = np.nan
     names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
-    names += [(_edit_measure(name), name) for name in EDITS] + [("similarity", name) for name in similarity]
+    names += [(_edit_measure(name), name) for name in (*EDITS, *further)] + [
+        ("similarity", name) for name in similarity
+    ]
 
     for (measure, variant), column in zip(names, columns.T, strict=True):
         items.add(data.ids, column, measure, variant)
@@ -111,12 +117,14 @@ def _mean(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
-def _per_edit(similarity: dict[str, NDArray[np.float64]]) -> list[NDArray[np.bool_]]:
+def _per_edit(similarity: dict[str, NDArray[np.float64]], further: Sequence[str]) -> list[NDArray[np.bool_]]:
     """Whether each edit alone stands on its side of the summary: noise above it, changed meaning below it."""
     summary = similarity["summary"]
-    above = [similarity[name] > summary for name in SUPERFICIAL]
-    return above + [summary > similarity[name] for name in SEMANTIC]
+    return [
+        similarity[name] > summary if name in ABOVE else summary > similarity[name]
+        for name in (*EDITS, *further)
+    ]
 
 
 def _edit_measure(name: str) -> str:
-    return "above_summary" if name in SUPERFICIAL else "below_summary"
+    return "above_summary" if name in ABOVE else "below_summary"

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from embassay.contracts import Kind
-from embassay.protocols.kernel.tables import First, Printed, RunTable, csv_text
+from embassay.protocols.kernel.comparisons import Headline, Standing
+from embassay.protocols.kernel.tables import Column, ColumnTable, First, Printed, RunTable, Style, csv_text
 from embassay.protocols.sage.preference import CHOICES
 from embassay.protocols.sage.robustness import JOINT, RELATIONS
 from embassay.protocols.sage.tasks import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
 from embassay.records import Result
+from embassay.text import FURTHER
 
 GROUPS: tuple[tuple[Kind, str], ...] = (
     ("embedding", "Embedding models"),
@@ -37,6 +41,7 @@ class Table(RunTable):
     columns: tuple[str, ...]
     rows: tuple[tuple[Kind, str, tuple[float | None, ...]], ...]
     tasks: tuple[str, ...] = ()
+    task: str = ""
 
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
@@ -123,17 +128,22 @@ def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Table]:
     )
     yield replace(overall, tasks=tuple(task for _, task in TABLE_1))
     if "preference" in tasks:
-        yield from _preference(look, table)
+        yield from _of("preference", _preference(look, table))
     if "robustness" in tasks:
-        yield from _robustness(look, table)
+        yield from _of("robustness", _robustness(look, table))
     if "sensitivity" in tasks:
-        yield from _sensitivity(look, table)
+        yield from _of("sensitivity", _sensitivity(look, table))
     if "clustering" in tasks:
         names = look.datasets("clustering", "v_measure")
         columns = [(name, _on(look, "clustering", "v_measure", name)) for name in names]
-        yield table("clustering_by_dataset", "V-measure by dataset", columns)
+        yield replace(table("clustering_by_dataset", "V-measure by dataset", columns), task="clustering")
     if "retrieval" in tasks:
-        yield from _retrieval(look, table)
+        yield from _of("retrieval", _retrieval(look, table))
+
+
+def _of(task: str, made: Iterator[Table]) -> Iterator[Table]:
+    """The tables of a task, which they name."""
+    return (replace(one, task=task) for one in made)
 
 
 Make = Callable[[str, str, Sequence[tuple[str, Cell]]], Table]
@@ -157,7 +167,8 @@ def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
     )
     shares = [(name, _mean(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)]
     yield table("robustness_shares", "Share of documents for which each relation holds", shares)
-    edits = ("original", *EDITS, "summary")
+    further = [name for name in FURTHER if name in look.side_of_summary]
+    edits = ("original", *EDITS, *further, "summary")
     yield table(
         "robustness_by_edit",
         "Mean similarity to the original, by edit",
@@ -166,7 +177,7 @@ def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
     measure_of = look.side_of_summary
     columns = [
         (f"{edit} {measure_of[edit].replace('_', ' ')}", _mean(look, "robustness", measure_of[edit], edit))
-        for edit in EDITS
+        for edit in (*EDITS, *further)
         if edit in measure_of
     ]
     yield table(
@@ -223,3 +234,54 @@ def _on(look: _Rows, task: str, measure: str, dataset: str, variant: str = "") -
 
 def _mean(look: _Rows, task: str, measure: str, variant: str = "") -> Cell:
     return lambda system: look.mean(system, task, measure, variant)
+
+
+_ENDS = ("low", "high")
+
+
+def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
+    """Embedding models against classical metrics as groups: the mean of either, task by task, and the first minus the
+    second, with 95% intervals of paired draws. Nothing where a group has no member."""
+    members = {
+        kind: [name for name, own in kinds.items() if own == kind] for kind in ("embedding", "classical")
+    }
+    if not all(members.values()):
+        return
+    known = {(one.task, one.system): one.headline for one in standings if not one.dataset}
+    rows = []
+    for title, task in TABLE_1:
+        if not any(where == task for where, _ in known):
+            continue
+        both = [_mean_of([known[task, name] for name in names]) for names in members.values()]
+        shown = (*both, _difference(*both))
+        rows.append((title, *(value for one in shown for value in (one.value, *one.interval))))
+    names = [f"{kind} ({len(own)})" for kind, own in members.items()]
+    columns = [Column("task", "text")]
+    for name in (*names, "difference"):
+        style: Style = "signed" if name == "difference" else "number"
+        columns += [Column(name, style, 3), *(Column(f"{name} {end}", style, 3) for end in _ENDS)]
+    yield ColumnTable(
+        "sage_groups", "Embedding models and classical metrics as groups", tuple(columns), tuple(rows),
+        "Means over the systems of a group with 95% intervals; a task that one of them has no value of has none.",
+    )  # fmt: skip
+
+
+def _mean_of(systems: Sequence[Headline]) -> Headline:
+    """The mean of systems, drawn together."""
+    lacking = next((one for one in systems if one.value is None), None)
+    if lacking is not None:
+        return Headline.none("", lacking.reason)
+    first = systems[0]
+    drawn = {len(one.replicates) for one in systems}
+    replicates = np.mean([one.replicates for one in systems], axis=0) if len(drawn) == 1 else np.empty(0)
+    value = float(np.mean([one.value for one in systems]))
+    return replace(first, system="", value=value, replicates=replicates)
+
+
+def _difference(one: Headline, other: Headline) -> Headline:
+    """One minus the other, drawn together."""
+    if one.value is None or other.value is None:
+        return Headline.none("", one.reason or other.reason)
+    paired = len(one.replicates) == len(other.replicates)
+    replicates = one.replicates - other.replicates if paired else np.empty(0)
+    return replace(one, value=one.value - other.value, replicates=replicates, bounds=(-1.0, 1.0))

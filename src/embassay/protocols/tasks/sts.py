@@ -9,8 +9,15 @@ from collections.abc import Iterator
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, words
-from embassay.protocols.tasks.resampling import correlated
-from embassay.protocols.tasks.task import Context, Place, outcome, places, reworded_pairs, similarity
+from embassay.protocols.tasks.task import (
+    Context,
+    Place,
+    correlated,
+    outcome,
+    places,
+    reworded_pairs,
+    similarity,
+)
 from embassay.records import ScoredPairs, TaskOutcome
 
 HEADLINE = "spearman"

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.measures import spearman
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
-from embassay.protocols.tasks.resampling import correlated
 from embassay.protocols.tasks.task import (
     Context,
     Groups,
     Place,
     Reworded,
     Wording,
+    correlated,
     left_out,
     nearest,
     numbered,

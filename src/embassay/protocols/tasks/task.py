@@ -1,4 +1,4 @@
-"""What a PTEB task is: the texts that are paraphrased, the data with other wordings, and the evaluation of both."""
+"""What a PTEB task is: the texts that are paraphrased, the data with other wordings, the evaluation of both."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Similarity
 from embassay.errors import UsageError
+from embassay.measures.summary import counted_spearman
 from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, undefined
 from embassay.protocols.kernel.forecast import (
@@ -26,6 +27,7 @@ from embassay.protocols.kernel.forecast import (
 from embassay.protocols.kernel.request import check_options, option
 from embassay.records import Component, LabelledTexts, Loaded, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.runs.memory import Footprint
+from embassay.stats.resampling import resampled_rows, row_counts
 
 if TYPE_CHECKING:
     from embassay.data import Dataset
@@ -355,3 +357,70 @@ def _summed(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
         examples = (*before.examples, *one.examples)[:5]
         by_reason[one.reason] = Skipped(one.reason, before.count + one.count, examples)
     return tuple(by_reason.values())
+
+
+_DRAWS = 1 << 18
+
+OfCounts = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Replicates, (resamples,), and how many units with an item that counts were drawn."""
+
+    replicates: NDArray[np.float64]
+    units: int
+
+
+def drawn(
+    statistic: OfCounts,
+    context: context.Context,
+    purpose: str,
+    *,
+    lost: NDArray[np.bool_],
+    groups: NDArray[np.int64] | None = None,
+) -> Drawn:
+    """`statistic` (counts (b, n) -> (b,)) on each of the run's resamples of the n items, or of `groups` of them (n,).
+
+    Lost items are drawn like the others, so that systems that lost different ones stay paired, and then count 0.
+    No replicates, for no interval, where there are fewer than two units.
+    """
+    of_item = np.arange(len(lost)) if groups is None else groups
+    units, many = len(set(of_item[~lost].tolist())), int(of_item.max(initial=-1)) + 1
+    if units < 2:
+        return Drawn(np.empty(0), units)
+    parts = []
+    for rows in resampled_rows(many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)):
+        counts = row_counts(rows) if groups is None else row_counts(rows)[:, groups]
+        counts[:, lost] = 0
+        parts.append(statistic(counts))
+    return Drawn(np.concatenate(parts), units)
+
+
+def correlated(
+    similar: NDArray[np.float64],
+    gold: NDArray[np.float64],
+    context: context.Context,
+    purpose: str,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    method: str,
+) -> Estimate | str:
+    """Spearman's correlation of `similar` and `gold`, (n,); the reason where it is not defined.
+
+    Items whose `similar` is NaN are lost. `groups` (n,) are the items that are drawn together, 0 .. m - 1.
+    """
+    lost = np.isnan(similar)
+    kept = ~lost
+    if kept.sum() < 2:
+        return f"{int(kept.sum())} left, too few for a correlation"
+    for name, values in (("similarity", similar[kept]), ("human score", gold[kept])):
+        if (values == values[0]).all():
+            return f"the {name} does not vary"
+
+    def statistic(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return counted_spearman(similar, gold, counts)
+
+    value = float(statistic(kept[None, :].astype(np.int64))[0])
+    found = drawn(statistic, context, purpose, lost=lost, groups=groups)
+    return Estimate(value, int(kept.sum()), found.replicates, method, units=found.units)

@@ -83,9 +83,12 @@ function show() {
     if (one === view) one.removeAttribute("hidden");
     else one.setAttribute("hidden", "until-found");
   }
+  const below = $$(".top .sub").find((nav) => $$("a", nav).some((link) => link.hash === "#" + view.id));
+  for (const nav of $$(".top .sub")) nav.hidden = nav !== below;
   for (const link of $$(".top nav a")) {
-    if (link.hash === "#" + view.id) {
-      link.setAttribute("aria-current", "page");
+    const group = link.dataset.group, here = group ? below && below.ariaLabel === group : link.hash === "#" + view.id;
+    if (here) {
+      link.setAttribute("aria-current", group ? "true" : "page");
       link.parentNode.scrollLeft = link.offsetLeft - link.parentNode.offsetLeft - 24;
     } else link.removeAttribute("aria-current");
   }

@@ -13,8 +13,15 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.registry import attribute
 from embassay.report.board import Board, Row, Task, Value, has_board, name
-from embassay.report.cards.findings import Finding, finding, overall, unknown, valued
-from embassay.report.cards.price import AgainstPrice, against_price
+from embassay.report.cards.findings import (
+    AgainstPrice,
+    Finding,
+    against_price,
+    finding,
+    overall,
+    unknown,
+    valued,
+)
 from embassay.report.headlines import leading
 from embassay.report.record import KINDS as OURS
 from embassay.report.record import OVERALL, Record, System

@@ -12,8 +12,8 @@ from embassay.data.intake import named_language
 from embassay.document.marks import Scale, scale_of
 from embassay.document.plots import Axis, Point, scatter
 from embassay.protocols.hume.published.standings import EASY, HARD
+from embassay.protocols.hume.record import Agreement, Annotator, PairRecord, Summary
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.summary.record import Agreement, Annotator, PairRecord, Summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
     COEFFICIENT,

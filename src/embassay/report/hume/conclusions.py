@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from embassay.document.blocks import Block, Care, Column, Name, Sentence, Table, Verdict, figures
-from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
+from embassay.protocols.hume.record import PairRecord, Summary, read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Board
 from embassay.report.hume.families import (

@@ -10,8 +10,8 @@ from typing import Literal
 from markupsafe import Markup
 
 from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
+from embassay.protocols.hume.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
 from embassay.protocols.hume.study import FAMILIES
-from embassay.protocols.hume.summary.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
     POINTS,

@@ -16,8 +16,8 @@ from markupsafe import Markup, escape
 
 from embassay.document.marks import CLASSES, Scale, bar, grid, percent, scale_of
 from embassay.protocols.hume.published.standings import correlated
+from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.report.record import FEW, labels

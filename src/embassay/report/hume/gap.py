@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from embassay.document.blocks import Table, Verdict, listed, plain
 from embassay.document.tables import file_tables
-from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore, read_summary
+from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore, read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, Board
 from embassay.report.cards.findings import Finding, finding

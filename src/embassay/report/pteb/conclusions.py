@@ -22,9 +22,9 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.analysis.drops import source_of
+from embassay.protocols.pteb.drops import source_of
+from embassay.protocols.pteb.levels import CONTROLS
 from embassay.protocols.pteb.paraphrasing.records import USABLE
-from embassay.protocols.pteb.summary.levels import CONTROLS
 from embassay.records import Result
 from embassay.report.board import Board, Row, Task, Value, missing_value, name
 from embassay.report.record import OVERALL, Record
@@ -591,7 +591,7 @@ def step_table(record: Record, board: Board) -> Iterator[Table]:
 
 
 def _languages(record: Record) -> Table:
-    from embassay.report.pteb.validation import COLUMNS, ratings
+    from embassay.report.pteb.models import COLUMNS, ratings
 
     heads: list[str | Column] = [
         "Language",

@@ -1,5 +1,4 @@
-"""The page of a judge run: who follows gold scores best, where ratings err, how length matters (tables 2 and 3,
-figures 3 and 4)."""
+"""The pages of a judge run, a selection and a human check: who follows gold best, who paraphrases, what people say."""
 
 from __future__ import annotations
 
@@ -9,30 +8,34 @@ from markupsafe import Markup
 
 from embassay.document.blocks import (
     Block,
+    Bullets,
+    Column,
     Entry,
     Facts,
     Figure,
     Heading,
+    Legend,
     Line,
     Part,
     Sentence,
     Table,
     Text,
     Verdict,
+    Words,
     listed,
 )
-from embassay.document.marks import Scale, scale_of
+from embassay.document.marks import Scale, percent, scale_of
 from embassay.document.plots import Axis, Point, Series, lines, scatter
 from embassay.document.tables import entry, file_tables, folded
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import POINTS, Unit
-from embassay.protocols.pteb.selection.plan import Candidate, Rule, Selection, select
+from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
+from embassay.protocols.pteb.selection.candidates import Candidate, Rule, Selection, select
 from embassay.records import Result
 from embassay.report.board import Board, Row, name
 from embassay.report.record import Record, labels
 from embassay.report.runs import ReportRun
 
-JUDGING, SCORE, ERROR = "judge", "spearman", "mae"
+JUDGING, FIT, ERROR = "judge", "spearman", "mae"
 MEAN_OF_JUDGES = "mean of judges"
 RATING = Unit(1.0, 2, 2)
 MOST_NAMES = 3
@@ -59,7 +62,7 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield judge_scores(record, run.board)
     yield from _where_ratings_err(record, judges)
-    if bins := _bins(record, SCORE):
+    if bins := _bins(record, FIT):
         yield Heading("Does length matter?")
         yield Text("Pairs by their mean number of words. Too few pairs for a correlation: n alone.")
         yield _by_words(record, judges, bins)
@@ -107,9 +110,9 @@ def in_order(record: Record, board: Board) -> list[Row]:
 
 
 def _score(record: Record, row: Row) -> Result:
-    found = record.find(JUDGING, row.system.name, SCORE)
+    found = record.find(JUDGING, row.system.name, FIT)
     return found or Result(
-        "pteb", JUDGING, "", "", "", "", row.system.name, SCORE, None, 0, reason="not run yet"
+        "pteb", JUDGING, "", "", "", "", row.system.name, FIT, None, 0, reason="not run yet"
     )
 
 
@@ -140,8 +143,8 @@ def judge_scores(record: Record, board: Board) -> Table:
         Line(
             row.label,
             (
-                entry(record.find(JUDGING, row.system.name, SCORE), POINTS, bold=row.system.name in best),
-                *(entry(record.find(JUDGING, row.system.name, SCORE, dataset=one), POINTS) for one in names),
+                entry(record.find(JUDGING, row.system.name, FIT), POINTS, bold=row.system.name in best),
+                *(entry(record.find(JUDGING, row.system.name, FIT, dataset=one), POINTS) for one in names),
                 entry(record.find(JUDGING, row.system.name, ERROR), RATING),
                 entry(record.find(JUDGING, row.system.name, "failed"), Unit(100.0, 1, 1)),
             ),
@@ -161,7 +164,9 @@ def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[
         ]
         made.append(
             Series(
-                row.label, tuple((at, one) for at, one in found if one is not None and one.value is not None)
+                row.label,
+                tuple((at, one) for at, one in found if one is not None and one.value is not None),
+                row.system.kind,
             )
         )
     return made
@@ -213,9 +218,7 @@ def _by_words(record: Record, judges: Sequence[Row], bins: Sequence[str]) -> Tab
         Line(
             label,
             tuple(
-                entry(
-                    record.find(JUDGING, whole, SCORE, dataset=one, variant=words), POINTS, n=True, heat=1.0
-                )
+                entry(record.find(JUDGING, whole, FIT, dataset=one, variant=words), POINTS, n=True, heat=1.0)
                 for words in bins
             ),
         )
@@ -389,3 +392,154 @@ def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
     return Table(
         "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), made
     )
+
+
+TASK = "validation"
+GRADES = tuple(range(6))
+THRESHOLD = 3.0
+VERDICTS = {1.0: "✓ accepted", 0.0: "✕ rejected"}
+OF_ALL = {1.0: "✓ in all", 0.0: "✕ not in all"}
+COLUMNS = ("Mean rating", "Median", "At the bar", "Alpha")
+
+
+def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page of a run; nothing when nobody has rated yet."""
+    del alone
+    record, langs = run.record, _languages(run.record)
+    if not langs:
+        return
+    yield Facts.of(
+        "validation", "PTEB, human validation",
+        numbers.counted(len([one for one in langs if one]), "language"),
+        numbers.counted(len(record.manifest.get("raters", ())), "rater"),
+    )  # fmt: skip
+    yield validation_verdict(record, run.board)
+    yield Heading("Ratings by language")
+    bar = f"{_threshold(record):g}"
+    yield Text(
+        "Ratings from 0 to 5, the share of each from left to right. Under it, on a line from 0 to 5: the mean as a "
+        f"diamond, the bar of {bar} dashed. At the bar: share of pairs with {bar} or more, in percent. Alpha: "
+        "agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
+    )
+    yield Legend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
+    yield ratings(record)
+    rules = record.manifest.get("rules", ())
+    if rules:
+        yield Heading("Rules fixed before anybody rated")
+        yield Bullets((rules,) if isinstance(rules, str) else tuple(map(str, rules)))
+    yield from map(folded, file_tables(record.path, "pteb_table11"))
+    yield from map(folded, file_tables(record.path, "raters"))
+
+
+def ratings(record: Record) -> Table:
+    """A line per language, the last of all together."""
+    columns = (Column("", style="bar"), *COLUMNS, "Ratings", "Verdict")
+    lines = tuple(_line(record, lang) for lang in _languages(record))
+    return Table("ratings", "Ratings by language", "Language", columns, lines, is_titled=False)
+
+
+def validation_verdict(record: Record, _: Board) -> Verdict:
+    """In how many languages people accept the paraphrases; where they do not."""
+    langs = [lang for lang in _languages(record) if lang]
+    found = {lang: _find(record, lang, "accepted") for lang in langs}
+    accepted = [lang for lang, row in found.items() if row is not None and row.value == 1]
+    refused = [lang for lang, row in found.items() if row is not None and row.value == 0]
+    open_ = [lang for lang in langs if lang not in accepted and lang not in refused]
+    heading = f"People accept the paraphrases in {len(accepted)} of {numbers.counted(len(langs), 'language')}"
+    lede: list[Sentence] = []
+    whole = _find(record, "", "mean_rating")
+    if whole is not None and whole.value is not None:
+        ends = ""
+        if whole.ci_low is not None and whole.ci_high is not None:
+            ends = f" (95% interval {RATING.interval(whole.ci_low, whole.ci_high)})"
+        lede.append(
+            (f"The mean rating is {RATING.text(whole.value)}{ends} of 5, the bar {_threshold(record):g}.",)
+        )
+    if refused:
+        lede.append((f"Not accepted: {', '.join(refused)}.",))
+    if open_:
+        lede.append((f"No verdict: {', '.join(open_)}.",))
+    return Verdict((heading,), tuple(lede))
+
+
+def _languages(record: Record) -> list[str]:
+    """The languages in the order of the rows, all together (empty) last."""
+    found = dict.fromkeys(key[2] for key in record.rows if key[0] == TASK)
+    return [*(lang for lang in found if lang), *([""] if "" in found else [])]
+
+
+def _find(record: Record, lang: str, measure: str, variant: str = "") -> Result | None:
+    return next(
+        (
+            record.rows[TASK, "", lang, variant, system.name, measure]
+            for system in record.systems
+            if (TASK, "", lang, variant, system.name, measure) in record.rows
+        ),
+        None,
+    )
+
+
+def _threshold(record: Record) -> float:
+    rules = record.arguments.get("rules") or {}
+    return float(rules.get("threshold", THRESHOLD))
+
+
+def _line(record: Record, lang: str) -> Line:
+    units = (
+        ("mean_rating", RATING),
+        ("median_rating", RATING),
+        ("share_at_threshold", Unit(100.0, 0, 0)),
+        ("alpha", SCORE),
+    )
+    found = [_find(record, lang, measure) for measure, _ in units]
+    accepted = _find(record, lang, "accepted")
+    shares = [_find(record, lang, "ratings", f"rating={grade}") for grade in GRADES]
+    mean = found[0].value if found[0] is not None else None
+    n = max((row.n for row in shares if row is not None), default=0)
+    drawn = _stack([0.0 if row is None or row.value is None else row.value for row in shares])
+    return Line(
+        lang or "All",
+        (
+            Entry((drawn, _scale(mean, _threshold(record)))),
+            *(entry(row, unit) for row, (_, unit) in zip(found, units, strict=True)),
+            Entry(numbers.count(n), exact=str(n)),
+            Entry(_accepted(accepted, lang)),
+        ),
+    )
+
+
+def _accepted(row: Result | None, lang: str) -> Sentence:
+    said, style = "no verdict", "state"
+    if row is not None and row.value is not None:
+        said = (VERDICTS if lang else OF_ALL)[row.value]
+        style = "state good" if said[0] == "✓" else "state failed"
+    return (
+        Words(said, style),
+        *((" ", Words(row.reason, "small")) if row is not None and row.reason else ()),
+    )
+
+
+def _stack(shares: list[float]) -> Markup:
+    """The shares of the ratings 0 to 5 side by side."""
+    parts, start = [], 0.0
+    for grade, share in enumerate(shares):
+        if share:
+            title = f"<title>{grade}: {numbers.percent(share)}</title>"
+            place = f'x="{percent(100 * start)}" width="{percent(100 * share)}"'
+            parts.append(f'<rect class="q{grade}" {place} height="12">{title}</rect>')
+        start += share
+    return Markup(f'<svg class="stack" aria-hidden="true">{"".join(parts)}</svg>')
+
+
+def _scale(mean: float | None, threshold: float) -> Markup:
+    """The mean as a diamond on a line from 0 to 5, the bar across it."""
+    bar = percent(100 * threshold / 5)
+    parts = [
+        '<line class="g" x1="0" x2="100%" y1="8" y2="8"/>',
+        f'<line class="d" x1="{bar}" x2="{bar}" y2="16"/>',
+    ]
+    if mean is not None:
+        parts.append(
+            f'<svg x="{percent(100 * mean / 5)}" y="8" overflow="visible"><path class="n" d="M0-6 5 0 0 6-5 0Z"/></svg>'
+        )
+    return Markup(f'<svg class="scale5" aria-hidden="true">{"".join(parts)}</svg>')

@@ -15,7 +15,7 @@ from embassay.document.plots import Axis, Point, scatter
 from embassay.document.tables import STEPS, entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.analysis.drops import source_of
+from embassay.protocols.pteb.drops import source_of
 from embassay.records import Result
 from embassay.report.board import TOP, Board, Row
 from embassay.report.pteb.conclusions import DELTA, Loss, Losses

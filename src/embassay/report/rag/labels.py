@@ -312,12 +312,12 @@ def claims(golden: Golden) -> Table | None:
 
 def targets(engine: str) -> Mapping[str, float]:
     """What the engine's claims must reach before it stops; none for engines that claim nothing."""
-    from embassay.protocols.rag.ranking.bayes.options import Options
+    from embassay.protocols.rag.ranking.engines import BayesOptions
     from embassay.spec import COLON
 
     try:
         spec = COLON.parse(engine)
-        found = Options(**dict(spec.params)) if spec.name == "bayes" else None  # type: ignore[arg-type]
+        found = BayesOptions(**dict(spec.params)) if spec.name == "bayes" else None  # type: ignore[arg-type]
     except (UsageError, TypeError, ValueError):
         found = None
     if found is None or not found.stop:

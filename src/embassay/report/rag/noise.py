@@ -24,9 +24,8 @@ from embassay.document.tables import entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.noise import ACROSS, COSINE, HEADLINE, OVERLAP, RECOVERED, SHARE, TAU
-from embassay.protocols.rag.probes.questions import NOISIEST, level_name
+from embassay.protocols.rag.probes.questions import LEVELS, NOISIEST, level_name
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
-from embassay.protocols.rag.probes.small_talk import LEVELS
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.rag.probes import Where, links
@@ -233,7 +232,7 @@ def _series(where: Where, dataset: str) -> list[Series]:
     ways = ("", *where.rewriters[:1]) if len(models) <= 2 else ("",)
     called = labels(where.rewriters)
     return [
-        Series(where.labels[system.name] + (f", {called[way]}" if way else ""), points)
+        Series(where.labels[system.name] + (f", {called[way]}" if way else ""), points, system.kind)
         for way in ways
         for system in models
         if (points := tuple(_points(where, dataset, system, way)))

@@ -29,7 +29,7 @@ from embassay.report.sage.tables import (
 
 KINDS = {"insertion": "inserted", "removal": "removed"}
 SHARES = tuple(
-    Wanted(heading, "share", variant)
+    Wanted(heading, "share", variant, ideal=1.0)
     for heading, variant in (
         ("Summary over meaning change", "summary_over_semantic"),
         ("Noise over summary", "superficial_over_summary"),
@@ -38,20 +38,33 @@ SHARES = tuple(
     )
 )
 SIMILARITIES = (
-    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "noise") for edit in SUPERFICIAL),
+    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "noise", ideal="above") for edit in SUPERFICIAL),
     Wanted("summary", "similarity", "summary", "shorter"),
-    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "meaning changed") for edit in SEMANTIC),
+    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "meaning changed", ideal="below") for edit in SEMANTIC),
 )
 SIDES = (
-    *(Wanted(EDIT_WORDS[edit], "above_summary", edit, "above the summary") for edit in SUPERFICIAL),
-    *(Wanted(EDIT_WORDS[edit], "below_summary", edit, "below the summary") for edit in SEMANTIC),
+    *(
+        Wanted(EDIT_WORDS[edit], "above_summary", edit, "above the summary", ideal=1.0)
+        for edit in SUPERFICIAL
+    ),
+    *(Wanted(EDIT_WORDS[edit], "below_summary", edit, "below the summary", ideal=1.0) for edit in SEMANTIC),
 )
 
 
-def spans(measure: str, prefix: str, sizes: int) -> tuple[Wanted, ...]:
-    """Columns for insertions and removals at the first `sizes` sizes, the positions one below the other."""
+def spans(measure: str, prefix: str, sizes: int, ideal: Callable[[float], float]) -> tuple[Wanted, ...]:
+    """Columns for insertions and removals at the first `sizes` sizes, the positions one below the other; `ideal` gives
+    what the value of a size should be."""
+    is_less_better = measure == "similarity"
     return tuple(
-        Wanted(numbers.percent(float(p)), measure, variants[0], KINDS[kind], variants[1:])
+        Wanted(
+            numbers.percent(float(p)),
+            measure,
+            variants[0],
+            KINDS[kind],
+            variants[1:],
+            ideal=ideal(float(p)),
+            is_less_better=is_less_better,
+        )
         for kind in SIZE_NAMES
         for p in SIZE_NAMES[kind][:sizes]
         for variants in [tuple(f"{prefix}{kind}:p={p},q={q}" for q in POSITIONS)]
@@ -67,19 +80,28 @@ def by_size(record: Record) -> tuple[Wanted, ...]:
             "similarity",
             f"{kind}:p={p}",
             KINDS[kind],
+            ideal=expected(float(p), linear=linear),
+            is_less_better=True,
         )
         for kind, sizes in SIZE_NAMES.items()
         for p in sizes
     )
 
 
-BY_POSITION = spans("similarity", "", 3)
+def by_position(linear: bool) -> tuple[Wanted, ...]:
+    """Columns for each size and position; `linear` is the curve that is expected."""
+    return spans("similarity", "", 3, partial(expected, linear=linear))
+
+
 RETAINED = (
-    Wanted("with all copies", "retention", "augmented", "kept"),
-    Wanted("harmonic mean", "retention", "replaced", "kept"),
-    *(Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "noise") for edit in SUPERFICIAL),
-    *(Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "meaning changed") for edit in SEMANTIC),
-    *spans("retention", "replaced:", 2),
+    Wanted("with all copies", "retention", "augmented", "kept", ideal=1.0),
+    Wanted("harmonic mean", "retention", "replaced", "kept", ideal=1.0),
+    *(Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "noise", ideal=1.0) for edit in SUPERFICIAL),
+    *(
+        Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "meaning changed", ideal=1.0)
+        for edit in SEMANTIC
+    ),
+    *spans("retention", "replaced:", 2, lambda _: 1.0),
 )
 
 
@@ -129,13 +151,13 @@ def _robustness(record: Record, board: Board, alone: bool) -> Iterator[Block]:
         heat(SHARES, name="shares", title="Robustness shares"),
         Heading("Why robustness is low", "sage-robustness"),
         "Share of documents for which each order of similarity holds, all comparisons strict. Robustness is the mean "
-        "of the first three columns.",
+        "of the first three columns. Ground: the darker, the further from 100%.",
     )
     yield from _part(
         heat(SIMILARITIES, two_decimals, name="edits", title="Similarity by edit"),
         Heading("Which edit moves similarity"),
         "Mean similarity of each version to the original, which has 1. Noise should stay above the summary, changed "
-        "meaning below it.",
+        "meaning below it. Ground: blue on the right side of the summary, amber on the wrong one, darker further away.",
     )
     if alone:
         yield from _part(
@@ -161,10 +183,15 @@ def _sensitivity(record: Record, board: Board, alone: bool) -> Iterator[Block]:
         sizes = heat(by_size(record), two_decimals, name="sizes", title="Similarity by size")
         yield Details("All systems by size", (Panes("Dataset", tuple(sizes)),))
     yield from _part(
-        heat(BY_POSITION, two_decimals, name="positions", title="Similarity by size and position"),
+        heat(
+            by_position(is_linear(record)),
+            two_decimals,
+            name="positions",
+            title="Similarity by size and position",
+        ),
         Heading("By size and position", level=3),
         "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in the middle, at "
-        "the end; the ground is that of their mean.",
+        "the end. Ground, of their mean: amber more similar than expected, blue less, darker further away.",
     )
     yield from _part(
         _per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
@@ -184,7 +211,7 @@ def _retrieval(record: Record, board: Board) -> Iterator[Block]:
         f"nDCG@10 as a share of the clean one. With all copies: the corpus also holds {copies(record)} of every "
         "document, none of them relevant (the headline). All other columns: the corpus is replaced by one perturbed "
         "version; their harmonic mean stands beside the headline. Where a cell has three values: changed at the start, "
-        "in the middle, at the end.",
+        "in the middle, at the end. Ground: the darker, the more is lost; blue where more is found than before.",
     )
     yield from _part(
         _per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),

@@ -25,15 +25,16 @@ from embassay.document.plots import (
     HEIGHT,
     LEFT,
     MOST_LINES,
-    SIGNS,
     WIDE,
+    Track,
     drawn,
     grid,
     height_of,
     names,
-    track,
+    sign,
+    tracks_of,
 )
-from embassay.document.tables import step_of
+from embassay.document.tables import diverging_step
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.tables import GROUPS, tables
 from embassay.protocols.sage.tables import Table as Written
@@ -84,10 +85,13 @@ def heats(
             continue
         lines = []
         for place, row in enumerate(rows):
+            summary = record.find(task, row.system.name, "similarity", dataset=dataset, variant="summary")
+            middle = summary.value if summary is not None else None
             entries = [
-                _heat_entry(record, task, dataset, row, found[row.system.name, one], printed) for one in shown
+                _heat_entry(record, task, dataset, row, found[row.system.name, one], printed, one, middle)
+                for one in shown
             ]
-            if not any(one.step for one in entries):
+            if not any(one.exact for one in entries):
                 entries = [replace(entries[0], span=len(shown))]
             lines.append(line_of(row, tuple(entries), place, rows))
         contending = {row.system.name for row in rows if row.system.ranked}
@@ -107,7 +111,14 @@ def heats(
 
 
 def _heat_entry(
-    record: Record, task: str, dataset: str, row: Row, stack: Sequence[Result | None], printed: Printed
+    record: Record,
+    task: str,
+    dataset: str,
+    row: Row,
+    stack: Sequence[Result | None],
+    printed: Printed,
+    wanted: Wanted,
+    summary: float | None,
 ) -> Entry:
     """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
     result = stack[0]
@@ -115,10 +126,24 @@ def _heat_entry(
     if result is not None and len(known) == len(stack):
         mean = sum(known) / len(known)
         shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)
-        return Entry("\n".join(map(printed, known)), "", Value("value", shown).exact, step_of(mean))
+        return Entry(
+            "\n".join(map(printed, known)), "", Value("value", shown).exact, _ground(mean, wanted, summary)
+        )
     cells = [cell for cell in record.cells_of(task, row.system.name) if cell.dataset == dataset]
     value = missing_value(record, cells, result)
     return Entry(value.said, why=value.reason or value.text)
+
+
+def _ground(value: float, wanted: Wanted, summary: float | None) -> int:
+    """The step of a value on a heat that diverges from what it should be."""
+    if wanted.ideal is None:
+        return 0
+    if not isinstance(wanted.ideal, str):
+        off = value - wanted.ideal
+        return diverging_step(-off if wanted.is_less_better else off)
+    if summary is None:
+        return 0
+    return diverging_step(value - summary if wanted.ideal == "above" else summary - value)
 
 
 def _n(results: Sequence[Result]) -> str:
@@ -317,26 +342,25 @@ def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Cours
 def _curve(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Figure:
     values = ends(Value("value", one) for line in lines for _, one in line.points)
     y = scale_of([*values, 1.0, 0.0])
-    tracks = [track(line.points, y) for line in lines]
-    ends_at = [(line.row.label, of.points[-1][1]) for line, of in zip(lines, tracks, strict=True)]
+    tracks = tracks_of([(line.row.system.kind, line.points) for line in lines], y)
     after = ("expected", height_of(y, expected(1.0, linear=linear)))
     parts = [
         grid(y),
         drawn(tracks, y, _expected(y, linear=linear)),
         _axis(SIZES[kind]),
-        names(ends_at, plain=[after]),
+        names(tracks, [line.row.label for line in lines], plain=[after]),
     ]
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 40}">{"".join(parts)}</svg>')
     small = f"n = {numbers.count(lines[0].points[0][1].n)}"
-    return Figure(f"As {TITLES[kind]}", svg, _summary(kind, lines), small, legend=_legend(lines))
+    return Figure(f"As {TITLES[kind]}", svg, _summary(kind, lines), small, legend=_legend(lines, tracks))
 
 
-def _legend(lines: Sequence[Course]) -> tuple[Sentence, ...]:
+def _legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sentence, ...]:
     """Markers with names, when a name is too long to stand whole at the end of its line."""
     if all(len(line.row.label) <= ROOM for line in lines):
         return ()
-    signs = (Markup(f"<svg>{sign.format(x=7, y=7)}</svg>") for sign in SIGNS)
-    return tuple((sign, " ", Words(line.row.label, "bdi")) for sign, line in zip(signs, lines, strict=False))
+    signs = (Markup(f'<svg viewBox="-12 -7 24 14">{sign(one)}</svg>') for one in tracks)
+    return tuple((drawn, " ", Words(line.row.label, "bdi")) for drawn, line in zip(signs, lines, strict=True))
 
 
 def _summary(kind: str, lines: Sequence[Course]) -> str:

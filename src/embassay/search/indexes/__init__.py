@@ -20,7 +20,7 @@ class _Indexes(Registry[Index]):
 
     def parse(self, text: str) -> Spec:
         """The spec of `text`. UsageError for a name that is none, and for a password."""
-        from embassay.search.indexes.servers.address import check_no_password
+        from embassay.search.indexes.address import check_no_password
 
         check_no_password(text)
         return super().parse(text)
@@ -70,14 +70,14 @@ INDEXES.add(
 )
 INDEXES.add(
     "pgvector",
-    "embassay.search.indexes.servers.pgvector:PgVector",
+    "embassay.search.indexes.pgvector:PgVector",
     "PostgreSQL with pgvector: pgvector:postgresql://localhost/postgres?kind=hnsw, or the NAME of a variable",
     kind="server",
     needs="embassay[pg], EMBASSAY_POSTGRES",
 )
 INDEXES.add(
     "elasticsearch",
-    "embassay.search.indexes.servers.elasticsearch:ElasticSearch",
+    "embassay.search.indexes.elasticsearch:ElasticSearch",
     "Elasticsearch: elasticsearch:http://localhost:9200?kind=hnsw, or the NAME of a variable",
     kind="server",
     needs="embassay[elastic], EMBASSAY_ELASTICSEARCH",

@@ -57,7 +57,7 @@ class Onnx:
         folder = open_folder(self.target)
         self._asked = Computation(self.name, self.backend, self.weights)
         self._run = open_graph(folder, self._asked, self.file)
-        self.tokenizer = _tokenizer(folder.tokenizer())
+        self.tokenizer = open_tokenizer(folder.tokenizer())
         self._lower = folder.lower_case()
         self._normalize = folder.normalizes()
         self._pooling = folder.pooling() if self.pooling == "configured" else self.pooling
@@ -148,7 +148,8 @@ class Onnx:
         return f"onnx:{folder_identity(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
 
 
-def _tokenizer(path: Path) -> Any:
+def open_tokenizer(path: Path) -> Any:
+    """The tokenizer of a tokenizer.json, which neither cuts nor pads. ModelError where it is none."""
     from tokenizers import Tokenizer
 
     try:

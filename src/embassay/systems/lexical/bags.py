@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.search.exact import blocks, cores, in_threads
+from embassay.search.inverted import Sparse, Summed
 
 Rows = NDArray[np.int64]
 
@@ -167,21 +168,9 @@ def _counted(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
     )
 
 
-Summed = Literal["overlaps", "products"]
-"""What the terms that two texts share add up to: repetitions clipped, or products of weights."""
 _PAIRS_PER_TASK = 4096
 SECONDS_PER_TOKEN = 4e-7
 """What a token of a pair takes at most, to read and to compare; about half of it on a processor of 2024."""
-
-
-@dataclass(frozen=True)
-class Sparse:
-    """A sparse matrix: row i holds `weights` in the columns `places[starts[i]:starts[i + 1]]`, ascending."""
-
-    starts: NDArray[np.int64]
-    places: NDArray[np.integer[Any]]
-    weights: NDArray[Any]
-    width: int
 
 
 def weigh(bags: Bags, weights: NDArray[Any]) -> tuple[Sparse, NDArray[np.int64]]:
@@ -203,35 +192,21 @@ def invert(bags: Bags, weights: NDArray[Any], vocabulary: NDArray[np.int64]) -> 
     return Sparse(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(bags))
 
 
-def accumulate(
-    what: Summed, queries: Sparse, index: Sparse, rows: slice, *, above_diagonal: bool = False
-) -> NDArray[Any]:
-    """Sums for the given rows and every row of the indexed bags, shape (rows, index.width).
-
-    With `above_diagonal` both sides are the same texts, and columns up to a row's own number stay 0.
-    """
-    # Machine code takes .3 s to load; a plan, and what only opens a system, do without.
-    from embassay.systems.lexical.kernels import add_overlaps, add_products
-
-    kernel = add_overlaps if what == "overlaps" else add_products
-    out = np.zeros((rows.stop - rows.start, index.width), dtype=index.weights.dtype)
-    lowest = np.arange(rows.start, rows.stop) if above_diagonal else np.full(len(out), -1)
-    starts = queries.starts[rows.start : rows.stop + 1]
-    kernel(starts, queries.places, queries.weights, lowest, index.starts, index.places, index.weights, out)
-    return out
-
-
 def accumulate_pairs(
     what: Summed, bags: Bags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
 ) -> NDArray[Any]:
     """Sums for the rows a[i] and b[i] of `bags`, weighted per entry, shape (n,)."""
-    from embassay.systems.lexical.kernels import pair_overlaps, pair_products
+    from embassay.search.inverted_kernel import pair_overlaps, products_of_two
 
-    kernel = pair_overlaps if what == "overlaps" else pair_products
     out = np.zeros(len(a), dtype=weights[0].dtype)
+    one, other = weights
 
     def work(part: slice) -> None:
-        kernel(bags.starts, bags.terms, *weights, a[part], b[part], out[part])
+        rows = bags.starts, bags.terms
+        if what == "overlaps":
+            pair_overlaps(*rows, one, other, a[part], b[part], out[part])
+        else:
+            products_of_two(*rows, one, *rows, other, a[part], b[part], out[part])
 
     in_threads(work, list(blocks(len(a), _PAIRS_PER_TASK)), cores())
     return out

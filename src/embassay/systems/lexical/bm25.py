@@ -26,14 +26,13 @@ from embassay.search.exact import (
     over_shards,
     ranked_blocks,
 )
+from embassay.search.inverted import Sparse, accumulate
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Bags,
     Numbers,
     Rows,
-    Sparse,
     Tokens,
-    accumulate,
     accumulate_pairs,
     check_pairs,
     invert,

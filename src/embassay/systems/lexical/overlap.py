@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
 from embassay.search.exact import RowScores, condensed_blocks, cores, over_shards, ranked_blocks
+from embassay.search.inverted import Sparse, accumulate
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Bags,
     Numbers,
     Rows,
-    Sparse,
     Tokens,
-    accumulate,
     accumulate_pairs,
     bigrams,
     check_pairs,

@@ -1,8 +1,17 @@
 """What all calls to somebody's server share: pace, retries, failures, keys, and what they cost."""
 
-from embassay.systems.remote.calls import Answer, Calls, Malformed, Refused, as_finished, wait_for
+from embassay.systems.remote.calls import (
+    Answer,
+    Calls,
+    Malformed,
+    Refused,
+    as_finished,
+    keyless,
+    read_key,
+    redacted,
+    wait_for,
+)
 from embassay.systems.remote.http import Address
-from embassay.systems.remote.keys import keyless, read_key, redacted
 from embassay.systems.remote.ledger import Ledger, ModelTotals, NoCalls, Price
 from embassay.systems.remote.pace import Limits
 

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from embassay.errors import ModelError, UsageError
 from embassay.limits import ANSWER
-from embassay.systems.remote.calls import Malformed, Refused, TooLong, closed_at_exit
-from embassay.systems.remote.keys import read_key
+from embassay.systems.remote.calls import Malformed, Refused, TooLong, closed_at_exit, read_key
 from embassay.systems.remote.pace import Limits
 
 if TYPE_CHECKING:

@@ -31,6 +31,13 @@ RERANKERS.add(
     "embassay.systems.rerankers.late_interaction:LateInteraction",
     "late interaction over token vectors: maxsim:minilm, maxsim:wordllama, maxsim:st:ORG/MODEL, maxsim:onnx:./folder",
 )
+for _name in ("colbert", "multi"):
+    RERANKERS.add(
+        _name,
+        "embassay.systems.rerankers.late_interaction:ColBERT",
+        "a multi-vector model with its trained projection: colbert:ORG/MODEL or colbert:./folder (also multi:)",
+        needs="embassay[torch]",
+    )
 RERANKERS.add(
     "cohere",
     "embassay.systems.rerankers.cohere:CohereReranker",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
+from embassay.search.maxsim import maxsim
 from embassay.spec import QUERY, Spec, Value
 from embassay.systems.cosine import unit
 from embassay.systems.remote.ledger import Ledger
@@ -64,6 +65,37 @@ class LateInteraction:
         found = self._encoder.encode_tokens(documents, role="document")
         # One product per document: its score must not depend on the others, by no rounding either.
         return np.array([max_sim(wanted, unit(_finite(tokens))) for tokens in found], dtype=np.float32)
+
+
+class ColBERT:
+    """The multi-vector model `target` (ORG/MODEL of the hub, or a folder), with the projection that it was trained
+    with: the model's own score of a query, read as queries are, and each document. Parameters are those of the system
+    `colbert`.
+
+    A document without text scores -m for the m vectors of the query, below all others. UsageError for parameters that
+    cannot be, ModelError where the model cannot be had or fails.
+    """
+
+    pairwise = True
+
+    def __init__(self, target: str, *, name: str = "", **model: Any) -> None:
+        from embassay.systems.encoders.colbert import MultiVector
+
+        self._model = MultiVector(target, name or f"colbert:{target}", **model)
+        self.name, self.identity = self._model.name, f"colbert/1:{self._model.identity}"
+
+    def score(self, query: str, documents: Sequence[str]) -> Vectors:
+        """Sums (or means, where the model was trained so) of largest products, (n,). ModelError where the model
+        fails."""
+        if not documents:
+            return np.empty(0, dtype=np.float32)
+        wanted = _finite(self._model.encode([query], role="query")[0])
+        given = [text for text in documents if text]
+        found = iter(self._model.encode(given, role="document"))
+        nothing = np.empty((0, self._model.width), dtype=np.float32)
+        scores = [maxsim(wanted, _finite(next(found)) if text else nothing) for text in documents]
+        over = max(1, len(wanted)) if self._model.similarity == "meanmaxsim" else 1
+        return np.array(scores, dtype=np.float32) / np.float32(over)
 
 
 def max_sim(query: Vectors, document: Vectors) -> float:

@@ -175,6 +175,7 @@ class SentProfile(_Sent):
 _WHY = {
     "frozen": "This task is finished, and its answers are frozen.",
     "older": "A later answer to this item is stored already.",
+    "counted": "What was asked since depends on this grade: it stands.",
     "another_tab": "The study is open in another tab, which writes. Take over there or here.",
 }
 
@@ -196,6 +197,10 @@ def task_of(service: Service, name: str) -> Task:
 def save(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer) -> dict[str, Any]:
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
     item = item_of(service, item_id)
+    if service.grading is not None and service.grading.is_fixed(item_id):
+        own = service.store.answers(annotator.id).get(item_id)
+        if own is None or own.seq != sent.seq:
+            raise Refusal(409, _WHY["counted"], why="counted", answer=answer_shown(own) if own else None)
     try:
         value = checked_value(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:
@@ -207,6 +212,8 @@ def save(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer)
     if isinstance(done, Refused):
         held = answer_shown(done.answer) if done.answer else None
         raise Refusal(409, _WHY[done.why], why=done.why, answer=held)
+    if service.grading is not None:
+        service.grading.standing()
     return {"seq": done.seq, "saved_at": done.saved_at}
 
 
@@ -219,6 +226,8 @@ def finish(service: Service, annotator: Annotator, task: str, sent: SentTab | No
     """Freeze a task. Raises Refusal with the open items, and those that are flagged, where some are open, and where the
     tab that asks is not the one that writes."""
     name = task_of(service, task).name
+    if service.grading is not None:
+        raise Refusal(409, "This study ends by itself, when it is decided.", open=[], flagged=[])
     if sent is not None and not service.store.take_lease(annotator.id, sent.tab, take=sent.take):
         raise Refusal(409, _WHY["another_tab"], why="another_tab", open=[], flagged=[])
     order = service.order(annotator.id, name)

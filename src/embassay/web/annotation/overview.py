@@ -22,6 +22,7 @@ from embassay.protocols.hume.folder import AnnotationRow, Task
 from embassay.protocols.hume.study import Annotation, Family, Item, read_value
 from embassay.protocols.kernel import tables as numbers
 from embassay.runs.folder import to_json
+from embassay.web.annotation.grading import TASK
 from embassay.web.annotation.service import (
     Door,
     Refusal,
@@ -109,11 +110,18 @@ class OwnerRoutes:
         store = service.store
         return overview(
             service.folder.study.tasks,
-            service.items_by_task,
+            self._asked(),
             store.annotators(),
             store.all_answers(),
             store.finished(),
         )
+
+    def _asked(self) -> Mapping[str, Sequence[Item]]:
+        """The items of every task; of a study until decided those that were asked for so far."""
+        service = self._service
+        if service.grading is None:
+            return service.items_by_task
+        return {TASK: [service.items[item] for item in service.grading.asked()]}
 
     def _with_answers(self) -> tuple[str, ...]:
         answers = self._service.store.all_answers()
@@ -139,8 +147,10 @@ def owner_page(
     """The page as HTML. `base` goes before the links; `writers` are those for whom this browser answered: what others
     answered is held back from it."""
     study = service.folder.study
+    decision = None if service.grading is None else service.grading.standing()[1]
     return render(
-        "owner/owner.html", study=study, found=found, verdict=verdict(found), agreed=agreed(found),
+        "owner/owner.html", study=study, found=found, verdict=decision.verdict if decision else verdict(found),
+        agreed=agreed(found), decision=decision,
         links=[(one, base + service.annotator_link(one.id)) for one in found.annotators], writers=writers,
         exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
         when=when, width=width, most=_MOST_REMARKS, fewest=FEWEST,
@@ -326,7 +336,7 @@ def _agreement(
 @lru_cache(maxsize=256)
 def _interval(family: Family, answers: str, coefficient: str) -> tuple[float, float] | None:
     """The page is asked for every few seconds, and an interval of hundreds of answers takes half a second."""
-    from embassay.protocols.hume.inference.resampling import agreement_intervals
+    from embassay.protocols.hume.resampling import agreement_intervals
 
     found = agreement_intervals(family, json.loads(answers))[coefficient]
     return None if math.isnan(found.low) else (found.low, found.high)

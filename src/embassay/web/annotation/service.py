@@ -37,6 +37,7 @@ from embassay.protocols.hume.answers import (
 from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.study import Item, Who
 from embassay.web import server
+from embassay.web.annotation.grading import Grading, decision_folder
 from embassay.web.server import RateLimit, address_key
 
 
@@ -73,6 +74,8 @@ class Service:
     store: AnswerStore
     links: Links
     options: ServeOptions = field(default_factory=ServeOptions)
+    grading: Grading | None = None
+    """The study until decided that it is, if it is one."""
 
     @cached_property
     def items(self) -> Mapping[str, Item]:
@@ -96,6 +99,8 @@ class Service:
 
     def order(self, annotator: str, task: str) -> tuple[str, ...]:
         """The ids of a task's items in this annotator's own order."""
+        if self.grading is not None:
+            return self.grading.order(annotator)
         return own_order(
             self.folder.study.seed, annotator, task, (item.id for item in self.items_by_task[task])
         )
@@ -120,13 +125,14 @@ def open_service(
     *,
     database: str | None = None,
     options: ServeOptions | None = None,
+    until_decided: bool = False,
 ) -> Service:
     """The study in the folder `path` ready to be served to `annotators`, to scripts that are `simulated` ones, and to
-    all who were let in before.
+    all who were let in before; one of passages to grade `until_decided`, if it is to be that.
 
     Raises DataError for a folder without a study, UsageError for a database of another one and where nobody is let in.
     """
-    folder = read_study(path)
+    folder = decision_folder(path) if until_decided else read_study(path)
     store = open_store(folder, database)
     try:
         _let_in(store, ((annotators, "person"), (simulated, "simulated")))
@@ -140,7 +146,8 @@ def open_service(
     except BaseException:
         store.close()
         raise
-    return Service(folder, store, links, options or ServeOptions())
+    grading = Grading(path, store) if until_decided else None
+    return Service(folder, store, links, options or ServeOptions(), grading)
 
 
 def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Who]]) -> None:
@@ -285,6 +292,7 @@ def study_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
         ],
         "answers": {item: answer_shown(one) for item, one in answers.items() if not one.is_empty},
         "seq": service.store.last_seq(annotator.id),
+        **({} if service.grading is None else {"until_decided": service.grading.shown()}),
     }
 
 

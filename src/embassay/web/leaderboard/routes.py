@@ -25,9 +25,8 @@ from embassay.interchange.papers import value_with_interval
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, escape, inert
 from embassay.web.leaderboard.board import Made, part_of
-from embassay.web.leaderboard.cards import compare, make_card
 from embassay.web.leaderboard.contract import Board, Cell, Changes, Column, SystemRow, as_plain
-from embassay.web.leaderboard.library import Library, View
+from embassay.web.leaderboard.library import Library, View, compare, make_card
 from embassay.web.leaderboard.page import files, render, render_card, render_error, render_overview
 from embassay.web.leaderboard.table import Member, cell_of
 from embassay.web.server import HEADERS, Guard, RateLimit, Receive, Send, address_key

@@ -9,11 +9,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from embassay.errors import UsageError
+from embassay.protocols.hume.collection import all_rows
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.exchange.label_studio import labelling_config
 from embassay.protocols.hume.folder import read_study
-from embassay.protocols.hume.folder.collection import all_rows
 
 
 def kept(path, *told):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from embassay.protocols.hume.inference.resampling import ALIKE, Draws, agreement_intervals
+from embassay.protocols.hume.resampling import ALIKE, Draws, agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.randomness import generator

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.measures import spearman, v_measure
-from embassay.protocols.hume.inference.ceiling import (
+from embassay.protocols.hume.ceiling import (
     against_people,
     among_people,
     human_ceiling,
     share_of_people,
 )
-from embassay.protocols.hume.inference.resampling import People
+from embassay.protocols.hume.resampling import People
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import generator

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.measures import ari, cohen_kappa, fleiss_kappa, pearson, spearman, v_measure
-from embassay.protocols.hume.inference.resampling import (
+from embassay.protocols.hume.resampling import (
     drawn_ari,
     drawn_cohen,
     drawn_fleiss,

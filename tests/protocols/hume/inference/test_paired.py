@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.inference import differences as paired
-from embassay.protocols.hume.inference.ceiling import needed
-from embassay.protocols.hume.inference.differences import compare_with_people
-from embassay.protocols.hume.inference.resampling import Draws, People, people_score
+from embassay.protocols.hume import ceiling as paired
+from embassay.protocols.hume.ceiling import compare_with_people, needed
+from embassay.protocols.hume.resampling import Draws, People, people_score
 from embassay.protocols.hume.scoring import Aggregation, marked_ap, score_people
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import generator

@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.inference.ceiling import (
+from embassay.protocols.hume.ceiling import (
+    Components,
+    Correlations,
     annotators_by_correlation,
     annotators_by_variance,
+    compare_with_people,
+    components,
     needed,
     reach_of,
 )
-from embassay.protocols.hume.inference.differences import (
-    Components,
-    Correlations,
-    compare_with_people,
-    components,
-)
-from embassay.protocols.hume.inference.resampling import Draws, People
+from embassay.protocols.hume.resampling import Draws, People
 from embassay.protocols.hume.study import TaskSpec
 from embassay.randomness import generator
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import bootstrap, t
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.inference.resampling import (
+from embassay.protocols.hume.resampling import (
     ALIKE,
     SHARE,
     Draws,

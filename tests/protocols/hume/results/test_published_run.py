@@ -15,8 +15,8 @@ import pytest
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.paper import paper_study
+from embassay.protocols.hume.record import Summary, read_summary
 from embassay.protocols.hume.study import Family
-from embassay.protocols.hume.summary.record import Summary, read_summary
 
 PRIMARY: Mapping[Family, str] = {
     "classification": "accuracy", "clustering": "v_measure", "reranking": "map", "sts": "spearman"

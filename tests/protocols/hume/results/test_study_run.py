@@ -15,11 +15,17 @@ from scipy.stats import spearmanr
 
 import embassay as eb
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.protocols.hume.folder import AnnotationRow, read_study, write_annotations
-from embassay.protocols.hume.folder.files import GoldRow, ItemRow, read_rows
+from embassay.protocols.hume.folder import (
+    AnnotationRow,
+    GoldRow,
+    ItemRow,
+    read_rows,
+    read_study,
+    write_annotations,
+)
+from embassay.protocols.hume.record import PairRecord, Summary, read_summary
 from embassay.protocols.hume.results.contestants import answered, of_cell
 from embassay.protocols.hume.scoring import MAIN
-from embassay.protocols.hume.summary.record import PairRecord, Summary, read_summary
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import Run
 from embassay.runs.folder import RunFolder, record_from_json, record_to_json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,14 @@ import pytest
 
 from embassay.errors import DataError, EmbassayError, UsageError
 from embassay.protocols.hume.folder import read_study, write_study
-from embassay.protocols.hume.sampling import Sampled, SampleRequest, TaskRequest, sample, study_flags
+from embassay.protocols.hume.sampling import (
+    Sampled,
+    SampleRequest,
+    TaskRequest,
+    sample,
+    study_flags,
+)
+from embassay.protocols.hume.sampling.protocol import sample_study
 
 
 def _sample(*tasks: TaskRequest, seed: int = 7, limit: int | None = None) -> Sampled:
@@ -276,3 +284,27 @@ def test_leaked_items_of_every_family_can_be_left_out(
     assert "4 of 4 items also in the training data" in _sample(own).study.tasks[0].notes
     with pytest.raises(EmbassayError, match="all texts are also in the training data"):
         _sample(own.model_copy(update={"drop_leaked": True}))
+
+
+def test_an_annotated_set_is_taken_whole(tmp_path: Path) -> None:
+    """Every item as it is, repeated texts and contradictions with them; candidates in the order of the data."""
+    pairs = tmp_path / "pairs.jsonl"
+    rows = [{"text": "a b c", "text2": "a b", "score": n % 3} for n in range(7)]
+    pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    drawn = sample_study([pairs], whole=True)
+    assert drawn.study.tasks[0].n == len(drawn.items) == 7
+    ranked = tmp_path / "ranked.jsonl"
+    texts = [f"document {n}" for n in range(9)]
+    row = {"query": "which?", "positive": texts[7:], "negative": texts[:7]}
+    ranked.write_text(json.dumps(row) + "\n" + json.dumps(row | {"query": "what?"}) + "\n")
+    drawn = sample_study([ranked], whole=True)
+    assert {len(one.payload["documents"]) for one in drawn.items} == {9}
+    assert {sum(one.gold) for one in drawn.gold} == {2}
+
+
+def test_whole_and_a_choice_do_not_go_together(tmp_path: Path) -> None:
+    """`n`, `groups` and `drop_leaked` choose among items, of which whole takes every one."""
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"text": "a", "text2": "b", "score": 1}\n')
+    with pytest.raises(UsageError, match="every item"):
+        sample_study([path], whole=True, n=5)

@@ -10,9 +10,7 @@ import pytest
 from embassay.measures import agreement_band
 from embassay.protocols.hume.published.paper import paper_study
 from embassay.protocols.hume.published.standings import ADVICE, difficulty, trust
-from embassay.protocols.hume.results.conclusions import Contender, matrix_of, places, wins
-from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN
-from embassay.protocols.hume.summary.record import (
+from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
     Bar,
@@ -21,6 +19,8 @@ from embassay.protocols.hume.summary.record import (
     Summary,
     SystemScore,
 )
+from embassay.protocols.hume.results.conclusions import Contender, matrix_of, places, wins
+from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN
 
 SHORT = {
     "MiniLM": 22.7, "mpnet": 109, "e5-mistral": 7111, "gemma": 300, "gte-Qwen2": 1780, "jasper": 1999,

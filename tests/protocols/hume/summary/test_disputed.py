@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.hume.study import Family, Item
-from embassay.protocols.hume.summary.tables import LONGEST, disputed
+from embassay.protocols.hume.tables import LONGEST, disputed
 
 
 def items(n: int, **payload: Any) -> list[Item]:

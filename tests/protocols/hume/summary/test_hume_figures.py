@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.protocols.hume.summary.record import Bar, Place, Summary, beside_models
-from embassay.protocols.hume.summary.tables import every_figure
+from embassay.protocols.hume.record import Bar, Place, Summary, beside_models
+from embassay.protocols.hume.tables import every_figure
 from embassay.protocols.kernel.tables import ColumnTable
 
 INEXACT = 0.1 + 1e-9

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from embassay.protocols.hume.summary.record import Bar, Summary
-from embassay.protocols.hume.summary.tables import agreement_table, annotators_table
+from embassay.protocols.hume.record import Bar, Summary
+from embassay.protocols.hume.tables import agreement_table, annotators_table
 
 
 def test_agreement(small_record: Summary) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.summary.record import Need, Summary
-from embassay.protocols.hume.summary.tables import report_markdown, write_markdown
+from embassay.protocols.hume.record import Need, Summary
+from embassay.protocols.hume.tables import report_markdown, write_markdown
 
 
 def test_paper(paper: Summary) -> None:

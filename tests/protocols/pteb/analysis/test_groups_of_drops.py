@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.protocols.pteb.analysis import Drop, against_original, by_language, datasets_used, drops
-from embassay.protocols.pteb.analysis.drops import HEADLINES, group_of, source_of
+from embassay.protocols.pteb.drops import (
+    HEADLINES,
+    Drop,
+    against_original,
+    by_language,
+    datasets_used,
+    drops,
+    group_of,
+    source_of,
+)
 from embassay.records import Result, Skipped
 
 SEEDS = (1337, 1338, 1339)

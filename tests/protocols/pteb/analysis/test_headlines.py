@@ -1,6 +1,6 @@
 """What the analyses take for a task's score is what the task says."""
 
-from embassay.protocols.pteb.analysis.drops import HEADLINES
+from embassay.protocols.pteb.drops import HEADLINES
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 
 

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
 from embassay.errors import UsageError
-from embassay.protocols.pteb.analysis import average, by_length, item_words, word_counts
+from embassay.protocols.pteb.drops import average, by_length, item_words, word_counts
 
 RNG = np.random.default_rng(3)
 N = 400

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.measures import edit_distance
-from embassay.protocols.pteb.analysis import against_distance, side_by_side
+from embassay.protocols.pteb.drops import against_distance, side_by_side
 from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 from embassay.records import Result, Skipped
 

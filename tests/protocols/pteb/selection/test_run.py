@@ -12,7 +12,12 @@ from embassay.errors import BudgetExceeded, UsageError
 from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
 from embassay.protocols.pteb.paraphrasing.records import Generation, SourceText
-from embassay.protocols.pteb.selection.plan import SelectionOptions, SelectionRequest, forecast, make_plan
+from embassay.protocols.pteb.selection.candidates import (
+    SelectionOptions,
+    SelectionRequest,
+    forecast,
+    make_plan,
+)
 from embassay.protocols.pteb.selection.protocol import paraphrasers
 from embassay.runs.folder import RunFolder
 from embassay.stats import hodges_lehmann

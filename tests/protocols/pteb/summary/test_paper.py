@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from embassay.protocols.pteb.summary import summarise
+from embassay.protocols.pteb.conclusions import summarise
 from embassay.protocols.pteb.tables import Given, tables
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.summary import summarise
+from embassay.protocols.pteb.conclusions import summarise
 from embassay.records import Component, Score
 from embassay.runs.folder import to_json
 

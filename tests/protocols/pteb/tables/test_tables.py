@@ -7,7 +7,7 @@ import io
 import polars as pl
 import pytest
 
-from embassay.protocols.pteb.analysis import LengthBin, word_counts
+from embassay.protocols.pteb.drops import LengthBin, word_counts
 from embassay.protocols.pteb.tables import Given, tables
 from embassay.records import Result
 from embassay.stats import Estimate

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.pteb.validation.pairs import Item, Rules
-from embassay.protocols.pteb.validation.ratings import Decisions, Rating, check
+from embassay.protocols.pteb.validation.raters import Decisions, Rating, check
 
 RULES = Rules()
 

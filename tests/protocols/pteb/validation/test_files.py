@@ -8,7 +8,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.validation.pairs import Item
-from embassay.protocols.pteb.validation.ratings import (
+from embassay.protocols.pteb.validation.raters import (
     COLUMNS,
     collect,
     read_decisions,
@@ -186,7 +186,7 @@ def test_a_broken_inspector_s_file_is_named_by_line(tmp_path, write_csv, cells, 
 
 def test_decisions_about_nobody_are_refused():
     """A misspelt rater would silently stay."""
-    from embassay.protocols.pteb.validation.ratings import Decisions, Rating, check_decisions
+    from embassay.protocols.pteb.validation.raters import Decisions, Rating, check_decisions
 
     ratings = [Rating("fra-001", "fra-rater1", 4.0)]
     with pytest.raises(UsageError, match=r"the rater 'fra-rater'.*Did you mean fra-rater1"):

@@ -12,7 +12,7 @@ import pytest
 
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.pteb.validation.pairs import Item, Rules
-from embassay.protocols.pteb.validation.ratings import Rating, check, language_results
+from embassay.protocols.pteb.validation.raters import Rating, check, language_results
 from embassay.protocols.pteb.validation.scoring import rows, tables
 
 REFERENCE = Path(__file__).parents[4] / ".." / "shared" / "reference" / "pteb" / "table11.csv"

@@ -8,8 +8,15 @@ import pytest
 
 from embassay.errors import ModelError, Unanswered, UsageError
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.rewriters import REWRITERS, about, open_rewriter
-from embassay.protocols.rag.rewriters.llm import ChatRewriter, Malformed, RewriteOptions, rewriting_of
+from embassay.protocols.rag.rewriters import (
+    REWRITERS,
+    ChatRewriter,
+    Malformed,
+    RewriteOptions,
+    about,
+    open_rewriter,
+    rewriting_of,
+)
 from embassay.runs.store import CachedChat
 from stub import StubServer
 from stub.said import Model

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.rewriters.rules import open_phrases, read_phrases, rewrite_by_rules
+from embassay.protocols.rag.rewriters import open_phrases, read_phrases, rewrite_by_rules
 
 NOISE = Path(__file__).parent / "noise"
 QUESTIONS = {

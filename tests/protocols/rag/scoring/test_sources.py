@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.measures import evaluate_graded, grade
-from embassay.protocols.rag.retrieval import write_trec
+from embassay.protocols.rag.scoring.inputs import write_trec
 
 IDS = [f"p{paper}{mark}{chunk}" for paper in "123" for mark in "#/" for chunk in "12"]
 pools = st.dictionaries(st.sampled_from(IDS), st.integers(1, 5), min_size=1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import EmbassayError, ModelError, UsageError
 from embassay.search.indexes import INDEXES, open_index
-from embassay.search.indexes.servers.address import find_address
+from embassay.search.indexes.address import find_address
 
 SECRET = "s3kret-Word"
 VECTORS = np.eye(3, dtype=np.float32)

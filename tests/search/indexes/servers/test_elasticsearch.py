@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from embassay.errors import ModelError, UsageError
 from embassay.search import exact_search
 from embassay.search.indexes import open_index
-from embassay.search.indexes.servers.elasticsearch import MOST, DenseLayout, hits, inner_product, knn, mapping
+from embassay.search.indexes.elasticsearch import MOST, DenseLayout, hits, inner_product, knn, mapping
 from stub.elastic import ElasticStub, Refusal
 
 pytest.importorskip("elasticsearch")
@@ -257,7 +257,7 @@ def test_a_vector_that_got_lost_is_noticed(stub, opened, corpus, monkeypatch):
 
 def test_two_clients_load_the_same_vectors_at_once(stub, opened, corpus, queries, monkeypatch):
     """Both have looked before either has finished: the first to finish is kept, the other's is removed."""
-    from embassay.search.indexes.servers.elasticsearch import ElasticSearch
+    from embassay.search.indexes.elasticsearch import ElasticSearch
 
     together, filled = Barrier(2), ElasticSearch._fill
 

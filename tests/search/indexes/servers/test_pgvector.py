@@ -154,13 +154,13 @@ class Interrupted:
 
 def test_a_table_that_is_half_loaded_is_never_seen(opened, corpus, queries, server):
     """Stopped while it loads: nothing is there, and the next one loads it all."""
-    from embassay.search.indexes.servers.pgvector import Layout, PgVector, copy_rows
+    from embassay.search.indexes.pgvector import Layout, PgVector, copy_rows
     from embassay.search.indexes.store import digest_of
 
     digest = digest_of(corpus)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "embassay.search.indexes.servers.pgvector.copy_rows",
+            "embassay.search.indexes.pgvector.copy_rows",
             lambda vectors, kind: copy_rows(Interrupted(corpus), kind),
         )
         with pytest.raises(KeyboardInterrupt):
@@ -215,7 +215,7 @@ def test_two_clients_load_the_same_vectors_at_once(server, corpus, tmp_path):
 @pytest.mark.parametrize("beforehand", [True, False])
 def test_whoever_waits_finds_what_was_made_meanwhile(opened, corpus, beforehand, monkeypatch):
     """Both have looked, found nothing and want the lock before either has it: one makes the table."""
-    from embassay.search.indexes.servers import pgvector as tables
+    from embassay.search.indexes import pgvector as tables
 
     if beforehand:
         opened(corpus[:5])
@@ -254,7 +254,7 @@ def test_a_server_that_is_stopped_is_one_clear_error(opened, corpus, queries, se
 
 def test_a_server_that_is_stopped_while_it_loads(opened, corpus, server, monkeypatch):
     """The same error; nothing is left of the table, and the next one loads it all."""
-    from embassay.search.indexes.servers import pgvector as tables
+    from embassay.search.indexes import pgvector as tables
 
     copied = tables.copy_rows
 
@@ -389,7 +389,7 @@ def test_a_database_that_is_not_there(server, corpus, monkeypatch):
 def test_a_server_without_pgvector(server, corpus, monkeypatch):
     """What to install, and where."""
     server.ask("DROP EXTENSION IF EXISTS vector CASCADE")
-    monkeypatch.setattr("embassay.search.indexes.servers.pgvector.EXTENSION", "vector_that_nobody_installed")
+    monkeypatch.setattr("embassay.search.indexes.pgvector.EXTENSION", "vector_that_nobody_installed")
     with pytest.raises(ModelError, match=r"refuses: .*extension") as error:
         open_index("pgvector", corpus)
     assert "Install pgvector on the server" in error.value.mend

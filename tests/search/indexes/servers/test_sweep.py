@@ -6,7 +6,7 @@ import pytest
 
 import embassay as eb
 from embassay.protocols.rag.sweep.protocol import read_sweep
-from embassay.search.indexes.servers.pgvector import PgVector
+from embassay.search.indexes.pgvector import PgVector
 
 pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")

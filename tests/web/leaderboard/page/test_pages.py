@@ -10,7 +10,7 @@ import pytest
 
 import embassay.report
 from embassay.web.leaderboard.contract import Boards, Facts
-from embassay.web.leaderboard.page import STATIC, render, render_card, render_error, words
+from embassay.web.leaderboard.page import STATIC, render, render_card, render_error, rows
 from leaderboard_example import example_board, example_boards, example_card
 
 from .made_board import HOSTILE, Made
@@ -86,8 +86,8 @@ def test_an_older_version_says_so() -> None:
 
 def test_facts_that_are_not_known_are_left_out() -> None:
     """And zero is known."""
-    assert words.facts(Facts()) == []
-    assert words.facts(Facts(usd_per_million_tokens=0.0, dims=1024)) == [
+    assert rows.facts(Facts()) == []
+    assert rows.facts(Facts(usd_per_million_tokens=0.0, dims=1024)) == [
         ("Dimensions", "1,024"), ("Price per million tokens", "$0"),
     ]  # fmt: skip
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from embassay.errors import ModelError, UsageError
 from embassay.runs.folder import private_file
-from embassay.search.indexes.servers.address import ServerAddress, check_no_password, find_address
-from embassay.search.indexes.servers.pgvector import Postgres
+from embassay.search.indexes.address import ServerAddress, check_no_password, find_address
+from embassay.search.indexes.pgvector import Postgres
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor

@@ -17,8 +17,7 @@ from typing import Any, Literal
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.answers import database as clock
 from embassay.protocols.hume.answers.database import Database, Row, SqliteFile, Transaction
-from embassay.protocols.hume.folder import Scale, StudyFile, StudyFolder, Task
-from embassay.protocols.hume.folder.files import ANSWERS
+from embassay.protocols.hume.folder import ANSWERS, Scale, StudyFile, StudyFolder, Task
 from embassay.protocols.hume.study import Annotation, Who, read_value
 from embassay.randomness import random_bytes
 from embassay.runs.folder import digest, write_atomic

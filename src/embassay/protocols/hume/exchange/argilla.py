@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from embassay.errors import DataError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.exchange.entries import SKIPPED, Incoming, Place, Taken
-from embassay.protocols.hume.folder.files import AnnotationRow, Scale, StudyFolder, Task
+from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken
+from embassay.protocols.hume.folder import AnnotationRow, Scale, StudyFolder, Task
 from embassay.protocols.hume.study import Item
 
 LABEL, RATING, GROUP, RELEVANT = "label", "rating", "group", "relevant"

@@ -13,12 +13,11 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.answers import checked_value
+from embassay.protocols.hume.collection import FORMATS, Format, Incoming, Key, Taken, filed, served
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
-from embassay.protocols.hume.exchange.entries import FORMATS, Format, Incoming, Taken
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
 from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
-from embassay.protocols.hume.folder.collection import Key, filed, served
-from embassay.protocols.hume.folder.files import ANNOTATIONS, AnnotationRow, StudyFolder, read_study
+from embassay.protocols.hume.folder import ANNOTATIONS, AnnotationRow, StudyFolder, read_study
 from embassay.runs.folder import RunFolder, slug, write_atomic
 
 _MARKS = re.compile(r"\s*\[?\s*[01](?:[\s,;]*[01])*\s*\]?\s*")
@@ -290,7 +289,7 @@ def import_files(
 
 
 def _annotators(folder: StudyFolder) -> set[str]:
-    from embassay.protocols.hume.folder.collection import filed, served
+    from embassay.protocols.hume.collection import filed, served
 
     rows = [*(row for held in filed(folder).values() for row in held), *served(folder)]
     return {row.annotator_id for row in rows}

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
-from embassay.protocols.hume.folder.files import LabelChoice, Scale, Task
+from embassay.protocols.hume.folder import LabelChoice, Scale, Task
 from embassay.protocols.hume.llms.answers import LlmRow, Mode, Status
 from embassay.protocols.hume.study import Item, Label
 from embassay.protocols.kernel.inputs import Prompt

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder.files import StudyFolder, read_rows
+from embassay.protocols.hume.folder import StudyFolder, read_rows
 from embassay.protocols.hume.scoring import (
     MAIN,
     Scored,

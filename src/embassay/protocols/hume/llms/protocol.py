@@ -12,7 +12,7 @@ from typing import Any
 
 from embassay import __version__
 from embassay.errors import UsageError
-from embassay.protocols.hume.folder.files import StudyFolder, Task, read_study
+from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.llms.annotator import (
     AnnotateRequest,
     Ask,

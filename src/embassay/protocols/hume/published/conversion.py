@@ -26,6 +26,7 @@ from embassay.protocols.hume.published.standings import (
     score_matrix,
 )
 from embassay.protocols.hume.published.tables import LlmScores
+from embassay.protocols.hume.record import Agreement, Annotator, Bar, PairRecord, SystemScore
 from embassay.protocols.hume.results.conclusions import Contender, scored_pairs, whole
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.results.options import Models
@@ -39,7 +40,6 @@ from embassay.protocols.hume.scoring import (
     is_outside,
 )
 from embassay.protocols.hume.study import Family, Who
-from embassay.protocols.hume.summary.record import Agreement, Annotator, Bar, PairRecord, SystemScore
 
 PUBLISHED = "published, no items"
 _COUNTS = {"value", "mean_spearman", "n_annotators", "n_items", "total_annotations"}

@@ -60,15 +60,17 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Model:
-    """An embedding model by its full name; parameters in millions, None where the paper does not say."""
+    """An embedding model by its full name; parameters in millions, None where the paper does not say. `label` is what
+    tables call it, by default its name without the owner."""
 
     name: str
     parameters_millions: float | None = None
+    label: str = ""
 
     @property
     def short(self) -> str:
-        """The name without its owner, as the tables write it."""
-        return self.name.rpartition("/")[2]
+        """The name without its owner, as the tables write it, or its label."""
+        return self.label or self.name.rpartition("/")[2]
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from embassay.protocols.hume.published.paper import (
     paper_study,
     read_results,
 )
-from embassay.protocols.hume.published.standings import others
+from embassay.protocols.hume.published.standings import others, percent_of_human
 from embassay.protocols.hume.published.tables import LlmScores, every_table, read_llm_scores
+from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemKind, SystemScore, write_summary
 from embassay.protocols.hume.results.conclusions import (
     Contender,
     against_gap,
@@ -35,8 +36,7 @@ from embassay.protocols.hume.results.summary import LLM, published_rows, write_f
 from embassay.protocols.hume.results.tables import quality_table, study_tables
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.summary.record import Summary, write_summary
-from embassay.protocols.hume.summary.tables import (
+from embassay.protocols.hume.tables import (
     agreement_table,
     annotators_table,
     every_figure,
@@ -48,24 +48,40 @@ from embassay.protocols.kernel.tables import ColumnTable
 from embassay.runs.folder import RunFolder, digest
 
 TITLE = "HUME, published results"
+APART = "another method stands behind its classification and clustering"
 _HEADER = "dataset,lang,human,"
 
 
 @dataclass(frozen=True)
+class Entrants:
+    """Systems that were evaluated here on the items that people answered, with their kinds and identities, their scores
+    by pair, and what is to be said of them."""
+
+    systems: Mapping[str, tuple[SystemKind, str]] = field(default_factory=dict)
+    evaluations: tuple[Evaluation, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Published:
-    """What files of published results hold: the part of the study that is there, and notes of what is not."""
+    """What files of published results hold: the part of the study that is there, and notes of what is not; beside it
+    the systems that were evaluated here."""
 
     study: Study
     evaluations: tuple[Evaluation, ...]
     llms: LlmScores | None
     notes: tuple[str, ...]
+    own: Entrants = Entrants()
 
 
-def run_published(request: PublishedRequest, out: Path, command: str = "") -> Run:
-    """Write the folder of a request; the same once more writes it anew. UsageError for a folder of other arguments."""
+def run_published(
+    request: PublishedRequest, out: Path, command: str = "", own: Entrants | None = None
+) -> Run:
+    """Write the folder of a request; the same once more writes it anew. `own` are its systems, evaluated. UsageError
+    for a folder of other arguments."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    found = read_published(request)
+    found = beside(read_published(request), own) if own else read_published(request)
     summary = summarised(found, request)
     with folder.locked():
         write_summary(folder.path, summary)
@@ -73,7 +89,7 @@ def run_published(request: PublishedRequest, out: Path, command: str = "") -> Ru
         write_finished(
             folder, request=request, command=command or _command(request, out),
             rows=list(published_rows(summary)), tables=_tables(found, summary, request),
-            systems=_systems(summary), datasets=_datasets(summary, request), extra={},
+            systems=_systems(summary, found.own), datasets=_datasets(summary, request), extra={},
         )  # fmt: skip
     return Run(out)
 
@@ -96,6 +112,28 @@ def read_published(request: PublishedRequest) -> Published:
     return Published(held, evaluations, llms, notes)
 
 
+def beside(found: Published, own: Entrants) -> Published:
+    """What files hold with the systems that were evaluated here, on the pairs that the files have people on.
+
+    UsageError for results of another study: its items are not at hand.
+    """
+    if found.study.source == SOURCE:
+        raise UsageError(
+            "These results are of another study than HUME's, whose items are not known here.",
+            mend="Leave -s out; or score a study of your own: embassay hume score STUDY -s NAME.",
+        )
+    pairs = {(pair.dataset, pair.lang) for pair in found.study.pairs}
+    scores = tuple(one for one in own.evaluations if (one.dataset, one.lang) in pairs)
+    lacking = {name: len(pairs) - sum(one.system == name for one in scores) for name in own.systems}
+    notes = (
+        f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it stands in table 8 and by pair, and "
+        "has no mean."
+        for name, missing in lacking.items()
+        if missing
+    )
+    return replace(found, own=replace(own, evaluations=scores), notes=(*found.notes, *own.notes, *notes))
+
+
 def _evaluations(request: PublishedRequest, study: Study) -> tuple[Evaluation, ...]:
     return tuple(one for path in request.results for one in read_results(Path(path), study))
 
@@ -109,11 +147,32 @@ def summarised(found: Published, request: PublishedRequest) -> Summary:
     entered = contenders(found)
     matrix = matrix_of(pairs, entered)
     gap = against_gap(pairs, matrix)
+    pairs = tuple(_with_own(one, found.own) for one in pairs)
+    own = [
+        Contender(name, kind, None, kind != "classical", APART if kind == "classical" else "")
+        for name, (kind, _) in found.own.systems.items()
+    ]
     return Summary(
         title=TITLE, source="published", seed=request.seed, pairs=pairs,
-        places=places(pairs, entered, request.seed), wins=wins(matrix),
+        places=places(pairs, (*entered, *own), request.seed), wins=wins(matrix),
         agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes,
     )  # fmt: skip
+
+
+def _with_own(pair: PairRecord, own: Entrants) -> PairRecord:
+    """A pair with the scores of the systems that were evaluated here; they are no part of best, median and mean."""
+    low, high, human = pair.human.low, pair.human.high, pair.human.value
+    scores = [
+        SystemScore(
+            system=one.system, kind=own.systems[one.system][0],
+            score=Bar(value=one.main_score, n=pair.n, method="evaluated here, on the same items"),
+            outside=None if low is None or high is None else not low <= one.main_score <= high,
+            percent_of_human=None if human is None else percent_of_human(one.main_score, human),
+        )
+        for one in own.evaluations
+        if (one.dataset, one.lang) == (pair.dataset, pair.lang)
+    ]  # fmt: skip
+    return pair.model_copy(update={"models": (*pair.models, *scores)}) if scores else pair
 
 
 def contenders(found: Published) -> tuple[Contender, ...]:
@@ -136,7 +195,10 @@ def _tables(found: Published, summary: Summary, request: PublishedRequest) -> It
         *every_figure(summary),
     )
     names = {table.name for table in own}
-    every = every_table(scored, found.llms, found.study, one_annotator=request.one_annotator)
+    every = every_table(
+        scored, found.llms, found.study, one_annotator=request.one_annotator, own=found.own.evaluations,
+        apart=[name for name, (kind, _) in found.own.systems.items() if kind == "classical"],
+    )  # fmt: skip
     yield from (table for table in every if table.name not in names)
     yield from own
 
@@ -166,9 +228,13 @@ def _is_llm_table(path: Path) -> bool:
         return file.readline(4096).decode("utf-8-sig", "replace").startswith(_HEADER)
 
 
-def _systems(summary: Summary) -> list[dict[str, Any]]:
+def _systems(summary: Summary, own: Entrants) -> list[dict[str, Any]]:
     return [
-        {"name": one.system, "kind": one.kind, "identity": "published", "facts": {"summary": "published scores"}}
+        {
+            "name": one.system, "kind": one.kind,
+            "identity": own.systems.get(one.system, ("", "published"))[1],
+            "facts": {"summary": "evaluated here" if one.system in own.systems else "published scores"},
+        }
         for one in summary.places
         if one.kind != "human"
     ]  # fmt: skip

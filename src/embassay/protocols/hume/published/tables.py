@@ -8,9 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from embassay.errors import DataError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.published.paper import (
     Evaluation,
+    Model,
     Pair,
     Study,
     fraction_first,
@@ -43,7 +45,7 @@ from embassay.protocols.hume.published.standings import (
     standings,
     win_rates,
 )
-from embassay.protocols.hume.scoring import OneAnnotator
+from embassay.protocols.hume.scoring import OneAnnotator, is_outside
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 
@@ -149,20 +151,23 @@ class SameDifficulty:
     correlation: Correlation
 
 
-def same_difficulty(scores: LlmScores) -> tuple[SameDifficulty, ...]:
+def same_difficulty(scores: LlmScores, own: Sequence[str] = ()) -> tuple[SameDifficulty, ...]:
     """Table 13: every LLM, and last people against the mean of all LLMs per pair (not the mean of the correlations).
+    `own` systems among the columns have a row, and no part in that mean.
 
     Source: spec hume 8.1; FINDINGS, HUME 9.
     """
-    series = [*zip(scores.llms, scores.values, strict=True), (AVERAGE_LLM, scores.values.mean(axis=0))]
+    theirs = [place for place, name in enumerate(scores.llms) if name not in own]
+    mean = scores.values[theirs].mean(axis=0)
+    series = [*zip(scores.llms, scores.values, strict=True), (AVERAGE_LLM, mean)]
     return tuple(SameDifficulty(name, correlated(scores.human, values)) for name, values in series)
 
 
-def difficulty_table(scores: LlmScores) -> ColumnTable:
+def difficulty_table(scores: LlmScores, own: Sequence[str] = ()) -> ColumnTable:
     """Table 13."""
     rows = tuple(
         (one.llm, one.correlation.rho, one.correlation.p, one.correlation.n)
-        for one in same_difficulty(scores)
+        for one in same_difficulty(scores, own)
     )
     columns = (
         Column("llm", "text"),
@@ -320,16 +325,18 @@ def _mean(
     return 100 * sum(e.main_score for e in found) / len(found)
 
 
-def pair_table(summaries: Sequence[PairSummary]) -> ColumnTable:
-    """Table 8, rounded as there; agreement is exact. `outside_interval` is its star."""
+def pair_table(summaries: Sequence[PairSummary], own: OwnScores = MappingProxyType({})) -> ColumnTable:
+    """Table 8, rounded as there; agreement is exact. `outside_interval` is its star. `own` systems have a column each,
+    and one that says whether they lie outside of people's interval."""
     columns = (
         *(Column(name, "text") for name in ("category", "task", "lang")),
         *(Column(name, decimals=0) for name in ("n_samples", "n_annotators", "total_annotations")),
         *(Column(name, decimals=1) for name in ("human", "ci_low", "ci_high")), Column("ci_method", "text"),
         Column("iaa_metric", "text"), Column("iaa"), Column("best_model", "text"),
         Column("best_model_score", decimals=1), Column("outside_interval", decimals=0),
+        *(column for name in own for column in (Column(name, decimals=1), Column(f"{name} outside", decimals=0))),
     )  # fmt: skip
-    rows = tuple(_pair_row(one) for one in summaries)
+    rows = tuple((*_pair_row(one), *_own_cells(one, own)) for one in summaries)
     note = (
         "Percents were rounded to two decimals first. The range of the annotators is no 95% interval, and a model "
         "outside an interval is not a test: the model's own uncertainty plays no part."
@@ -345,6 +352,14 @@ def _pair_row(one: PairSummary) -> tuple[Value, ...]:
         one.agreement_metric, one.agreement, standing.best_model, percent_first(standing.best),
         None if one.outside is None else int(one.outside),
     )  # fmt: skip
+
+
+def _own_cells(one: PairSummary, own: OwnScores) -> Iterator[float | int | None]:
+    for scores in own.values():
+        value = scores.get((one.pair.dataset, one.pair.lang))
+        outside = None if value is None else is_outside(value, one.interval)
+        yield None if value is None else percent_first(value)
+        yield None if outside is None else int(outside)
 
 
 def _printed(value: float) -> float | None:
@@ -373,36 +388,74 @@ def models_table(study: Study | None = None) -> ColumnTable:
 
 def every_table(
     evaluations: Sequence[Evaluation], llms: LlmScores | None = None, study: Study | None = None,
-    *, one_annotator: OneAnnotator = "wilson",
+    *, one_annotator: OneAnnotator = "wilson", own: Sequence[Evaluation] = (), apart: Collection[str] = (),
 ) -> Iterator[ColumnTable]:  # fmt: skip
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
     `hume_pairs`, `hume_win_rates` and `quality_flags`.
 
+    `own` evaluations are of systems beside the study's: those with all pairs have rows in tables 1, 4-7 and 9 and a
+    place overall, with `llms` columns in 2 and 10-12 and a row in 13; all have columns in table 8, and those that are
+    `apart`, scored by another method, only there. Best, median and mean stay those of the study's models.
+
     DataError where results lack a pair of the study. Source: spec hume, section 9.
     """
     study = study or paper_study()
-    matrix = score_matrix(evaluations, study)
-    yield main_table(matrix)
-    if llms:
-        yield family_table(llms, matrix)
+    matrix, scores = score_matrix(evaluations, study), own_scores(own)
+    every, entered = (*evaluations, *own), with_own(study, scores, apart)
+    wider = score_matrix(every, entered)
+    beside = tuple(model.short for model in entered.models[len(study.models) :])
+    columns = beside_llms(llms, {name: scores[name] for name in beside}) if llms else None
+    yield main_table(wider)
+    if columns:
+        yield family_table(columns, matrix)
     yield datasets_table(study)
     for family in DATASET_TABLES:
-        yield dataset_table(family, evaluations, study, every_subset=True)
-        yield dataset_table(family, evaluations, study, every_subset=False)
+        yield dataset_table(family, every, entered, every_subset=True)
+        yield dataset_table(family, every, entered, every_subset=False)
     summaries = pair_summaries(evaluations, study, one_annotator=one_annotator)
-    yield pair_table(summaries)
-    yield models_table(study)
-    if llms:
-        present = {pair.family for pair in llms.pairs}
-        yield from (pair_score_table(llms, family) for family in FAMILIES if family in present)
-        yield difficulty_table(llms)
-    every = standings(matrix)
+    yield pair_table(summaries, scores)
+    yield models_table(entered)
+    if columns:
+        present = {pair.family for pair in columns.pairs}
+        yield from (pair_score_table(columns, family) for family in FAMILIES if family in present)
+        yield difficulty_table(columns, beside)
+    ranked = standings(matrix)
     yield from (
-        overall_table(matrix),
-        pair_standing_table(every),
-        win_table(every),
+        overall_table(wider),
+        pair_standing_table(ranked),
+        win_table(ranked),
         quality_table(qualities(summaries)),
     )
+
+
+OwnScores = Mapping[str, Mapping[tuple[str, str], float]]
+"""System -> its score by dataset and language."""
+
+
+def own_scores(own: Iterable[Evaluation]) -> OwnScores:
+    """The scores of systems that no result file is of, in their order."""
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for one in own:
+        found.setdefault(one.system, {})[one.dataset, one.lang] = one.main_score
+    return found
+
+
+def with_own(study: Study, own: OwnScores, apart: Collection[str] = ()) -> Study:
+    """The study with the systems that have a score on all of its pairs, and are not `apart`, as further models."""
+    pairs = {(pair.dataset, pair.lang) for pair in study.pairs}
+    whole = tuple(
+        Model(name, label=name)
+        for name, scores in own.items()
+        if name not in apart and pairs <= scores.keys()
+    )
+    return replace(study, models=(*study.models, *whole))
+
+
+def beside_llms(llms: LlmScores, own: OwnScores) -> LlmScores:
+    """The scores of language models with further columns, those of `own` on the same pairs."""
+    rows = [[scores[pair.dataset, pair.lang] for pair in llms.pairs] for scores in own.values()]
+    values = np.vstack([llms.values, np.array(rows)]) if rows else llms.values
+    return replace(llms, llms=(*llms.llms, *own), values=values)
 
 
 _GROUPS: dict[str, Callable[[Pair], str]] = {

@@ -20,10 +20,10 @@ from embassay.protocols.hume.published.standings import (
     win_rates,
 )
 from embassay.protocols.hume.published.standings import places as ranked_places
+from embassay.protocols.hume.record import Bar, PairRecord, Place, SystemKind, SystemScore, Wins
 from embassay.protocols.hume.results.contestants import StudyPlan, no_bar
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
-from embassay.protocols.hume.summary.record import Bar, PairRecord, Place, SystemKind, SystemScore, Wins
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CLASSICAL,

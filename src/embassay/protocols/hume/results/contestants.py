@@ -17,11 +17,26 @@ from embassay.contracts import Tokenizer
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
 from embassay.protocols.hume import models
+from embassay.protocols.hume.ceiling import (
+    Compared,
+    SystemValues,
+    against_people,
+    among_people,
+    compare_with_people,
+)
+from embassay.protocols.hume.collection import collected
 from embassay.protocols.hume.folder import StudyFolder, Task, read_study
-from embassay.protocols.hume.folder.collection import collected
-from embassay.protocols.hume.inference.ceiling import against_people, among_people
-from embassay.protocols.hume.inference.differences import Compared, SystemValues, compare_with_people
-from embassay.protocols.hume.inference.resampling import (
+from embassay.protocols.hume.llms.answers import (
+    LLM_FAMILIES,
+    LlmAnswers,
+    ScoredLlm,
+    read_llm_answers,
+    score_llm,
+)
+from embassay.protocols.hume.models import CORRECT, LABEL, SCORE, Settings, fingerprint_of, needed, texts_of
+from embassay.protocols.hume.published.standings import percent_of_human
+from embassay.protocols.hume.record import Bar, SystemKind, SystemScore
+from embassay.protocols.hume.resampling import (
     CORRELATION,
     SHARE,
     Draws,
@@ -33,15 +48,6 @@ from embassay.protocols.hume.inference.resampling import (
     resampled,
     row_score,
 )
-from embassay.protocols.hume.llms.answers import (
-    LLM_FAMILIES,
-    LlmAnswers,
-    ScoredLlm,
-    read_llm_answers,
-    score_llm,
-)
-from embassay.protocols.hume.models import CORRECT, LABEL, SCORE, Settings, fingerprint_of, needed, texts_of
-from embassay.protocols.hume.published.standings import percent_of_human
 from embassay.protocols.hume.results.options import VERSION, StudyRequest
 from embassay.protocols.hume.scoring import (
     Aggregation,
@@ -54,7 +60,6 @@ from embassay.protocols.hume.scoring import (
     who_counts,
 )
 from embassay.protocols.hume.study import Annotation, Answers, Family, Who, answers_by_annotator
-from embassay.protocols.hume.summary.record import Bar, SystemKind, SystemScore
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, Work
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems
@@ -94,8 +99,11 @@ class Answered:
         return tuple(item for item in self.items if item not in seen)
 
 
-def answered(folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] = ()) -> tuple[Answered, ...]:
-    """Every task with what people answered. Raises DataError for a wrong value, or where nobody answered anything."""
+def answered(
+    folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] = (), *, anyone: bool = True
+) -> tuple[Answered, ...]:
+    """Every task with what people answered. Raises DataError for a wrong value, and where `anyone` has to have answered
+    and nobody did."""
     every = collected(folder, files)
     by_item = {item.id: item.task for item in folder.items}
     found = []
@@ -105,7 +113,7 @@ def answered(folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] =
         answers = answers_by_annotator(task.spec, gold, own)
         items = tuple(item.id for item in folder.items_of(task.name))
         found.append(Answered(task, items, gold, answers, tuple(_workers(own, answers))))
-    if not any(own for one in found for own in one.answers.values()):
+    if anyone and not any(own for one in found for own in one.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
             mend="Collect answers with `embassay hume serve`, or bring them with `embassay hume import`.",
@@ -431,15 +439,18 @@ class StudyPlan(planning.Plan):
         }  # fmt: skip
 
 
-def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None) -> StudyPlan:
-    """Read the study and all answers to it, and open every system: before any work is done.
+def make_plan(
+    request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None, *, people: bool = True
+) -> StudyPlan:
+    """Read the study and all answers to it, and open every system: before any work is done. Without `people`, systems
+    alone.
 
     Raises DataError for a study, annotations or answers of language models that are not what they should be, and where
     nobody answered; UsageError for an unknown task or system; ModelError for a system that cannot be opened.
     """
     folder = read_study(Path(request.study))
     tasks = _tasks(folder, request)
-    people = answered(folder, tasks, [Path(one) for one in request.answers])
+    answers = answered(folder, tasks, [Path(one) for one in request.answers]) if people else ()
     llms = read_llm_answers(folder)
     tokenizer = open_tokenizer(request.tokenizer)
     systems = _systems(request, tokenizer, ledger)
@@ -461,7 +472,7 @@ def make_plan(request: StudyRequest, cache: Path | None = None, ledger: Ledger |
             )
     return StudyPlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
-        tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=people, llms=llms,
+        tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=answers, llms=llms,
     )  # fmt: skip
 
 

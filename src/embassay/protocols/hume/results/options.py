@@ -25,23 +25,37 @@ class _Request:
 @dataclass(frozen=True)
 class PublishedRequest(_Request):
     """Scores from result files of MTEB. `models` says whether only the models of the study take part in best, median,
-    mean and rank, or `all` that the files hold."""
+    mean and rank, or `all` that the files hold.
 
+    `systems` are evaluated on the items that people answered, and placed among them; `samples_per_label` are the
+    training texts per label of classification, None as the paper has it, and the rest as for a study.
+    """
+
+    GROWS: ClassVar[tuple[str, ...]] = ("systems",)
+    OF_SYSTEMS: ClassVar[tuple[str, ...]] = (
+        "systems", "samples_per_label", "resamples", "tokenizer", "repeats", "neighbours",
+    )  # fmt: skip
     results: tuple[str, ...]
     llm_scores: tuple[str, ...] = ()
     models: Models = "study"
     aggregation: Aggregation = "paper"
     one_annotator: OneAnnotator = "wilson"
     seed: int = 1337
+    systems: tuple[str, ...] = ()
+    samples_per_label: int | None = None
+    resamples: int = 10_000
+    tokenizer: str = ""
+    repeats: int = 10
+    neighbours: int = 10
 
     def __post_init__(self) -> None:
         _check(self)
         _check_choice("models", self.models, get_args(Models))
 
-    @property
-    def tokenizer(self) -> str:
-        """None is used."""
-        return ""
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume; of systems only where there are some."""
+        plain = super().as_dict()
+        return plain if self.systems else {key: plain[key] for key in plain if key not in self.OF_SYSTEMS}
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from typing import Any
 from embassay.errors import UsageError
 from embassay.protocols.hume import models
 from embassay.protocols.hume.published.protocol import run_published
+from embassay.protocols.hume.record import write_summary
 from embassay.protocols.hume.results.conclusions import comparisons, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
 from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import study_tables
 from embassay.protocols.hume.scoring import MAIN
-from embassay.protocols.hume.summary.record import write_summary
-from embassay.protocols.hume.summary.tables import write_markdown
+from embassay.protocols.hume.tables import write_markdown
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
@@ -88,21 +88,27 @@ def score(
     From the folder of a `study`, further arguments are those of `StudyRequest`: tasks, answers, aggregation ("paper"),
     human_ap_mode ("tie_aware"), one_annotator ("wilson"), samples_per_label, resamples (10,000), seed (1337),
     tokenizer ("cl100k"), min_answered (0.5), min_shared (10), repeats (10), neighbours (10). Or from published results
-    (`from_mteb`, files or folders, and `llm_scores`), those of `PublishedRequest`. Resumes what is unfinished in `out`,
-    and scores people anew.
+    (`from_mteb`, files or folders, and `llm_scores`), those of `PublishedRequest`: `systems` are then evaluated on
+    HUME's own items and placed among its people and models. Resumes what is unfinished in `out`, and scores people
+    anew.
 
     UsageError when `out` holds a run of other arguments, DataError for a study or files that are not what they should
     be or that nobody annotated, BudgetExceeded at `max_usd`: what is finished is kept. `read_summary(run.path)` reads
     the record.
     """
     results, llms = _texts(from_mteb), _texts(llm_scores)
-    if (study is None) == (not results) or (results and systems):
-        raise UsageError(
-            "Score either a study with systems, or published results.", mend="Give one of the two."
-        )
+    if (study is None) == (not results):
+        raise UsageError("Score either a study, or published results.", mend="Give one of the two.")
     plain = _plain(arguments)
     if results:
-        return run_published(request_of(PublishedRequest, score, plain, results, llms), Path(out))
+        own = {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
+        published = request_of(PublishedRequest, score, plain, results, llms, **own)
+        if not systems:
+            return run_published(published, Path(out))
+        from embassay.protocols.hume.results.entrants import evaluated  # which builds on this module
+
+        found = evaluated(published, Path(out), workers=workers, cache=cache, max_usd=max_usd)
+        return run_published(published, Path(out), own=found)
     request = request_of(StudyRequest, score, plain, str(study), tuple(systems))
     return Scoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 

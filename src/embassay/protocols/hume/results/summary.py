@@ -9,12 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from embassay import __version__
+from embassay.protocols.hume.ceiling import human_ceiling, needed
 from embassay.protocols.hume.folder import Task
-from embassay.protocols.hume.inference.ceiling import human_ceiling, needed
-from embassay.protocols.hume.inference.resampling import agreement_intervals
 from embassay.protocols.hume.models import VECTORS
 from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
 from embassay.protocols.hume.published.standings import ADVICE, HUMAN, difficulty, trust
+from embassay.protocols.hume.record import (
+    Agreement,
+    Annotator,
+    Bar,
+    Need,
+    PairRecord,
+    Summary,
+    SystemKind,
+    SystemScore,
+)
+from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.results.conclusions import (
     Contender,
     against_gap,
@@ -41,17 +51,7 @@ from embassay.protocols.hume.results.contestants import (
 from embassay.protocols.hume.results.options import StudyRequest
 from embassay.protocols.hume.scoring import AP_MODES, MAIN, Scored, people_agreement, who_counts
 from embassay.protocols.hume.study import Answers, Who
-from embassay.protocols.hume.summary.record import (
-    Agreement,
-    Annotator,
-    Bar,
-    Need,
-    PairRecord,
-    Summary,
-    SystemKind,
-    SystemScore,
-)
-from embassay.protocols.hume.summary.tables import disputed
+from embassay.protocols.hume.tables import disputed
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result

@@ -19,10 +19,10 @@ from embassay.protocols.hume.published.tables import (
     pair_standing_table,
     win_table,
 )
+from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore
 from embassay.protocols.hume.results.conclusions import Contender, matrix_of, scored_pairs
 from embassay.protocols.hume.study import FAMILIES
-from embassay.protocols.hume.summary.record import Bar, PairRecord, Summary, SystemScore
-from embassay.protocols.hume.summary.tables import (
+from embassay.protocols.hume.tables import (
     PAIR,
     agreement_table,
     annotators_table,

@@ -9,7 +9,8 @@ from importlib.resources import files
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.folder.files import LabelChoice, Practice, Scale
+from embassay.protocols.hume.collection import on_scale
+from embassay.protocols.hume.folder import LabelChoice, Practice, Scale
 from embassay.protocols.hume.sampling.options import TaskRequest, label_choices
 from embassay.protocols.hume.sampling.pools import (
     Choice,
@@ -26,9 +27,8 @@ from embassay.protocols.hume.sampling.pools import (
     relevant_of,
     seeded,
 )
-from embassay.protocols.hume.simulation import on_scale
 from embassay.protocols.hume.study import Family
-from embassay.records import LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
+from embassay.records import Classification, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import BM25Index, Hear
 from embassay.search.fusion import Shingle, shingles
 
@@ -331,6 +331,37 @@ def _labelled_practice(
     return tuple(
         label_practice(source.texts[first[label]], choices[label]) for label in drawn[: request.practice]
     )
+
+
+WHOLE = "the whole set, as it was annotated"
+
+
+def take_whole(data: Any, n: int | None) -> Drawn:
+    """Every item of an annotated set as it is, in the order of the data, the first `n` for a trial: repeated texts,
+    contradictions and documents that are alike stay, since people and models were scored on them. Practice is ours.
+
+    `data` are in one of the family's shapes; a query has its candidates in the order of the data.
+    """
+    if isinstance(data, ScoredPairs):
+        taken = [_rated_item(data, place, float(data.scores[place])) for place in range(len(data))]
+        return Drawn(tuple(taken[:n]), tuple(own_practice("sts")), notes=(WHOLE,))
+    if isinstance(data, RerankingSet):
+        taken = [_listed_item(data, place) for place in range(len(data.ids))]
+        about = (_relevant_note(taken),) if taken else ()
+        return Drawn(tuple(taken[:n]), tuple(own_practice("reranking")), notes=(WHOLE,), about_gold=about)
+    test, train = (data.test, data.train) if isinstance(data, Classification) else (data, None)
+    other = {} if train is None else _labels_of(train)
+    taken = [_labelled_item(test, place, other) for place in range(len(test))]
+    labels = tuple(sorted({*test.labels, *(train.labels if train else ())}))
+    return Drawn(tuple(taken[:n]), (), labels, (WHOLE,), trained=train.texts if train else ())
+
+
+def _listed_item(data: RerankingSet, place: int) -> Chosen:
+    key, texts = data.ids[place], data.candidates[place]
+    documents = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts, 1)]
+    gold = [int(gain > 0) for gain in data.relevance[place]]
+    ids = tuple(f"{key}#{number}" for number in range(1, len(texts) + 1))
+    return Chosen({"query": data.queries[place][0], "documents": documents}, gold, key, ids)
 
 
 EACH = 3

@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from embassay.data.catalogue.suites import Member
 from embassay.data.rows import nearest
 from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder.files import LabelChoice, Name, Scale, Task
+from embassay.protocols.hume.folder import LabelChoice, Name, Scale, Task
 from embassay.protocols.hume.study import Family
 from embassay.runs.folder import digest
 
@@ -55,6 +56,8 @@ class TaskRequest(_Strict):
     text itself. `relevant` and `candidates` are for reranking, `negatives` says where its hard negatives come from:
     `lists` the data's own candidates, `bm25` the corpus. `groups` is the number of gold clusters, `against` other data
     (those that models train on) to look for the items' texts in, `drop_leaked` leaves out items that are in them.
+    `whole` takes every item as it is, as of a set that was annotated before. Data of a `suite` that aren't there are
+    left out.
     """
 
     data: Annotated[str, Field(min_length=1)]
@@ -77,9 +80,13 @@ class TaskRequest(_Strict):
     against: list[str] = []
     drop_leaked: bool = False
     practice: Annotated[int, Field(ge=0, le=10)] = 3
+    whole: bool = False
+    suite: str = ""
 
     @model_validator(mode="after")
     def _fits(self) -> TaskRequest:
+        if self.whole and (self.n is not None or self.groups is not None or self.drop_leaked):
+            raise ValueError("whole takes every item as it is: n, groups and drop_leaked choose among them")
         if self.relevant >= self.candidates:
             raise ValueError(f"relevant ({self.relevant}) must be below candidates ({self.candidates})")
         return self
@@ -96,6 +103,11 @@ class SampleRequest(_Strict):
     name: str = "study"
     seed: int = SEED
     tasks: Annotated[list[TaskRequest], Field(min_length=1)]
+
+
+def suite_task(member: Member, suite: str) -> dict[str, Any]:
+    """The keys of a task for a dataset of a suite."""
+    return {"data": member.spec(tasks=False), "family": list(member.tasks), "suite": suite}
 
 
 _MODELS: Mapping[str, type[BaseModel]] = {"tasks": TaskRequest, "scale": Scale, "labels": LabelText}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder.files import (
+from embassay.protocols.hume.folder import (
     GOLD,
     Defect,
     GoldRow,
@@ -30,11 +30,13 @@ from embassay.protocols.hume.sampling.draws import (
     draw_reranking,
     from_corpus,
     from_lists,
+    take_whole,
 )
 from embassay.protocols.hume.sampling.options import (
     QUESTIONS,
     SEED,
     SampleRequest,
+    TaskRequest,
     checked,
     guidelines,
     label_choices,
@@ -265,18 +267,23 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _un
     name, DataError for too few items.
     """
     hear("reading", 0, 0)
-    found = [one for task in request.tasks for one in opened(task)]
+    left_out: list[str] = []
+    found = [one for task in request.tasks for one in _opened(task, left_out)]
+    if not found:
+        raise DataError(
+            f"nothing of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
+            mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it.",
+        )  # fmt: skip
     names = _names(found)
     tasks: list[Task] = []
     items: list[ItemRow] = []
     gold: list[GoldRow] = []
     about: dict[str, tuple[str, ...]] = {}
-    left_out: list[str] = []
     for one, name in zip(found, names, strict=True):
         try:
             drawn = _checked(one, _drawn(one, request.seed, limit, hear), limit)
         except DataError as error:
-            if one.request.family or len(left_out) + 1 == len(found):
+            if (one.request.family and not one.request.suite) or len(left_out) + 1 == len(found):
                 raise
             left_out.append(f"{name}: {error.message}")
             continue
@@ -294,14 +301,37 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _un
     return Sampled(study, tuple(items), tuple(gold), about, tuple(left_out))
 
 
+def _opened(task: TaskRequest, left_out: list[str]) -> list[Opened]:
+    """The tasks of a dataset; of a suite those that are there, the others are said."""
+    try:
+        return list(opened(task))
+    except DataError as error:
+        if not task.suite or error.line is not None:
+            raise
+        left_out.append(f"{task.data}: {error.message}")
+        return []
+
+
 def _drawn(one: Opened, seed: int, limit: int | None, hear: Hear) -> Drawn:
     request, data, left = one.request, one.data.data, 0
     if request.drop_leaked:
         data, left = without_leaked(data, one.shape, one.trained)
     if not len(data):
         return Drawn((), notes=("all texts are also in the training data",))
+    if request.whole:
+        return take_whole(_as_lists(data), limit)
     drawn = _of_family(one, data, request.size(one.family, limit), seed, hear)
     return replace(drawn, notes=(*drawn.notes, *counted(left, "text", "also in the training data left out")))
+
+
+def _as_lists(data: Any) -> Any:
+    """The data; UsageError for a corpus, which is no annotated set: nobody has said which documents were shown."""
+    if isinstance(data, RetrievalSet):
+        raise UsageError(
+            "A corpus cannot be taken whole: people saw some documents of each query, and which is not said.",
+            mend="Give candidates (top_ranked, or rows of query, text, label), or leave --whole out.",
+        )
+    return data
 
 
 def _of_family(one: Opened, data: Any, n: int, seed: int, hear: Hear) -> Drawn:
@@ -328,7 +358,7 @@ def _checked(one: Opened, drawn: Drawn, limit: int | None) -> Drawn:
     items, found = with_defects(drawn.items, (*drawn.trained, *one.trained))
     near = sum(twin.similarity < 1 for twin in found.values())
     wanted = one.request.size(one.family, limit)
-    short = len(items) < wanted and one.family in ("sts", "reranking")
+    short = not one.request.whole and len(items) < wanted and one.family in ("sts", "reranking")
     empty = empty_texts(one.data, one.shape)
     long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (

@@ -35,6 +35,7 @@ from embassay.protocols.kernel.plan import (
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import DatasetRequest, request_of
 from embassay.protocols.kernel.session import Conclusion, Silent
+from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.judging.options import VERSION, JudgeOptions, JudgeRequest
 from embassay.protocols.pteb.judging.ratings import (
@@ -181,17 +182,22 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     check_targets(request.mapping)
     check_named(request.systems)
     prompt, ranges = judge_prompt(), parse_gold(request.gold)
-    found = [_planned_dataset(source, request, ranges) for source in dict.fromkeys(request.datasets)]
-    check_names(dataset.name for dataset, _ in found)
-    longest = max(_longest(dataset, request) for dataset, _ in found)
+    gold: dict[str, Range] = {}
+
+    def planned(source: str) -> PlannedDataset:
+        one, gold[one.name] = _planned_dataset(source, request, ranges)
+        return one
+
+    datasets, suites = planned_datasets(request, ("sts",), planned, plain=True)
+    check_names(dataset.name for dataset in datasets)
+    longest = max(_longest(dataset, request) for dataset in datasets)
     judges = planned_judges(request.systems, longest, ledger)
     cells = [
-        _cell(request, judge, dataset, By(Judge(judge.spec, longest), gold, prompt, cache))
-        for dataset, gold in found
+        _cell(request, judge, dataset, By(Judge(judge.spec, longest), gold[dataset.name], prompt, cache))
+        for dataset in datasets
         for judge in judges
     ]
-    datasets = tuple(dataset for dataset, _ in found)
-    return JudgingPlan(request, tuple(judges), datasets, tuple(cells), prompt=prompt)
+    return JudgingPlan(request, tuple(judges), datasets, tuple(cells), prompt=prompt, suites=suites)
 
 
 def _longest(dataset: PlannedDataset, request: JudgeRequest) -> int:

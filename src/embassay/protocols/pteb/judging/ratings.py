@@ -29,7 +29,7 @@ from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import unknown_price
 from embassay.protocols.pteb.judging.options import JudgeOptions, RatingOptions
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt, licence_of, suited
-from embassay.protocols.tasks.resampling import correlated
+from embassay.protocols.tasks.task import correlated
 from embassay.records import Component, Score, ScoredPairs, Skipped, TaskOutcome
 from embassay.runs.store import AnswerCache, CachedChat, Question
 from embassay.stats import wilson

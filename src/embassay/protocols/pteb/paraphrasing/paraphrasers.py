@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from embassay.contracts import ChatModel, Message
+from embassay.data.language import can_identify, language_fault
 from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.pteb.paraphrasing.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.pteb.paraphrasing.records import (
@@ -27,8 +28,6 @@ from embassay.protocols.pteb.paraphrasing.records import (
     Paraphrase,
     Paraphraser,
     SourceText,
-    can_identify,
-    language_fault,
 )
 from embassay.protocols.pteb.paraphrasing.sets import Recorded, open_stored
 from embassay.randomness import generator

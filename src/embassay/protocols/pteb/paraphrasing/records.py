@@ -2,152 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from embassay.data.intake import named_language
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import option
 from embassay.records import Result
 
 if TYPE_CHECKING:
     from embassay.contracts import Sampling
-
-
-_SHORTEST = 20
-"""Characters from which on a language can be told; below, the script alone is looked at."""
-_SURE, _RULED_OUT = 0.5, 0.05
-"""Probability from which on a text is in a language, and below which it is not."""
-_FEW_LETTERS = 4
-_PRESENT = 0.1
-"""Share of a text's letters from which on a script belongs to it."""
-
-_ONE_SCRIPT = {
-    **dict.fromkeys(
-        ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "BOPOMOFO", "IDEOGRAPHIC", "KANGXI"), "CJK"
-    ),
-    **dict.fromkeys(("MODIFIER", "MASCULINE", "FEMININE", "MICRO"), ""),
-}
-"""Chinese and Japanese count as one: a short Japanese text may have no kana, and the identifier knows them apart."""
-_SCRIPTS_OF = {
-    **dict.fromkeys(("zh", "ja", "yue", "wuu"), "CJK"),
-    **dict.fromkeys(("ar", "fa", "ur", "ps", "arz", "ary"), "ARABIC"),
-    **dict.fromkeys(("ru", "uk", "bg", "be", "mk", "kk", "ky", "mn", "tg"), "CYRILLIC"),
-    **dict.fromkeys(("am", "ti"), "ETHIOPIC"),
-    **{"ko": "HANGUL", "he": "HEBREW", "el": "GREEK", "hi": "DEVANAGARI", "th": "THAI", "ta": "TAMIL"},
-    **{"te": "TELUGU", "bn": "BENGALI", "ka": "GEORGIAN", "hy": "ARMENIAN", "mr": "DEVANAGARI"},
-}
-"""The script of languages that are not written in Latin letters."""
-_LABELS = {"bik": "bcl", "fil": "tl", "gn": "gug", "ki": "kik", "nb": "no"}
-"""Codes that the identifier has others for."""
-_CLOSE = (
-    frozenset({"zh", "wuu", "yue"}), frozenset({"no", "nn", "nb", "da"}), frozenset({"bs", "hr", "sr"}),
-    frozenset({"ar", "ary", "arz"}), frozenset({"id", "ms"}), frozenset({"es", "an", "ext", "gl"}),
-    frozenset({"rw", "rn"}), frozenset({"en", "pcm"}),
-)  # fmt: skip
-"""Languages that an identifier confuses, so one in place of another is no finding."""
-
-
-def language_fault(text: str, wording: str, lang: str = "und") -> str:
-    """Why `wording` is not in the language of `text`; empty where it is, or cannot be told.
-
-    `lang` is what the data says of the text: ISO 639-1 or -3, also with a script or as a pair (`eng_Latn`, `en-ar`),
-    `und` or `mul`. Where the language identifier is not installed, scripts alone are compared.
-
-    >>> language_fault("Ein Satz.", "これは文です。")
-    'written in CJK letters, the text in LATIN'
-    """
-    stated = _stated(lang)
-    return _script_fault(text, wording, stated) or _identified_fault(text, wording, stated)
-
-
-def can_identify() -> bool:
-    """Whether the language identifier is installed."""
-    return _identifier() is not None
-
-
-def scripts(text: str) -> Counter[str]:
-    """Letters by script, named as Unicode names its letters (`LATIN`, `CYRILLIC`, `CJK` ...).
-
-    >>> scripts("Ω in 東京")
-    Counter({'LATIN': 2, 'CJK': 2, 'GREEK': 1})
-    """
-    # Wide, narrow and mathematical letters are those that they stand for.
-    found = Counter(map(_script, unicodedata.normalize("NFKC", text)))
-    del found[""]
-    return found
-
-
-def _script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
-    own, other = scripts(text), scripts(wording)
-    if not own or other.total() < _FEW_LETTERS:
-        return ""
-    usual = {_SCRIPTS_OF.get(one, "LATIN") for one in stated}
-    allowed = usual | {script for script, letters in own.items() if letters >= _PRESENT * own.total()}
-    # A name or an address in Latin letters can outweigh a short sentence in another script.
-    if sum(other[script] for script in allowed) >= _PRESENT * other.total():
-        return ""
-    return f"written in {other.most_common(1)[0][0]} letters, the text in {own.most_common(1)[0][0]}"
-
-
-def _identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
-    if len(wording) < _SHORTEST or _identifier() is None:
-        return ""
-    best, sure = _identifier().classify(wording)
-    if sure < _SURE or (len(stated) == 1 and best in _kin(next(iter(stated)))):
-        return ""
-    own, found = _probabilities(text), _probabilities(wording)
-    known = stated & own.keys()
-    expected = max(known or own, key=own.__getitem__)
-    kin = _kin(expected)
-    # A text that is not recognised itself (names, numbers, a rare spelling) says nothing about its wording, and one
-    # whose language nobody states has to be long and clear.
-    recognised = sum(own.get(one, 0.0) for one in kin) >= (_RULED_OUT if known else _SURE)
-    ruled_out = sum(found.get(one, 0.0) for one in kin) < _RULED_OUT
-    if not recognised or not ruled_out or not (known or len(text) >= 2 * _SHORTEST):
-        return ""
-    return f"written in {best!r}, the text in {expected!r}"
-
-
-def _kin(lang: str) -> frozenset[str]:
-    return next((group for group in _CLOSE if lang in group), frozenset({lang}))
-
-
-def _stated(lang: str) -> frozenset[str]:
-    """The languages that a label names: two letters where there are, none for `und` and `mul`."""
-    parts = (part for part in re.split(r"[-_/+, ]", lang.lower()) if part)
-    codes = (named_language(part).prefer_macrolanguage().language or "und" for part in parts)
-    known = frozenset(_LABELS.get(code, code) for code in codes if len(code) in (2, 3))
-    return known - {"und", "mul", "zxx"}
-
-
-@lru_cache(maxsize=65_536)
-def _script(sign: str) -> str:
-    """The script of a letter; "" for what is none."""
-    if not sign.isalpha():
-        return ""
-    first = unicodedata.name(sign, "").partition(" ")[0]
-    return _ONE_SCRIPT.get(first, first)
-
-
-@lru_cache(maxsize=4_096)
-def _probabilities(text: str) -> Mapping[str, float]:
-    return dict(_identifier().rank(text))
-
-
-@cache
-def _identifier() -> Any:
-    """py3langid's, or None where it is not installed."""
-    try:
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
-    except ImportError:
-        return None
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 Outcome = Literal[

@@ -28,7 +28,7 @@ from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.judging.ratings import Judge
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.selection.plan import (
+from embassay.protocols.pteb.selection.candidates import (
     HEADLINE,
     TASK,
     Candidate,

@@ -11,24 +11,22 @@ from typing import Any
 
 from embassay.contracts import Kind
 from embassay.protocols.kernel.tables import Column, ColumnTable, First, Printed, RunTable, Value, csv_text
-from embassay.protocols.pteb.analysis import (
+from embassay.protocols.pteb.drops import (
+    BOTH,
+    ENGLISH,
+    HEADLINES,
+    OTHER,
     DatasetUsed,
     LengthBin,
     WordCount,
     against_distance,
     average,
     datasets_used,
-)
-from embassay.protocols.pteb.analysis.drops import (
-    BOTH,
-    ENGLISH,
-    HEADLINES,
-    OTHER,
     group_of,
     is_run,
     source_of,
 )
-from embassay.protocols.pteb.summary.levels import CONTROLS, OVERALL
+from embassay.protocols.pteb.levels import CONTROLS, OVERALL
 from embassay.records import Result
 
 ORIGINAL = "original"
@@ -49,6 +47,13 @@ class Given:
     lengths: Mapping[tuple[str, str, str], Sequence[LengthBin]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     peaks: Mapping[str, int] = field(default_factory=dict)
+    suites: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The paper's suites of the run with their datasets: then tables 6, 9 and 10 are of these alone."""
+
+    def of_paper(self, used: DatasetUsed, *suites: str) -> bool:
+        """Whether a dataset is of one of the suites; without suites, every one is."""
+        named = [self.suites[name] for name in suites if name in self.suites]
+        return not self.suites or any(used.dataset in one for one in named)
 
     @cached_property
     def _values(self) -> dict[tuple[str, ...], Result]:
@@ -172,6 +177,8 @@ class Grid(RunTable):
     labels: tuple[str, ...]
     entries: tuple[Entry, ...]
     note: str = ""
+    task: str = ""
+    suite: str = ""
 
     def as_csv(self) -> str:
         """Full precision, in points."""
@@ -301,14 +308,13 @@ OTHER_METHOD = (
     "not compare with those of embeddings."
 )
 
+ENGLISH_SUITE, MULTILINGUAL_SUITE = "pteb-en", "pteb-multi"
 ENGLISH_ONLY = "English alone, as in the paper: what has other languages is in table 10."
 
 
 def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
     """All tables of scores that the rows can fill."""
-    english = [
-        (one, lang) for one in given.datasets if one.task == "sts" and (lang := english_part(one)) is not None
-    ]
+    english = [(one, lang) for one, lang in _english(given) if one.task == "sts"]
     if english:
         rows = [
             entry for one, lang in english
@@ -316,15 +322,17 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
         ]  # fmt: skip
         yield Grid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
-            (*rows, *average_entries(rows, (AVERAGE,))),
+            (*rows, *average_entries(rows, (AVERAGE,))), task="sts", suite=ENGLISH_SUITE,
         )  # fmt: skip
     yield _by_task(given)
-    others = [one for one in given.datasets if is_multilingual(one)]
+    others = [
+        one for one in given.datasets if is_multilingual(one) and given.of_paper(one, MULTILINGUAL_SUITE)
+    ]
     if others:
         rows = [entry for one in others for entry in _entries(given, one, (one.task, one.dataset))]
         yield Grid(
             "pteb_table10", "PTEB table 10: datasets with other languages than English, x 100",
-            ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))),
+            ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE,
         )  # fmt: skip
     yield _by_dataset(given)
     if given.labels:
@@ -339,7 +347,7 @@ def _by_task(given: Given) -> Grid:
     Where a task, or the run, has nothing in English or nothing else, the mean over its datasets and the standard
     deviation over runs are those of the run's own rows.
     """
-    english = [(one, lang) for one in given.datasets if (lang := english_part(one)) is not None]
+    english = _english(given)
     mixed = bool(english) and any(is_multilingual(one) for one in given.datasets)
     rows: list[Entry] = []
     for task in given.tasks:
@@ -359,7 +367,19 @@ def _by_task(given: Given) -> Grid:
         rows += _entries(given, DatasetUsed(OVERALL, "", (), OVERALL), (AVERAGE, ""))
     apart = any(scope.endswith(":classical") for scope in given.comparisons.get("scopes", {}))
     note = " ".join(filter(None, (OTHER_METHOD if apart else "", ENGLISH_ONLY if mixed else "")))
-    return Grid("pteb_table9", "PTEB table 9: tasks, x 100", ("task", "dataset"), tuple(rows), note)
+    return Grid(
+        "pteb_table9", "PTEB table 9: tasks, x 100", ("task", "dataset"), tuple(rows), note,
+        suite=ENGLISH_SUITE if mixed else "",
+    )  # fmt: skip
+
+
+def _english(given: Given) -> list[tuple[DatasetUsed, str]]:
+    """The datasets with English texts, each with the language that these are; with suites, theirs alone."""
+    return [
+        (one, lang)
+        for one in given.datasets
+        if given.of_paper(one, "pteb-sts", ENGLISH_SUITE) and (lang := english_part(one)) is not None
+    ]
 
 
 def _called(used: DatasetUsed, lang: str) -> str:

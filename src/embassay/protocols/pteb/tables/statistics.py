@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
-from embassay.protocols.pteb.analysis import (
+from embassay.protocols.pteb.drops import (
     Contrast,
     Group,
     against_distance,
@@ -15,7 +15,7 @@ from embassay.protocols.pteb.analysis import (
     by_language,
     drops,
 )
-from embassay.protocols.pteb.summary.levels import MEASURE, OVERALL, SPREADS
+from embassay.protocols.pteb.levels import MEASURE, OVERALL, SPREADS
 from embassay.protocols.pteb.tables.scores import Given, is_control, points
 from embassay.records import Result
 from embassay.stats import Estimate

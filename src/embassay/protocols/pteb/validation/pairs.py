@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from embassay.data.language import language_fault
 from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import check_options, option
-from embassay.protocols.pteb.analysis.drops import ENGLISH, group_of
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase, language_fault
+from embassay.protocols.pteb.drops import ENGLISH, group_of
+from embassay.protocols.pteb.paraphrasing.records import Paraphrase
 from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.randomness import random_bytes
 

@@ -18,7 +18,7 @@ from embassay.protocols.pteb.judging.protocol import of_ratings
 from embassay.protocols.pteb.judging.ratings import Asking, Judge, Pair, check_named, rate
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
 from embassay.protocols.pteb.validation.pairs import Item, sheet
-from embassay.protocols.pteb.validation.ratings import (
+from embassay.protocols.pteb.validation.raters import (
     CLASSES,
     FILE,
     NO_DECISIONS,

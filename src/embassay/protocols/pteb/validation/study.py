@@ -31,7 +31,7 @@ from embassay.protocols.pteb.validation.pairs import (
     sample_items,
     sheet,
 )
-from embassay.protocols.pteb.validation.ratings import SHOWN, write_ratings
+from embassay.protocols.pteb.validation.raters import SHOWN, write_ratings
 from embassay.runs.folder import slug, to_json, write_atomic
 
 FORMAT, SCHEMA = "embassay-validation", 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -280,9 +280,9 @@ class Fusion:
 
     def inputs(self, asked: RunQuery) -> Sequence[Input]:
         depth = self.work.request.options.depth
-        return tuple(
-            input_of(path, self.work.run) for path in (asked.folder.dense(depth), asked.folder.sparse(depth))
-        )
+        paths = [asked.folder.dense(depth), asked.folder.sparse(depth)]
+        paths += [asked.folder.added] if asked.folder.added.exists() else []
+        return tuple(input_of(path, self.work.run) for path in paths)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         depth, failed = self.work.request.options.depth, dict[str, str]()
@@ -290,7 +290,9 @@ class Fusion:
             dense, sparse = (
                 read_rows(path) for path in (asked.folder.dense(depth), asked.folder.sparse(depth))
             )
-            rows = self._with_tokens(merged(dense, sparse, self.work.request.options.rrf_c))
+            both = merged(dense, sparse, self.work.request.options.rrf_c)
+            added = list(self._added(asked, both))
+            rows = self._with_tokens([*both, *added])
             if not rows:
                 failed[asked.id] = "no passage was found"
                 continue
@@ -300,8 +302,27 @@ class Fusion:
                 "dense_only": sources.count("dense"),
                 "sparse_only": sources.count("sparse"),
             }
+            if added:
+                counts["added"] = len(added)
             done(asked, Product({asked.folder.merged: lines(rows)}, {"candidates": len(rows), **counts}))
         return failed
+
+    def _added(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+        """The passages that runs brought and no search of ours found, after those, in the order of their ranks."""
+        if not asked.folder.added.exists():
+            return
+        known = {row["doc_id"] for row in rows}
+        rewrite = read_rewrite(asked)
+        for one in read_rows(asked.folder.added):
+            if one["doc_id"] in known or (place := self.work.places.get(one["doc_id"])) is None:
+                continue
+            known.add(one["doc_id"])
+            passages = self.work.passages
+            yield {
+                "qid": asked.id, "question": asked.text, "query_rewrite": rewrite["text_rewrite"],
+                "doc_id": one["doc_id"], "text": passages.texts[place], "metadata": dict(passages.metadata[place]),
+                **dict.fromkeys(_OWN), "source": f"run {one['run']}", "rrf_score": 0.0, "rank_rrf": len(known),
+            }  # fmt: skip
 
     def _with_tokens(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows with the tokens of question and passage together: `T_cand` of spec rag 3.1."""

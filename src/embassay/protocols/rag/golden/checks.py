@@ -37,10 +37,9 @@ from embassay.protocols.rag.golden.summary import (
     write_golden,
 )
 from embassay.protocols.rag.judges import Judge, Passage, Question
-from embassay.protocols.rag.record_files import made
 from embassay.randomness import generator
 from embassay.runs.execution import Failure, all_of
-from embassay.runs.folder import digest, slug, to_json, write_atomic
+from embassay.runs.folder import digest, made, slug, to_json, write_atomic
 from embassay.stats import bootstrap_ci, kendall_tau
 from embassay.stats.resampling import percentile_interval, resample_means
 from embassay.systems.remote.calls import wait_for

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer
 from embassay.data import Dataset, open_dataset
-from embassay.data.delimited import reading_of
+from embassay.data.documents.passages import Folder, Whole
 from embassay.data.intake import Intake, language
+from embassay.data.lines import reading_of
 from embassay.data.rows import Row, Source, missing_column, text_of, texts_of
 from embassay.data.tables import FORMATS, table_of
 from embassay.data.views import Draw, Filtered, Renamed, Titled
@@ -90,6 +91,7 @@ class _Both:
     name: str
     lang: str = ""
     notes: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
 
 def read_inputs(request: GoldenRequest) -> Read:
@@ -117,7 +119,7 @@ def read_inputs(request: GoldenRequest) -> Read:
     return Read(
         tuple(one for _, one in questions), tuple(one for _, one in documents), both.name,
         language(intake.langs, both.lang), digest([hashes, dict(request.mapping), request.split]), files,
-        intake.tally.skipped(), both.notes + intake.tally.warnings(),
+        both.skipped + intake.tally.skipped(), both.notes + intake.tally.warnings(),
     )  # fmt: skip
 
 
@@ -133,8 +135,36 @@ def _tables(request: GoldenRequest) -> _Both:
             f"There is nothing to make a golden set of: {lacking} is missing.",
             mend="Name a dataset with -d, or two files with --corpus and --queries.",
         )
+    if request.corpus and has_documents_at(request.corpus):
+        return _of_documents(request)
     corpus = _path(request.corpus)
     return _of_files(corpus, _path(request.queries), corpus.name.partition(".")[0], request)
+
+
+def has_documents_at(corpus: str) -> bool:
+    """Whether a corpus is named that is a folder of documents, or one and how to cut them."""
+    return Path(corpus.partition("?")[0]).expanduser().is_dir()
+
+
+def documents_of(corpus: str, options: GoldenOptions) -> tuple[Source, Dataset]:
+    """The passages of a folder of documents, and the dataset that they are; with `options.chunk` the whole documents,
+    for the chunks of a golden set."""
+    dataset = open_dataset(corpus)
+    source = dataset.parts.get("corpus")
+    inside = source.source if isinstance(source, Titled) else source
+    if not isinstance(inside, Folder):
+        raise UsageError(
+            f"{corpus} is a folder of tables, not of documents.",
+            mend="Name its corpus file, or the folder with -d.",
+        )
+    return (Whole(inside) if options.chunk is not None else inside), dataset
+
+
+def _of_documents(request: GoldenRequest) -> _Both:
+    """A folder of documents, and a file of questions."""
+    corpus, dataset = documents_of(request.corpus, request.options)
+    queries = _of_files(None, _path(request.queries), dataset.name, request).queries
+    return _Both(corpus, queries, dataset.name, "", dataset.notes, dataset.skipped)
 
 
 def _of_folder(folder: Path, request: GoldenRequest) -> _Both:
@@ -154,9 +184,10 @@ def _in_folder(folder: Path, part: str) -> Path:
     )  # fmt: skip
 
 
-def _of_files(corpus: Path, queries: Path, name: str, request: GoldenRequest) -> _Both:
+def _of_files(corpus: Path | None, queries: Path, name: str, request: GoldenRequest) -> _Both:
+    """Both tables; without a corpus, the questions in its place too."""
     reading, columns = reading_of(request.mapping)
-    raw = {"corpus": table_of(corpus, reading), "queries": table_of(queries, reading)}
+    raw = {"corpus": table_of(corpus or queries, reading), "queries": table_of(queries, reading)}
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
             raise missing_column(raw["corpus"], column, target=target)
@@ -362,6 +393,11 @@ class Work:
     calls: dict[str, dict[str, int]] = field(default_factory=dict)
     """What each stage has sent in this session: requests, tokens ..."""
     warnings: list[str] = field(default_factory=list)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each passage by its id."""
+        return {key: place for place, key in enumerate(self.passages.ids)}
 
     @cached_property
     def posed(self) -> dict[str, Posed]:

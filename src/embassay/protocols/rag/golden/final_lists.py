@@ -21,9 +21,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from embassay.data.delimited import Delimited, text_lines
+from embassay.data.lines import Delimited, text_lines
 from embassay.data.rows import Row, missing_column
 from embassay.data.tables import known_suffix
 from embassay.errors import DataError, UsageError
@@ -296,9 +297,15 @@ class CorpusText:
 
 
 def write_export(
-    folder: Path, questions: Sequence[Finished], corpus: Iterable[CorpusText], about: Mapping[str, Any]
+    folder: Path,
+    questions: Sequence[Finished],
+    corpus: Iterable[CorpusText],
+    about: Mapping[str, Any],
+    places: Mapping[str, tuple[str, int, int]] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Write all of it into `folder`; name of each part -> its path there. `about` is told in the folder's README.
+    `places` are document, start and end of passages: then their judgements are also written as spans, which hold for
+    documents that are cut in another way.
 
     Rows stand by question as given, in each by final place, grade and place of fusion. DataError for an id with a tab
     or a line break, which no qrels can hold.
@@ -327,6 +334,10 @@ def write_export(
     write_atomic(beir / "queries.jsonl", _lines({"_id": one.id, "text": one.text} for one in questions))
     write_atomic(beir / "qrels" / "test.tsv", _tsv((query, doc, grade - 1) for query, doc, grade in judged))
     write_atomic(folder / "README.md", _readme(about, len(questions), len(judged), "trec" in written))
+    if spans := [(query, *places[doc], grade) for query, doc, grade in judged if doc in places]:
+        names = ("query_id", "document", "start", "end", "relevance")
+        write_atomic(folder / "spans.jsonl", _lines(dict(zip(names, one, strict=True)) for one in spans))
+        written["spans"] = "spans.jsonl"
     return {**written, "jsonl": "golden.jsonl", "beir": "beir"}
 
 

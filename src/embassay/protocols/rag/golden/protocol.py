@@ -12,7 +12,8 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Message
-from embassay.errors import UsageError
+from embassay.data.judged_runs import Known, read_run
+from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.forecast import Forecaster
 from embassay.protocols.kernel.forecast import Work as Effort
 from embassay.protocols.kernel.outcome import Run, moment
@@ -33,11 +34,20 @@ from embassay.protocols.rag.golden.conclusions import Gathered, gather, result_r
 from embassay.protocols.rag.golden.corpus import Work, read_inputs, searching
 from embassay.protocols.rag.golden.final_lists import CorpusText, Finished, write_export
 from embassay.protocols.rag.golden.options import GoldenRequest, Settings, check_resumable, snapshot
-from embassay.protocols.rag.golden.stages import STAGES, Outcome, RunQuery, State, States, states_of
+from embassay.protocols.rag.golden.stages import (
+    STAGES,
+    Outcome,
+    RunQuery,
+    State,
+    States,
+    read_rows,
+    states_of,
+)
 from embassay.protocols.rag.golden.summary import Golden, Repeated, write_golden
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import grade_messages, order_messages
 from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.scoring.inputs import named_path
 from embassay.runs.execution import Workers
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds, served
@@ -107,7 +117,7 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
 def _rewriting(work: Work, states: Sequence[State]) -> Forecast:
     waiting = {state.id for state in states if not state.is_through("S1")}
     asked = [one for one in work.read.questions if one.rewrite is None and one.id in waiting]
-    from embassay.protocols.rag.rewriters.llm import rewrite_messages
+    from embassay.protocols.rag.rewriters import rewrite_messages
 
     read = sum(_tokens(rewrite_messages(one.text)) for one in asked)
     head = Forecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)
@@ -214,6 +224,43 @@ def _model(work: Work, spec: str, model: Any, role: str) -> PlannedSystem:
     return PlannedSystem(spec, model.name, model.identity, "llm", facts)
 
 
+def add_run(given: str, work: Work) -> tuple[str, dict[str, int]]:
+    """Write down, question by question, what a run (`path` or `name=path`) found among its first `depth`; its name, and
+    how many passages that are, of how many questions, and what could not be taken. DataError for what is no run, and
+    where nothing of it belongs to this set."""
+    name, path = named_path(given)
+    known = Known(
+        dict(zip(work.passages.ids, work.passages.texts, strict=True)),
+        {one.id: one.text for one in work.read.questions},
+    )
+    run = read_run(path, {}, known)
+    counts = {"passages": 0, "questions": 0, "not in the corpus": 0, "other questions": 0}
+    found: dict[str, list[tuple[float, str]]] = {}
+    for query, doc, value in run.frame.iter_rows():
+        found.setdefault(query, []).append((-value, doc))
+    folders = {one.id: one.folder for one in work.queries}
+    counts["other questions"] = len(found.keys() - folders.keys())
+    for query, own in found.items():
+        if query not in folders:
+            continue
+        best = [doc for _, doc in sorted(own, key=lambda one: one[0])[: work.request.options.depth]]
+        there = [doc for doc in best if doc in work.places]
+        counts["not in the corpus"] += len(best) - len(there)
+        counts["passages"] += len(there)
+        counts["questions"] += bool(there)
+        path_of = folders[query].added
+        before = [row for row in (read_rows(path_of) if path_of.exists() else []) if row["run"] != name]
+        rows = [{"run": name, "doc_id": doc, "rank": rank} for rank, doc in enumerate(there, 1)]
+        write_atomic(path_of, stages.lines([*before, *rows]))
+    if not counts["passages"]:
+        raise DataError(
+            "the run has no passage of this golden set", path=path,
+            expected=f"questions such as {next(iter(folders))!r}, passages such as {work.passages.ids[0]!r}",
+            found=f"{len(found):,} questions", mend="Check that the run is on the same corpus and questions.",
+        )  # fmt: skip
+    return name, counts
+
+
 def all_steps(work: Work) -> list[Step]:
     """S1 to S6 for a run."""
     from embassay.protocols.rag.golden.candidates import Fusion, Retrieval, Rewriting
@@ -281,7 +328,21 @@ def _export(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> dict[
         "ranking": work.request.engine,
         "seed": work.request.seed,
     }
-    return write_export(folder.path / "export", finished, _corpus(work), about)
+    return write_export(folder.path / "export", finished, _corpus(work), about, places_of(work))
+
+
+def places_of(work: Work) -> dict[str, tuple[str, int, int]]:
+    """Document, start and end of the passages that say them: chunks, and those of a folder of documents."""
+    found = {}
+    for key, about in zip(work.passages.ids, work.passages.metadata, strict=True):
+        document, start, end = (
+            about.get("source") or about.get("document"),
+            about.get("start"),
+            about.get("end"),
+        )
+        if isinstance(document, str) and isinstance(start, int) and isinstance(end, int) and start < end:
+            found[key] = (document, start, end)
+    return found
 
 
 def _corpus(work: Work) -> list[CorpusText]:
@@ -303,6 +364,7 @@ def golden(  # noqa: PLR0913 - the arguments of a user
     queries: str | Path = "",
     from_stage: str | None = None,
     force: bool = False,
+    add_runs: Sequence[str | Path] = (),
     listener: Silent | None = None,
     max_usd: float | None = None,
     **arguments: Any,
@@ -311,14 +373,15 @@ def golden(  # noqa: PLR0913 - the arguments of a user
 
     Further arguments are those of `GoldenRequest`: mapping, split, limit, seed (1337), rewriter ("identity"), ranking,
     tokenizer ("words"), options (`GoldenOptions`). `from_stage` ("S1" to "S6") redoes that stage and all later ones,
-    `force` all. Raises UsageError when `out` holds a golden set of other arguments, BudgetExceeded at `max_usd`: what
-    is finished is kept. Questions that failed are `failed` in the manifest's cells; the same call tries them again.
+    `force` all. What `add_runs` (files of runs) found among their first `depth` joins the pools and is graded; nothing
+    is graded twice. Raises UsageError when `out` holds a golden set of other arguments, BudgetExceeded at `max_usd`:
+    what is finished is kept. Questions that failed are `failed` in the manifest's cells; the same call repeats them.
     """
     request = request_of(
         GoldenRequest, golden, arguments, encoder, judge,
         corpus=str(corpus), queries=str(queries), dataset=str(dataset),
     )  # fmt: skip
-    making = Making(redo="S1" if force else from_stage)
+    making = Making(redo="S1" if force else from_stage, add_runs=tuple(map(str, add_runs)))
     return making.carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
@@ -331,12 +394,14 @@ class GoldenPlan(Plan):
 
 class Making(Protocol):
     """One attempt at a golden set. `settings` say where the request's values are from; the stage `redo` and all later
-    ones are done again."""
+    ones are done again; `add_runs` are files of runs whose passages join the pools."""
 
     name = "rag"
 
-    def __init__(self, settings: Settings | None = None, redo: str | None = None) -> None:
-        self.settings, self.redo = settings, redo
+    def __init__(
+        self, settings: Settings | None = None, redo: str | None = None, add_runs: Sequence[str] = ()
+    ) -> None:
+        self.settings, self.redo, self.add_runs = settings, redo, tuple(add_runs)
 
     def check(self, folder: RunFolder, request: GoldenRequest) -> None:
         """UsageError if the folder holds a run that this one cannot go on with, or the stage is none."""
@@ -378,8 +443,9 @@ class Making(Protocol):
         del workers
         config = snapshot(self.settings) if self.settings else {}
         return GoldenSession(
-            self.folder, plan, self, accounts, command=command, redo=self.redo, config=config
-        )
+            self.folder, plan, self, accounts, command=command, redo=self.redo, config=config,
+            add_runs=self.add_runs,
+        )  # fmt: skip
 
 
 class GoldenSession(Attempt):
@@ -387,8 +453,18 @@ class GoldenSession(Attempt):
 
     plan: GoldenPlan
 
-    def __init__(self, *given: Any, command: str, redo: str | None, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        *given: Any,
+        command: str,
+        redo: str | None,
+        config: Mapping[str, Any],
+        add_runs: Sequence[str] = (),
+    ) -> None:
         super().__init__(*given, command=command)
+        self.add_runs = add_runs
+        self.added: dict[str, Any] = dict(self.previous.get("added_runs", {}))
+        """Run -> what it brought."""
         self.work, self.redo = self.plan.work, redo
         self.config = config or self.previous.get("config", {})
         self.run_id = self.previous.get("run_id") or self.folder.path.resolve().name
@@ -409,6 +485,9 @@ class GoldenSession(Attempt):
             if check.exists():
                 # It may be edited, and then it is of the old lists.
                 check.replace(check.with_stem(f"{check.stem}.until-{moment().replace(':', '')[:17]}"))
+        for given in self.add_runs:
+            name, counts = add_run(given, self.work)
+            self.added[name] = counts
         questions = {
             "run_id": self.run_id,
             "pack": self.work.request.queries or self.work.request.dataset,
@@ -473,6 +552,7 @@ class GoldenSession(Attempt):
                 for part, files in self.work.read.files.items()
             },
             "stages": self.stages,
+            **({"added_runs": self.added} if self.added else {}),
         }
 
     def manifest(self, status: str) -> dict[str, Any]:

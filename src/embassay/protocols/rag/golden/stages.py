@@ -82,6 +82,11 @@ class QueryFolder:
         return self.stage("S2") / "sparse" / f"{self.name}.top{k}.jsonl"
 
     @property
+    def added(self) -> Path:
+        """What runs brought, a line for each passage: `run`, `doc_id` and `rank`."""
+        return self.path / "added.jsonl"
+
+    @property
     def merged(self) -> Path:
         """S3: both lists as one, by RRF."""
         return self.stage("S3") / f"{self.name}.merge.jsonl"

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.rag.record_files import read_record
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import read_record, to_json, write_atomic
 
 SCHEMA = 1
 

@@ -31,7 +31,9 @@ from embassay.protocols.rag.probes.plan import (
     systems_of,
 )
 from embassay.protocols.rag.probes.questions import (
+    LEVELS,
     NOISIEST,
+    Lang,
     Questions,
     Rewritings,
     Variant,
@@ -59,7 +61,6 @@ from embassay.protocols.rag.probes.resampling import (
     similarities,
     values,
 )
-from embassay.protocols.rag.probes.small_talk import LEVELS, Lang
 from embassay.protocols.rag.rewriters import open_rewriter
 from embassay.records import Component, Score, TaskOutcome
 from embassay.runs.execution import HERE

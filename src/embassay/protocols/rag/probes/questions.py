@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,6 @@ from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import bundles, material
 from embassay.protocols.rag.probes.names import all_bundles, corpus_of, written
 from embassay.protocols.rag.probes.plan import BUNDLED, LANGS, NoiseRequest
-from embassay.protocols.rag.probes.small_talk import LEVELS, Lang, noisy
 from embassay.protocols.rag.rewriters import Rewriter
 from embassay.randomness import random_bytes
 from embassay.records import Loaded, RetrievalSet, Skipped
@@ -31,6 +31,51 @@ from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
+
+Lang = Literal["en", "fr"]
+QUERY = "query"
+LEVELS: tuple[tuple[str, ...], ...] = (
+    (QUERY,),
+    ("greeting", QUERY),
+    ("greeting", "filler", QUERY),
+    ("greeting", "digression", "filler", QUERY, "politeness"),
+    ("greeting", "apology", "context", "hedge", QUERY, "emoji"),
+)
+"""What each level consists of, in order. Source: spec rag 5.4; levels 1 and 3 and the phrases are ours."""
+
+
+def noisy(query: str, level: int, *, lang: Lang, seed: int, key: str) -> str:
+    """The question with the small talk of this level around it; `key` (its id) and `seed` choose the phrases.
+
+    A phrase that two levels share is the same in both, so that a level differs from the one below by what it adds.
+    UsageError for another level or language.
+
+    >>> noisy("Why is the sea salt?", 0, lang="en", seed=1, key="q1")
+    'Why is the sea salt?'
+    >>> noisy("Why is the sea salt?", 2, lang="en", seed=1, key="q1").endswith("Why is the sea salt?")
+    True
+    """
+    if not 0 <= level < len(LEVELS):
+        raise UsageError(f"There is no noise level {level}.", mend=f"Levels are 0 to {len(LEVELS) - 1}.")
+    bank = phrases().get(lang)
+    if bank is None:
+        raise UsageError(f"There is no small talk in {lang!r}.", mend=f"Known are {' and '.join(phrases())}.")
+    return " ".join(
+        query if part == QUERY else _chosen(bank[part], seed, lang, part, key) for part in LEVELS[level]
+    )
+
+
+@cache
+def phrases() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Language -> part -> phrases."""
+    text = files("embassay.protocols.rag.probes").joinpath("phrases.json").read_text("utf-8")
+    loaded: Mapping[str, Mapping[str, Sequence[str]]] = json.loads(text)
+    return loaded
+
+
+def _chosen(bank: Sequence[str], seed: int, *names: str) -> str:
+    return bank[int.from_bytes(random_bytes(8, seed, "noise", *names), "big") % len(bank)]
+
 
 NEEDS: Mapping[Lang, str] = {"en": "works by {A} on {T}", "fr": "travaux de {A} sur {T}"}
 """What a bundled query asks for, said plainly (ours)."""

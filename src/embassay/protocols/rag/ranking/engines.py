@@ -1,4 +1,4 @@
-"""What the four ranking engines have in common, and the engines by name, as `--ranking` takes them."""
+"""What the four ranking engines have in common, the engines by name, and the options of `bayes`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
+from embassay.errors import UsageError
 from embassay.randomness import random_bytes
 from embassay.registry import Registry
 from embassay.spec import COLON, Spec
@@ -149,7 +150,7 @@ ENGINES.add(
     calls="about 3.5 per candidate",
 )  # fmt: skip
 ENGINES.add(
-    "bayes", f"{_HERE}.bayes.engine:Bayes", "A posterior over all orders, asked where an answer tells most",
+    "bayes", f"{_HERE}.bayes:Bayes", "A posterior over all orders, asked where an answer tells most",
     calls="at most 1.2 per candidate, 0.9 where grades tell them apart",
 )  # fmt: skip
 
@@ -255,3 +256,68 @@ class SingleShotRanker:
     @property
     def _stopped(self) -> str:
         return "" if self._proposals else "once" if self._calls else "few"
+
+
+@dataclass(frozen=True)
+class BayesOptions:
+    """How to ask and when to stop; what follows from it for a pool is in `BayesLimits`.
+
+    `batch` passages are shown at a time, `at_once` disjoint batches asked per round. Of answers, `random` are thought
+    to be any order at all; `bias` is how far a bias for places may reach, in standard deviations of utility (0: none is
+    thought of). A batch is worth its information as a share of log batch!, plus `border` times the wrong pairs across
+    the border of the top set that it should mend. `gamma` sharpens the weights of hyper-parameters. No more than `cap`
+    calls per passage are asked for batches of 5, fewer for larger ones. With `stop`, asking ends before when the claims
+    reach `surely`, `overlap` and `tau` at two looks in a row. With `share`, queries share what they learn of the judge.
+    """
+
+    batch: int = 5
+    at_once: int = 1
+    cap: float = 0.9
+    stop: bool = True
+    surely: float = 0.9
+    overlap: float = 0.97
+    tau: float = 0.94
+    share: bool = True
+    random: float = 0.02
+    bias: float = 0.3
+    border: float = 0.6
+    gamma: float = 1.0
+    draws: int = 400
+
+    def __post_init__(self) -> None:
+        for name, low, high in _BAYES_RANGES:
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise UsageError(
+                    f"The ranking engine 'bayes' needs {name} from {low:g} to {high:g}, found {value!r}.",
+                    mend=f"Give a {name} in that range, or none for {getattr(BayesOptions, name)!r}.",
+                )
+
+    def limits(self, n: int, *, graded: bool) -> BayesLimits:
+        """For a pool of n. A batch of m is counted as m - 1 steps of sorting; without grades a third more is needed."""
+        per_item = 4 / (self.batch - 1)
+        cap = self.cap if graded else self.cap * 4 / 3
+        return BayesLimits(first_look=round(0.5 * per_item * n), cap=max(1, round(cap * per_item * n)))
+
+
+@dataclass(frozen=True)
+class BayesLimits:
+    """Calls before the first look at whether to stop, and calls at most."""
+
+    first_look: int
+    cap: int
+
+
+_BAYES_RANGES = (
+    ("batch", 2, 20),
+    ("at_once", 1, 1000),
+    ("cap", 0.0, 1000.0),
+    ("surely", 0.0, 1.0),
+    ("overlap", 0.0, 1.0),
+    ("tau", -1.0, 1.0),
+    ("random", 0.0, 0.5),
+    ("bias", 0.0, 10.0),
+    ("border", 0.0, 100.0),
+    ("gamma", 0.1, 10.0),
+    ("draws", 64, 100_000),
+)

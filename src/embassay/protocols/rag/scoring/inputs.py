@@ -1,4 +1,4 @@
-"""Judgements, runs, pools and answers, read and named: what a scoring starts from."""
+"""Judgements, runs, pools and answers, read and named: what a scoring starts from; and rankings written for it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries, entries_of, read_qrels, read_run
+from embassay.contracts import Tokenizer
+from embassay.data import open_dataset
+from embassay.data.documents import passage_places
+from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
+from embassay.data.judged_runs.spans import are_spans, by_evidence, qrels_of, read_spans
 from embassay.data.retrieval import fitting_map, grade_map
-from embassay.data.rows import key_of, missing_column, number_of, wrong
+from embassay.data.rows import key_of, missing_column, number_of, text_of, wrong
 from embassay.data.tables import table
+from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, Sources
+from embassay.protocols.kernel import inputs as opening
+from embassay.runs.folder import write_atomic
+from embassay.search.fusion import rrf
 
 if TYPE_CHECKING:
     import polars as pl
@@ -107,6 +115,14 @@ class ScoreRequest:
     """Documents of one source have ids that are equal before the last one of these."""
     exclude_self: bool = False
     """Whether the document that has the query's id is left out of judgements, runs and pools."""
+    corpus: str = ""
+    """The passages that were retrieved from, where runs say their texts, or judgements are of spans of documents."""
+    queries: str = ""
+    """The questions, where runs say their texts."""
+    tags: bool = False
+    """Whether scores are also given by the tags of the questions in `queries`."""
+    judge_grades: str | None = None
+    """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -137,7 +153,8 @@ class ScoreRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them."""
-        return asdict(self)
+        later = {name: getattr(self, name) for name in ("corpus", "queries", "tags", "judge_grades")}
+        return {name: value for name, value in asdict(self).items() if name not in later or later[name]}
 
 
 def named_path(given: str) -> tuple[str, Path]:
@@ -178,6 +195,7 @@ _ENDINGS = {
     "txt",
     "tsv",
     "csv",
+    "json",
     "jsonl",
     "ndjson",
     "parquet",
@@ -330,6 +348,9 @@ class Inputs:
     qrels: Entries
     runs: Mapping[str, Entries]
     pools: tuple[Entries | None, ...]
+    notes: tuple[str, ...] = ()
+    judge: Entries | None = None
+    """A judge's grades, which the `qrels` of people correct."""
 
 
 def read_inputs(request: ScoreRequest) -> Inputs:
@@ -340,18 +361,96 @@ def read_inputs(request: ScoreRequest) -> Inputs:
         raise UsageError(
             f"{request.qrels} is given as the judgements and as a run.", mend="Give --run what was retrieved."
         )
-    qrels = read_qrels(qrels_path, request.mapping, split=request.split)
+    library = open_library(request.corpus, request.queries)
     read: dict[Path, Entries] = {}
-    for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in request.pools)):
+    notes: list[str] = []
+    union = request.pools == (UNION,) and not Path(UNION).exists()
+    pooled = () if union else request.pools
+    for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in pooled)):
         if path not in read:
-            read[path] = read_run(path, request.mapping)
-    pools = [read[Path(pool).expanduser()] for pool in request.pools]
+            read[path] = read_run(path, request.mapping, None if library is None else library.known)
+            notes += [f"{path.name}: {note}." for note in read[path].notes]
+    if are_spans(qrels_path):
+        qrels, read, said = _by_spans(qrels_path, read, library)
+        notes += said
+    else:
+        qrels = read_qrels(qrels_path, request.mapping, split=request.split)
+    runs = {name: read[path] for name, path in named}
+    pools = [_union(runs)] if union else [read[Path(pool).expanduser()] for pool in request.pools]
+    if len({pool.path for pool in pools}) > 1:
+        notes.append(
+            "The runs have pools that differ, so PROC and %PROC of one are no measure of another: --pool union "
+            "gives all of them one."
+        )
+    judged = None if request.judge_grades is None else Path(request.judge_grades).expanduser()
+    judge = None if judged is None else read_qrels(judged, request.mapping)
     return Inputs(
-        stem(qrels_path.resolve().name),
-        qrels,
-        {name: read[path] for name, path in named},
-        _per_run(pools, len(named)),
+        stem(qrels_path.resolve().name), qrels, runs, _per_run(pools, len(named)), tuple(notes), judge
     )
+
+
+UNION = "union"
+"""The pool of all runs together."""
+
+
+def _union(runs: Mapping[str, Entries]) -> Entries:
+    """What any run retrieved, each query and document once, at its best rank."""
+    import polars as pl
+
+    rank = pl.col("value").rank("ordinal", descending=True).over("query").cast(pl.Float64)
+    ranked = [run.frame.select("query", "doc", (-rank).alias("value")) for run in runs.values()]
+    best = pl.concat(ranked).group_by("query", "doc", maintain_order=True).agg(pl.col("value").max())
+    return Entries(UNION, "union of the runs", best)
+
+
+def _by_spans(
+    path: Path, runs: Mapping[Path, Entries], library: Library | None
+) -> tuple[Entries, dict[Path, Entries], list[str]]:
+    """Judgements of spans as those of documents, the runs by the evidence they found, and what is to be said of that.
+    DataError where nobody knows where any passage of a run is from."""
+    spans = read_spans(path)
+    held, notes = {}, []
+    for place, run in runs.items():
+        found = by_evidence(run, spans, {**({} if library is None else library.places), **run.places})
+        if found.unplaced == len(run.frame):
+            raise DataError(
+                "the judgements are of spans of documents, and nobody knows where a passage of the run is from",
+                path=place, mend="Name the corpus that it was retrieved from: --corpus DIR, or DIR?chunk=100.",
+            )  # fmt: skip
+        held[place] = found.run
+        told = f"{found.matched:,} of {len(run.frame):,} passages hold judged evidence"
+        lost = f"; of {found.unplaced:,} nobody knows where they are from" if found.unplaced else ""
+        notes.append(f"{place.name}: {told}{lost}.")
+    return qrels_of(spans, path), held, notes
+
+
+@dataclass(frozen=True)
+class Library:
+    """A corpus and its questions: what texts are matched with, and where passages are from."""
+
+    known: Known
+    places: Mapping[str, tuple[str, int, int]]
+
+
+def open_library(corpus: str, queries: str) -> Library | None:
+    """The passages of a corpus (a folder of documents, a table or a dataset) and the questions of a table, whatever of
+    both is named; None for neither. UsageError and DataError as openings raise them."""
+    if not corpus and not queries:
+        return None
+    texts, places = {}, {}
+    for one in passage_places(open_dataset(corpus)) if corpus else ():
+        texts[one.id] = one.body
+        places[one.id] = (one.document or one.id, one.start, one.start + len(one.body))
+    return Library(Known(texts, questions_of(queries) if queries else {}), places)
+
+
+def questions_of(name: str) -> dict[str, str]:
+    """Id -> text of the questions in a table."""
+    source = Renamed(table(Path(name).expanduser()))
+    for column in ("id", "text"):
+        if column not in source.columns():
+            raise missing_column(source, column)
+    return {key_of(row, "id"): text for row in source.rows(("id", "text")) if (text := text_of(row, "text"))}
 
 
 def held_inputs(
@@ -436,3 +535,53 @@ def distinct(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
             f"Two runs are called {twice!r}.", mend="Name them: --run first=a.trec --run second=b.trec"
         )
     return apart
+
+
+Retrieved = Mapping[str, Sequence[tuple[str, float]]]
+"""Query id -> (passage id, score), best first."""
+
+
+def retrieve(
+    system: str, passages: Mapping[str, str], questions: Mapping[str, str], k: int, *, tokenizer: Tokenizer
+) -> Retrieved:
+    """The `k` passages (id -> text) that a system finds most similar to each question (id -> text)."""
+    opened = opening.CachedSystem(
+        system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None
+    ).system
+    ids = list(passages)
+    found = opened.search(list(questions.values()), list(passages.values()), min(k, len(ids)))
+    return {
+        question: [(ids[place], score) for place, score in zip(places, scores, strict=True) if place >= 0]
+        for question, places, scores in zip(
+            questions, found.indices.tolist(), found.scores.tolist(), strict=True
+        )
+    }
+
+
+def fused(runs: Sequence[Retrieved], k: int, c: float = 60.0) -> Retrieved:
+    """The rankings made one by reciprocal rank fusion, the first `k` of each query."""
+    return {
+        query: [(one.id, one.score) for one in rrf([[key for key, _ in run[query]] for run in runs], c)[:k]]
+        for query in runs[0]
+    }
+
+
+def write_trec(path: Path, name: str, run: Retrieved) -> Path:
+    """The ranking as a TREC run file. UsageError for ids with white space, which the format cannot hold.
+
+    Equal scores are told apart, in the order of the ranking, by the least that single precision can hold: readers go
+    by scores in that precision, not by ranks.
+    """
+    rows = []
+    for query, found in run.items():
+        last = np.float32(np.inf)
+        for rank, (key, own) in enumerate(found, start=1):
+            last = min(np.float32(own), np.nextafter(last, np.float32(-np.inf)))
+            if query.split() != [query] or key.split() != [key]:
+                raise UsageError(
+                    f"A TREC run cannot hold the ids {query!r} and {key!r}.", mend="Use ids without blanks."
+                )
+            rows.append(f"{query} Q0 {key} {rank} {last} {name}\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, "".join(rows))
+    return path

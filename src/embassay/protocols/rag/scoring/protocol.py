@@ -13,12 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay import __version__
+from embassay.data.judged_runs import Entries
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import inert, write_tables
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import guidance, lede, readings, verdict
+from embassay.protocols.rag.scoring.correction import (
+    CORRECTED,
+    Corrections,
+    Corrector,
+    corrected_record,
+    corrections_of,
+)
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
     Inputs,
@@ -114,6 +122,7 @@ class Scored:
     measures: tuple[RequestedMeasure, ...]
     measured: tuple[Measured, ...]
     board: Board
+    corrections: Corrections | None = None
 
     def per_query(self) -> pl.DataFrame:
         """`run`, `query_id`, `measure`, `value` and `reason` (why there is no value), a row for each."""
@@ -126,6 +135,8 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     Raises DataError for judgements that do not fit, runs without a judged query, and ungraded documents where they are
     an error; UsageError for measures that are none of rankings.
     """
+    if inputs.judge is not None:
+        return _corrected(inputs, inputs.judge, request, answers)
     gone: dict[str, int] = {}
     if request.exclude_self:
         inputs, gone = without_self(inputs)
@@ -156,9 +167,28 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         readings=readings(board, facts, ks, resampled),
         guidance=guidance(board, ks, extra, resampled),
     )  # fmt: skip
-    said = (*conclusions.self_notes(gone), *_notes(record, judgements, board, taken, measures, right))
+    read = (Note("reading", text) for text in inputs.notes)
+    said = (*conclusions.self_notes(gone), *read, *_notes(record, judgements, board, taken, measures, right))
     record = replace(record, notes=said)
     return Scored(replace(record, verdict=verdict(record), lede=lede(record)), measures, taken, board)
+
+
+def _corrected(
+    inputs: Inputs, judge: Entries, request: ScoreRequest, answers: Mapping[str, float] | None
+) -> Scored:
+    """A scoring by the judge, corrected by the grades of people."""
+    by_judge = score_inputs(
+        replace(inputs, qrels=judge, judge=None), replace(request, sensitivity=False), answers
+    )
+    made = Corrector(
+        inputs, graded(inputs.qrels, request.grades or "identity"), graded(judge, request.grades or "identity"),
+        by_judge.measures, by_judge.measured, by_judge.board.queries,
+    )  # fmt: skip
+    found = corrections_of(made, judge, by_judge.record.headline)
+    record = corrected_record(by_judge.record, found)
+    return replace(
+        by_judge, record=replace(record, verdict=verdict(record), lede=lede(record)), corrections=found
+    )
 
 
 def _resampled(
@@ -239,6 +269,8 @@ def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Sco
     write_tables(folder.path, tables(score))
     write_atomic(folder.path / "tables" / "rag_per_query.csv", _sheet(_wide(frame)))
     write_score(folder.path / "score.json", score)
+    if scored.corrections is not None:
+        write_atomic(folder.path / CORRECTED, to_json(scored.corrections.as_dict(), indent=1) + "\n")
     folder.write_manifest(_manifest(folder, request, inputs, score, command))
 
 

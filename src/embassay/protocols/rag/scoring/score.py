@@ -18,9 +18,8 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
 from embassay.measures.judgements import Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
-from embassay.protocols.rag.record_files import read_record
 from embassay.randomness import generator
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.spec import CALL, Spec
 from embassay.stats import percentile_interval
 from embassay.stats.resampling import resample_defined_means

@@ -38,7 +38,7 @@ from embassay.runs.folder import Cell, digest
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds, served
 from embassay.runs.memory import Footprint
 from embassay.search.indexes import INDEXES
-from embassay.systems import SYSTEMS, sized
+from embassay.systems import RAGGED, SYSTEMS, sized
 from embassay.systems.models import KnownModel, known_model
 from embassay.systems.remote import NoCalls
 from embassay.systems.rerankers import RERANKERS
@@ -78,6 +78,9 @@ def grid(request: SweepRequest, dims: Mapping[str, int | None], sized: Sized = l
     return Grid(tuple(wanted), {one: why for one, why in senseless.items() if one not in wanted})
 
 
+FLAT = "flat"
+
+
 def _all(
     request: SweepRequest, dims: Mapping[str, int | None], sized: Sized
 ) -> Iterator[tuple[Configuration, str]]:
@@ -100,6 +103,8 @@ def _all(
             if kept is not None and whole is not None and kept > whole and sized(encoder, kept) == encoder
             else ""
         )
+        if SYSTEMS.parse(encoder).name in RAGGED and (kept is not None or index != FLAT):
+            too_many = f"{encoder} has many vectors for a text, which go into {FLAT} with all dimensions"
         for k, mode, reranker, deduplicate, boost, reason in tails:
             one = Configuration(
                 encoder, kept, index, k, reranker, "hybrid" if mode.startswith("hybrid") else "dense",

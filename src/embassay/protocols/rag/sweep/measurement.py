@@ -59,9 +59,7 @@ from embassay.protocols.rag.sweep.stacks import (
 from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.search import exact_search
 from embassay.search.bm25 import Hit
-from embassay.search.indexes import open_index
 from embassay.search.indexes.store import AUTO, recall, smallest_width
-from embassay.systems.cosine import unit
 from embassay.systems.remote.calls import wait_for
 
 Floats = NDArray[np.float64]
@@ -429,7 +427,7 @@ class IndexedBench(StackBench):
         """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
         it cannot be had."""
         documents, queries = encoded.cut(dims)
-        made = cls(encoded, dims, open_index(index, documents, folder=kept), watch, documents, queries)
+        made = cls(encoded, dims, encoded.encoder.index(index, documents, kept), watch, documents, queries)
         if getattr(made.index, "ef", None) == AUTO:
             made._tune()
         return made
@@ -537,7 +535,8 @@ class IndexedBench(StackBench):
 
     def _embed(self, query: int) -> Vectors:
         """A real encoding of a query."""
-        return unit(self.encoded.encoder.afresh(self.bench.queries[query])[None, : self.dims])
+        encoder = self.encoded.encoder
+        return encoder.cut(encoder.afresh(self.bench.queries[query]), self.dims)
 
     def _fuse(self) -> Callable[[int], Any]:
         words, queries = self.bench.words, self.bench.queries

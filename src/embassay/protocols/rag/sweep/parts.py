@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import IndexFacts, Ranked, Reranker, Role, Tokenizer
+from embassay.contracts import Index, IndexFacts, Ranked, Reranker, Role, Tokenizer
 from embassay.errors import EmbassayError, ModelError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import Silent
@@ -21,7 +21,7 @@ from embassay.protocols.rag.answers.answerer import Answerer, open_answerer
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import Lang, Person
 from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
-from embassay.protocols.rag.sweep.collection import Collection, Passages, passages_of, token_lengths
+from embassay.protocols.rag.sweep.collection import Collection, Ints, Passages, passages_of, token_lengths
 from embassay.protocols.rag.sweep.config import Generator, SweepRequest
 from embassay.protocols.rag.sweep.signals import name_changes, noise_cosines, read_names
 from embassay.protocols.rag.sweep.stacks import NONE, Configuration, Counts
@@ -31,8 +31,10 @@ from embassay.runs.store import CachedReranker, PairCache
 from embassay.search import exact_search
 from embassay.search.bm25 import BM25Index, Hit
 from embassay.search.fusion import boosted, distinct, rrf
+from embassay.search.indexes import open_index
 from embassay.systems import SYSTEMS, sized
 from embassay.systems.cosine import unit
+from embassay.systems.ragged import lost
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.rerankers import RERANKERS, open_reranker
@@ -87,14 +89,44 @@ class SweepEncoder:
 
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
         """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
-        found: Vectors = self.system.vectors(list(texts), role)
+        made = self.system.rows if self.many else self.system.vectors
+        found: Vectors = made(list(texts), role)
         return found
 
+    @property
+    def many(self) -> bool:
+        """Whether a text has many vectors, which stand then in an array of objects (`contracts.Ragged`)."""
+        return hasattr(self.system, "rows")
+
+    def cut(self, vectors: Vectors, dims: int | None) -> Vectors:
+        """So many dimensions at length 1; many vectors of a text stay as they are."""
+        return vectors if self.many else unit(vectors[:, :dims])
+
+    def index(self, spec: str, vectors: Vectors, folder: Path) -> Index:
+        """The index of passages, built or found in the folder."""
+        return self.system.index(vectors, spec) if self.many else open_index(spec, vectors, folder=folder)
+
+    def searched(self, queries: Vectors, passages: Vectors, k: int) -> Ranked:
+        """The best k passages of each query, exactly."""
+        if self.many:
+            found: Ranked = self.system.index(passages).search(queries, k)
+            return found
+        return exact_search(queries, passages, k)
+
+    def lost(self, vectors: Vectors) -> Ints:
+        """The texts that could not be encoded; they have zeros from now on."""
+        gone = np.flatnonzero(lost(vectors) if self.many else np.isnan(vectors[:, 0]))
+        for place in gone.tolist():
+            vectors[place] = np.zeros_like(vectors[place])
+        return gone
+
     def afresh(self, text: str) -> Vectors:
-        """The vector of a query, (dim,), whatever the cache has."""
+        """The vector of a query, (1, dim), whatever the cache has."""
         made = self._cached.encoder.encode([text], role="query")
         transform = getattr(self.system.encoder, "transform", None)
-        vector: Vectors = np.asarray(made if transform is None else transform(made), dtype=np.float32)[0]
+        if self.many:
+            return made
+        vector: Vectors = np.asarray(made if transform is None else transform(made), dtype=np.float32)
         return vector
 
 
@@ -372,12 +404,11 @@ class Encoded:
         with bench.parts.charged(encoder.name):
             documents = encoder.vectors(passages, "document")
             queries = encoder.vectors(bench.queries, "query")
-        lost = np.flatnonzero(np.isnan(documents[:, 0]))
+        lost, unasked = encoder.lost(documents), encoder.lost(queries)
         if len(lost) > MOST_LOST * len(documents):
             raise ModelError(f"{encoder.name} could not encode {len(lost):,} of {len(documents):,} passages.")
-        if np.isnan(queries).any():
-            raise ModelError(f"{encoder.name} could not encode {int(np.isnan(queries[:, 0]).sum())} queries.")
-        documents[lost] = 0
+        if len(unasked):
+            raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
         some = ", ".join(bench.passages.ids[place] for place in lost[:3])
         said = (
             f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({some})",
@@ -386,14 +417,14 @@ class Encoded:
 
     def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
         """Passages and queries with so many dimensions, at length 1."""
-        return unit(self.documents[:, :dims]), unit(self.queries[:, :dims])
+        return self.encoder.cut(self.documents, dims), self.encoder.cut(self.queries, dims)
 
     def exact(self, dims: int | None, depth: int) -> list[Places]:
         """The nearest passages of each query by exact search."""
         if (dims, depth) not in self._exact:
             documents, queries = self.cut(dims)
             deep = min(depth + self.bench.spare, len(documents))
-            ranked = exact_search(queries, documents, deep)
+            ranked = self.encoder.searched(queries, documents, deep)
             self._exact[dims, depth] = [
                 self.bench.found(ranked, row, depth)[0] for row in range(len(queries))
             ]
@@ -401,7 +432,10 @@ class Encoded:
 
     @cached_property
     def noise(self) -> Floats:
-        """Cosine of each query with itself in much small talk, (q,); see `signals.noise_cosines`."""
+        """Cosine of each query with itself in much small talk, (q,); see `signals.noise_cosines`. NaN for an encoder
+        that gives many vectors."""
+        if self.encoder.many:
+            return np.full(len(self.queries), np.nan)
         collection, seed = self.bench.collection, self.bench.parts.request.seed
         return noise_cosines(collection.query_ids, self.bench.queries, collection.lang, seed, self._embed)
 
@@ -409,7 +443,7 @@ class Encoded:
     def name_change(self) -> dict[str, Floats]:
         """How an ablation changes each query's name margin, where the sweep has a file of names."""
         said, collection = self.bench.parts.request.names, self.bench.collection
-        if said is None:
+        if said is None or self.encoder.many:
             return {}
         queries = dict(zip(collection.query_ids, self.bench.queries, strict=True))
         lang: Lang = "fr" if collection.lang[:2] == "fr" else "en"

@@ -18,7 +18,7 @@ from embassay.data.tables import table
 from embassay.errors import UsageError
 from embassay.protocols.rag.probes.bundles import CONDITIONS, TITLES, Bundle, Lang, Person, Written, material
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
-from embassay.protocols.rag.probes.small_talk import LEVELS, noisy, phrases
+from embassay.protocols.rag.probes.questions import LEVELS, noisy, phrases
 
 Floats = NDArray[np.float64]
 Embed = Callable[[Sequence[str], Role], NDArray[np.float32]]

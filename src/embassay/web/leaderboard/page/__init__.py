@@ -13,7 +13,7 @@ from embassay.document import marks
 from embassay.document.html import tight
 from embassay.protocols.kernel import tables as numbers
 from embassay.web.leaderboard.contract import Board, Boards, Card
-from embassay.web.leaderboard.page import words
+from embassay.web.leaderboard.page import rows
 from embassay.web.leaderboard.page.rows import drawn, leading, mark, place, rank_mark, sign, standing
 
 __all__ = ["STATIC", "files", "render", "render_card", "render_error", "render_overview"]
@@ -69,7 +69,7 @@ def _environment() -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.globals.update(
-        numbers=numbers, marks=marks, words=words, scripts=_scripts, mark=mark, rank_mark=rank_mark, sign=sign,
+        numbers=numbers, marks=marks, words=rows, scripts=_scripts, mark=mark, rank_mark=rank_mark, sign=sign,
         place=place,
     )  # fmt: skip
     made.filters["parameter"] = lambda text: quote(text, safe="")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.small_talk import LEVELS, Lang, noisy, phrases
+from embassay.protocols.rag.probes.questions import LEVELS, Lang, noisy, phrases
 
 
 @given(st.text(min_size=1), st.sampled_from(range(5)), st.sampled_from(get_args(Lang)), st.integers(0, 9))

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking.bayes.engine import Bayes
-from embassay.protocols.rag.ranking.bayes.options import Options
-from embassay.protocols.rag.ranking.engines import ENGINES, Call, Candidate
+from embassay.protocols.rag.ranking.bayes import Bayes
+from embassay.protocols.rag.ranking.engines import ENGINES, BayesOptions, Call, Candidate
 from embassay.randomness import generator
 
 N, TOP = 40, 20
@@ -101,7 +100,7 @@ def test_relabelled_grades_and_another_order_of_candidates_change_nothing():
 def test_any_pool_and_any_answers_end_in_an_order_of_all(grades, top, batch, at_once, chance):
     """Proposals are disjoint batches of the size asked for, and no more than the cap of them."""
     candidates = [Candidate(f"d{i}", grade, i + 1) for i, grade in enumerate(grades)]
-    ranker = Bayes(Options(batch=batch, at_once=at_once)).start(candidates, query="q", top=top, seed=1)
+    ranker = Bayes(BayesOptions(batch=batch, at_once=at_once)).start(candidates, query="q", top=top, seed=1)
     calls = 0
     while batches := ranker.proposals():
         flat = [i for one in batches for i in one]
@@ -154,7 +153,7 @@ def test_a_bias_for_places_is_noticed():
     utilities, candidates = pool(9)
     found = []
     for bias in (0.5, 0.0):
-        ranker = Bayes(Options(stop=False)).start(candidates, query="q", top=TOP, seed=1)
+        ranker = Bayes(BayesOptions(stop=False)).start(candidates, query="q", top=TOP, seed=1)
         for _ in range(24):
             (shown,) = ranker.proposals()
             seen = utilities[list(shown)] + np.linspace(bias, -bias, len(shown))
@@ -168,7 +167,7 @@ def test_queries_share_what_they_learn_of_the_judge():
     """After 8 calls each, four queries know better how noisy it is than one by itself, in the same way every time."""
     found = {}
     for share in (True, False, True):
-        engine = Bayes(Options(share=share))
+        engine = Bayes(BayesOptions(share=share))
         rankers, pools = {}, {}
         for seed in range(4):
             pools[f"q{seed}"] = pool(seed)
@@ -187,7 +186,7 @@ def test_queries_share_what_they_learn_of_the_judge():
 def test_larger_batches_need_fewer_calls():
     batch = 10
     utilities, candidates = pool(10)
-    ranker, shown = play(Bayes(Options(batch=batch)), candidates, utilities, 1000)
+    ranker, shown = play(Bayes(BayesOptions(batch=batch)), candidates, utilities, 1000)
     assert len(shown) <= round(0.9 * N * 4 / (batch - 1))
     assert tau(ranker.ranking(), utilities) > 0.93
 
@@ -195,14 +194,14 @@ def test_larger_batches_need_fewer_calls():
 @pytest.mark.parametrize(("name", "value"), [("batch", 1), ("gamma", 0.0), ("random", 0.9), ("at_once", 0)])
 def test_options_out_of_range_are_named(name, value):
     with pytest.raises(UsageError, match=name):
-        Options(**{name: value})
+        BayesOptions(**{name: value})
 
 
 def test_its_name_holds_every_option_that_is_not_the_default():
     """What a resumed run compares, and what `--ranking` takes."""
     engine = ENGINES.build("bayes:batch=8,stop=false")
     assert isinstance(engine, Bayes)
-    assert engine.options == Options(batch=8, stop=False)
+    assert engine.options == BayesOptions(batch=8, stop=False)
     assert engine.name == "bayes:batch=8,stop=false"
     assert ENGINES.build("bayes").name == "bayes"
 

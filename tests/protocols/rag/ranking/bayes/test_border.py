@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from embassay.protocols.rag.ranking.bayes.choice import drop_in_border_errors
+from embassay.protocols.rag.ranking.choice import drop_in_border_errors
 
 
 def simulated(mean, covariance, in_top, order, top, window, fisher, rng, times=20_000):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from embassay.protocols.rag.ranking.bayes.engine import Answers, Bayes, Checks
-from embassay.protocols.rag.ranking.bayes.options import Options
-from embassay.protocols.rag.ranking.engines import Call, Candidate
+from embassay.protocols.rag.ranking.bayes import Answers, Bayes, Checks
+from embassay.protocols.rag.ranking.engines import BayesOptions, Call, Candidate
 from embassay.randomness import generator
 
 N, TOP = 30, 15
@@ -98,7 +97,7 @@ def pools(seed, count=4):
 def played(judge, *, stop=False):
     """The rankers of four pools that share `judge`(pool, shown, rng) -> scores of those shown, to their ends."""
     utilities, candidates = pools(3)
-    engine = Bayes(Options(stop=stop))
+    engine = Bayes(BayesOptions(stop=stop))
     rankers = {
         str(q): engine.start(candidates[q], query=str(q), top=TOP, seed=1) for q in range(len(candidates))
     }

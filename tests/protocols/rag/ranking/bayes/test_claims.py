@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from embassay.protocols.rag.ranking.bayes.choice import chance_in_top, claims
+from embassay.protocols.rag.ranking.choice import chance_in_top, claims
 
 
 def test_claims_are_means_over_draws():

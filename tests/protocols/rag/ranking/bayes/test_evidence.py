@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
-from embassay.protocols.rag.ranking.bayes.posterior import NOISE, log_likelihood, log_orthant, log_prediction
+from embassay.protocols.rag.ranking.posterior import NOISE, log_likelihood, log_orthant, log_prediction
 
 
 def chain(m):

@@ -8,14 +8,14 @@ from math import lgamma
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.ranking.bayes.choice import (
+from embassay.protocols.rag.ranking.choice import (
     FISHER_EVERY,
     contiguous,
     listed,
     sampled,
     squashed_log_det,
 )
-from embassay.protocols.rag.ranking.bayes.posterior import add_answers, log_likelihood
+from embassay.protocols.rag.ranking.posterior import add_answers, log_likelihood
 
 
 def enumerated(scores, window):

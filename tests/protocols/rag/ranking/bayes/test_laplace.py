@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embassay.protocols.rag.ranking.bayes.posterior import (
+from embassay.protocols.rag.ranking.posterior import (
     Component,
     add_answers,
     cholesky,

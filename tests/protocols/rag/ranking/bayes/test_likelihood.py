@@ -8,7 +8,7 @@ from math import factorial
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.ranking.bayes.posterior import add_answers, log_likelihood
+from embassay.protocols.rag.ranking.posterior import add_answers, log_likelihood
 
 
 def by_hand(x, order, place, random):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, truncnorm
 
-from embassay.protocols.rag.ranking.bayes.posterior import (
+from embassay.protocols.rag.ranking.posterior import (
     RELIABILITY,
     SHARPNESS,
     log_weights,

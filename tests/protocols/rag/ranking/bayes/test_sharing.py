@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.ranking.bayes.engine import CELLS, WIDTHS, shared_priors
-from embassay.protocols.rag.ranking.bayes.posterior import RELIABILITY, SHARPNESS, log_weights
+from embassay.protocols.rag.ranking.bayes import CELLS, WIDTHS, shared_priors
+from embassay.protocols.rag.ranking.posterior import RELIABILITY, SHARPNESS, log_weights
 
 POINTS = len(SHARPNESS) * len(RELIABILITY)
 

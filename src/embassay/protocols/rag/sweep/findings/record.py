@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.record_files import read_record
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import read_record, to_json, write_atomic
 
 SCHEMA = 1
 FILE = "sweep.json"

@@ -76,7 +76,22 @@ export class App {
     this.resume(task);
   }
 
-  onward(task, at) { this.go(placeAfter(this.session, task, at, Boolean(this.place.checking))); }
+  async onward(task, at) {
+    if (this.session.standing) await this.more();
+    this.go(placeAfter(this.session, task, at, Boolean(this.place.checking) || Boolean(this.session.standing)));
+  }
+
+  /** What there is to grade now, where that depends on the grades so far. */
+  async more() {
+    try {
+      this.session.adopt(await this.transport.study());
+    } catch { /* what is here already goes on; the next save says that there is no connection */ }
+  }
+
+  async lookAgain(task) {
+    await this.more();
+    this.resume(task);
+  }
 
   go(place, { replace = false } = {}) {
     const hash = writePlace(place);

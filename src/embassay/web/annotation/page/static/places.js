@@ -8,6 +8,9 @@ const FAMILIES = {
   reranking: "Say which documents answer a query", clustering: "Sort texts into groups",
 };
 
+const GRADING = "Grade how well passages answer questions";
+const purpose = (session, task) => (session.standing ? GRADING : FAMILIES[task.family]);
+
 const LANGUAGES = new Intl.DisplayNames(["en"], { type: "language" });
 
 /** What tells a task from others: its name in the study, its language, how many items it has. */
@@ -47,9 +50,11 @@ export function welcomeView(app) {
     title: "Welcome", focus: "#question", keys: GO_ON, act: start, dock: buttons(action("Start", start, { primary: true })),
     stage: [el(
       "div.column", heading("Welcome"),
-      el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), several ? `, in ${count(session.tasks.length, "task")}:` : "."),
+      session.standing
+        ? el("p.lede", "You are asked to grade passages in ", named(session.study), " until it is decided: as many as that takes, ", count(items, "passage"), " now.")
+        : el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), several ? `, in ${count(session.tasks.length, "task")}:` : "."),
       el("ul.plain", session.tasks.map((task) => el(
-        "li", el("b", named(task.title)), ": ", FAMILIES[task.family].toLowerCase(), el("div.note", about(task)),
+        "li", el("b", named(task.title)), ": ", purpose(session, task).toLowerCase(), el("div.note", about(task)),
       ))),
       el("p", `There is no clock to beat. Every choice is kept at once: close the page whenever you like and ${back}.`),
       el("p", "Work alone and go by the instructions. What is kept: your answers, flags and comments, and for how long an item was on the screen."),
@@ -77,7 +82,7 @@ function taskRow(app, task) {
   });
   const done = task.items.length - session.open(task).length;
   return el(
-    "li", el("div", el("h2", named(task.title)), el("p.note", about(task)), el("p.note", `${FAMILIES[task.family]}. ${done} of ${task.items.length} answered.`)),
+    "li", el("div", el("h2", named(task.title)), el("p.note", about(task)), el("p.note", `${purpose(session, task)}. ${done} of ${task.items.length} answered.`)),
     el(`span.state.${kind}`, word), go,
   );
 }
@@ -104,6 +109,7 @@ export function toldView(app, { task: name }) {
 /** What is open, what is flagged, and the end. */
 export function checkView(app, { task: name }) {
   const { session } = app, task = session.task(name);
+  if (session.standing) return standingView(app, task);
   const open = session.open(task), flagged = session.flagged(task);
   const finish = action("Finish this task", () => app.finish(task), { primary: true });
   finish.disabled = !session.mayWrite(task);
@@ -128,6 +134,24 @@ export function checkView(app, { task: name }) {
       action("← Back", () => app.go(back)), session.tasks.length > 1 && action("All tasks", () => app.go({ view: "tasks" })),
       session.transport.offline && !task.finished && action("Download so far", () => session.transport.download()), !task.finished && finish,
     ),
+  };
+}
+
+/** The end of what there is to grade, for now or for good. */
+function standingView(app, task) {
+  const { session } = app, { standing } = session, [first] = session.open(task);
+  const graded = task.items.length - session.open(task).length;
+  const again = () => app.lookAgain(task);
+  const head = !standing.open ? "It is decided" : first ? `${count(session.open(task).length, "passage")} to grade` : "Nothing to grade just now";
+  const said = !standing.open ? "No grade is needed any more. Thank you; you can close the page."
+    : first ? "Go on whenever you like." : "Others have the passages that are asked for. Look again in a moment.";
+  return {
+    title: `Standing, ${task.title}`, task, focus: "#question", keys: standing.open ? GO_ON : [], act: again,
+    stage: [el(
+      "div.column", heading(head), el("p.lede", said), el("p#standing", `You graded ${count(graded, "passage")}; ${standing.used} grades decide so far.`),
+      summary(session, task),
+    )],
+    dock: standing.open ? buttons(action(first ? "Go on" : "Look again", again, { primary: true })) : [],
   };
 }
 

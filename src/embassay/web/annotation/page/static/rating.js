@@ -56,7 +56,8 @@ function between(value, anchor) {
   return `between ${Math.floor(value)} and ${Math.ceil(value)}`;
 }
 
-function pair(task, { text1, text2 }) {
+function pair(task, { text1, text2, query, passage }) {
   const one = (title, text) => el("section.text", el("h2", title), dataText(text, task.lang, "div.data.box"));
+  if (passage !== undefined) return el("div.passage", one("Question", query), one("Passage", passage));
   return el("div.pair", one("Text 1", text1), one("Text 2", text2));
 }

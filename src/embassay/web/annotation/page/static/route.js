@@ -23,7 +23,7 @@ export function placeOf(session, kept, task) {
 /** The place after an item: the next one, or from the check list the next open one; after the last the check list. */
 export function placeAfter(session, task, at, checking) {
   const open = session.open(task), name = task.name;
-  const next = checking ? open.find((id) => task.items.indexOf(id) > at) || open[0] : task.items[at + 1];
+  const next = session.standing ? open[0] : checking ? open.find((id) => task.items.indexOf(id) > at) || open[0] : task.items[at + 1];
   if (next === undefined) return { view: "check", task: name };
   return { view: "item", task: name, at: task.items.indexOf(next), checking };
 }

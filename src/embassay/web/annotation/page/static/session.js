@@ -30,7 +30,19 @@ export class Session {
     this.notes = this.kept.read("notes", {});
     this.back = this.kept.read("back", []);
     for (const [id, { seconds }] of Object.entries(this.answers)) this.clock.spent[id] = 1000 * (seconds || 0);
-    for (const task of told.tasks) this.task(task.name).finished = task.finished;
+    this.standing = told.until_decided || null;
+    for (const task of told.tasks) {
+      const own = this.task(task.name);
+      own.finished = task.finished;
+      if (this.standing) this.regrow(own, task.items);
+    }
+  }
+
+  /** Passages come as grades decide which: what is answered here stays, in its order, and the others follow. */
+  regrow(task, items) {
+    const own = task.items.filter((id) => this.decided(id));
+    task.items = [...own, ...items.filter((id) => !own.includes(id))];
+    for (const id of task.items) this.taskOf.set(id, task);
   }
 
   task(name) { return this.tasks.find((task) => task.name === name); }

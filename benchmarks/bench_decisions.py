@@ -1,0 +1,259 @@
+"""Are decisions that are looked at after every label false as seldom as they say, and how many labels do they take?
+
+    python benchmarks/bench_decisions.py validity [--studies 10000]
+    python benchmarks/bench_decisions.py labels --data DATA --runs RUNS [--studies 40]
+
+Their output is `benchmarks/results/until_decided.md`. RUNS holds what `benchmarks/rag_runs.py --depth 30` wrote, DATA
+the judgements of SciFact and Cranfield.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from embassay.data.judged_runs import Entries, entries_of, read_run
+from embassay.protocols.rag.decision.course import Terms, follow
+from embassay.protocols.rag.decision.population import Labels, Population, population_of
+from embassay.randomness import generator
+
+ALPHA = 0.05
+POWER = 0.9
+EACH = 4
+"""Studies of one made-up set, with draws of their own."""
+MEASURE = "Precision4+@10"
+CODES = {1: 5, 2: 4, 3: 3, 4: 2, -1: 1}
+"""Cranfield's codes as grades."""
+Judge = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.int64]]
+
+
+def _noisy(share: float) -> Judge:
+    """Right in this share, otherwise the grade of another passage: the share is Cohen's kappa."""
+
+    def judge(true: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        return np.where(rng.random(len(true)) < share, true, rng.permutation(true))
+
+    return judge
+
+
+def _drifting(true: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Right at first, and the reverse at last."""
+    turned = rng.random(len(true)) < np.linspace(0, 1, len(true))
+    return np.where(turned, 6 - true, true)
+
+
+JUDGES: Mapping[str, Judge | None] = {
+    "no judge": None,
+    "kappa 0.2": _noisy(0.2),
+    "kappa 0.6": _noisy(0.6),
+    "kappa 0.9": _noisy(0.9),
+    "biased, two grades up": lambda true, rng: np.minimum(true + 2, 5),  # noqa: ARG005
+    "drifting from right to reversed": _drifting,
+    "lazy, always 3": lambda true, rng: np.full(len(true), 3),  # noqa: ARG005
+    "hostile, always reversed": lambda true, rng: 6 - true,  # noqa: ARG005
+}
+
+
+def main() -> None:
+    """Print the tables."""
+    given = argparse.ArgumentParser(description=__doc__)
+    given.add_argument("what", choices=("validity", "labels"))
+    given.add_argument("--studies", type=int, default=0)
+    given.add_argument("--data", type=Path)
+    given.add_argument("--runs", type=Path)
+    asked = given.parse_args()
+    if asked.what == "validity":
+        validity(asked.studies or 10_000)
+    else:
+        labels_used(asked.data, asked.runs, asked.studies or 40)
+
+
+def validity(studies: int) -> None:
+    """Studies of runs that are exactly equal, and of a run that is exactly at its bar: every decision is false."""
+    print(HEAD.format(studies=f"{studies:,}", others=f"{studies // 10:,}", each=EACH))
+    worlds = {
+        "Two equal runs": (2, ""),
+        "Three equal runs": (3, ""),
+        "At the bar": (1, ""),
+        "nDCG@5": (2, "nDCG@5"),
+    }
+    wrong = {
+        title: _false(studies if title == "Two equal runs" else studies // 10, *world)
+        for title, world in worlds.items()
+    }
+    print(f"| Guide | {' | '.join(worlds)} |\n|---|" + "---:|" * len(worlds))
+    for name in JUDGES:
+        print(f"| {name} | " + " | ".join(f"{wrong[title][name]:.2%}" for title in worlds) + " |")
+
+
+def _false(studies: int, runs: int, measure: str) -> dict[str, float]:
+    """By guide, the share of studies that decided something at any look."""
+    wrong = dict.fromkeys(JUDGES, 0)
+    for number in range(studies // EACH):
+        rng = generator(1337, "equal", str(runs), measure, str(number))
+        entries, labels = _equal(rng, runs)
+        population = (
+            population_of(entries, measure or "Precision4+@5") if runs > 1 else _at_bar(entries, labels)
+        )
+        for name, judge in JUDGES.items():
+            for turn in range(EACH):
+                guide = {} if judge is None else _guide(population, labels, judge, rng)
+                course = follow(population, labels, Terms(ALPHA, number * EACH + turn, 10, guide))
+                wrong[name] += bool(course.decided.sign.any())
+    return {name: count / studies for name, count in wrong.items()}
+
+
+def _at_bar(entries: Mapping[str, Entries], labels: Labels) -> Population:
+    """The first run, and as its bar what it has."""
+    one = {"a": entries["a"]}
+    free = population_of(one, "Precision4+@5", 0.0)
+    return population_of(one, "Precision4+@5", float(free.values(range(len(free.low)), labels).sum()))
+
+
+def _equal(rng: np.random.Generator, runs: int) -> tuple[dict[str, Entries], Labels]:
+    """Queries in groups, within which the runs change places: so each has the same score."""
+    names = "abc"[: max(runs, 2)]
+    found: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}
+    labels: dict[tuple[str, str], int] = {}
+    for group in range(32 // len(names)):
+        pool = [f"d{i}" for i in range(9)]
+        share = rng.beta(1, 3)
+        grades = np.where(rng.random(len(pool)) < share, 5, rng.integers(1, 4, len(pool)))
+        lists = [rng.permutation(pool)[:5] for _ in names]
+        for turn in range(len(names)):
+            query = f"q{group * len(names) + turn}"
+            labels.update({(query, doc): int(grade) for doc, grade in zip(pool, grades, strict=True)})
+            for i, name in enumerate(names):
+                own = lists[(i + turn) % len(names)]
+                found[name][query] = {str(doc): 1.0 - place / 10 for place, doc in enumerate(own)}
+    return {name: entries_of(run, "run", name) for name, run in found.items()}, labels
+
+
+def _guide(population: Population, labels: Labels, judge: Judge, rng: np.random.Generator) -> Labels:
+    true = np.array([labels[key] for key in population.keys])
+    return dict(zip(population.keys, judge(true, rng).tolist(), strict=True))
+
+
+def labels_used(data: Path, runs: Path, studies: int) -> None:
+    """Labels to a decision between every two runs, beside a fixed number of queries with all their passages graded."""
+    judges = {name: JUDGES[name] for name in ("no judge", "kappa 0.2", "kappa 0.6", "kappa 0.9")}
+    print(LABELS_HEAD.format(studies=studies, measure=MEASURE))
+    print(
+        "| Set | Better | Worse | Difference | Labels in all | Fixed | " + " | ".join(judges) + " | Wrong |"
+    )
+    print("|---|---|---|---:|---:|---:|" + "---:|" * (len(judges) + 1))
+    ratios: dict[str, list[float]] = {name: [] for name in judges}
+    planned: dict[str, list[tuple[float, float]]] = {}
+    for name in ("cranfield", "scifact"):
+        worlds = list(_worlds(name, data, runs))
+        plan = _fixed([one[1:] for one in worlds])
+        for (a, b), population, labels in worlds:
+            fixed, difference = _fixed([(population, labels)]), _difference(population, labels)
+            used, wrong = {}, 0
+            for kind, judge in judges.items():
+                courses = [
+                    follow(population, labels, Terms(
+                        ALPHA, seed, 20, {} if judge is None else _guide(
+                            population, labels, judge, generator(seed, name, a, b, kind)
+                        ),
+                    ))
+                    for seed in range(studies)
+                ]  # fmt: skip
+                wrong += sum(one.decided.best != (0 if difference > 0 else 1) for one in courses)
+                used[kind] = float(np.median([one.used for one in courses]))
+                ratios[kind].append(used[kind] / fixed)
+                planned.setdefault(kind, []).append((used[kind], used[kind] / plan))
+            better, worse = (a, b) if difference > 0 else (b, a)
+            cells = " | ".join(f"{used[kind]:,.0f}" for kind in judges)
+            print(
+                f"| {name} | {better} | {worse} | {abs(difference):.4f} | {population.cost.sum():,} | {fixed:,.0f} "
+                f"| {cells} | {wrong} of {studies * len(judges)} |", flush=True,
+            )  # fmt: skip
+        print(
+            f"| {name} | *one plan for all ten* | | | | {plan:,.0f} | " + " | " * len(judges) + "|",
+            flush=True,
+        )
+    print(
+        "\n| Guide | Median of labels over those of a fixed n that knows the difference | Over one plan for all pairs |"
+    )
+    print("|---|---:|---:|")
+    for kind in judges:
+        over = np.median([ratio for _, ratio in planned[kind]])
+        print(f"| {kind} | {np.median(ratios[kind]):.2f} | {over:.2f} |")
+
+
+def _worlds(name: str, data: Path, runs: Path) -> Iterator[tuple[tuple[str, str], Population, Labels]]:
+    grades: dict[tuple[str, str], int] = {}
+    with gzip.open(data / "retrieval" / name / "qrels.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            grades[str(row["query_id"]), str(row["doc_id"])] = CODES[row["code"]] if "code" in row else 5
+    found = {path.stem: read_run(path) for path in sorted((runs / name).glob("*.trec"))}
+    for a, b in combinations(found, 2):
+        population = population_of({a: found[a], b: found[b]}, MEASURE)
+        yield (a, b), population, {key: grades.get(key, 1) for key in population.keys}
+
+
+def _difference(population: Population, labels: Labels) -> float:
+    return float(population.values(range(len(population.low)), labels).sum())
+
+
+def _fixed(worlds: list[tuple[Population, Labels]], draws: int = 400) -> float:
+    """The labels of the fewest queries, drawn at random with all passages graded, from which a t test (with the
+    correction for a finite population) decides rightly in `POWER` of draws over all of these worlds."""
+    per_query = [_per_query(population, labels) for population, labels in worlds]
+    total = len(per_query[0])
+    cost = float(np.mean([np.bincount(one.query).mean() for one, _ in worlds]))
+    for n in np.unique(np.round(np.geomspace(5, total, 50)).astype(int)).tolist():
+        right = []
+        for values in per_query:
+            rng = generator(1337, "fixed", str(n))
+            truth = np.sign(values.mean())
+            drawn = np.stack([values[rng.permutation(total)[:n]] for _ in range(draws)])
+            error = drawn.std(axis=1, ddof=1) / n**0.5 * max(1 - n / total, 0.0) ** 0.5
+            mean = drawn.mean(axis=1)
+            far = np.abs(mean) > student.ppf(1 - ALPHA / 2, n - 1) * error + 1e-15
+            right.append((far & (np.sign(mean) == truth)).mean())
+        if np.mean(right) >= POWER:
+            return float(n * cost)
+    return float(total * cost)
+
+
+def _per_query(population: Population, labels: Labels) -> NDArray[np.float64]:
+    values = np.zeros(len(population.queries))
+    every = population.values(range(len(population.low)), labels)[:, 0]
+    for item, value in enumerate(every.tolist()):
+        values[population.query[population.members[item][0]]] += value * len(values)
+    return values
+
+
+HEAD = """# Until it is decided
+
+## False decisions
+
+{studies} studies of two equal runs and {others} of each other kind, {each} of each made-up set, looked at after every
+label until a decision or the last label, alpha 5%. The runs are exactly equal, or the run is exactly at its bar, so
+whatever is decided is false. 32 queries, nine passages each, five of them per run. *Guide*: the judge whose grades
+steer what is asked and what is foretold.
+`python benchmarks/bench_decisions.py validity`
+"""
+LABELS_HEAD = """
+## Labels to a decision
+
+{measure}, alpha 5%, median of {studies} studies for each guide. *Labels in all*: passages whose grade can matter.
+*Fixed*: the labels of the fewest queries, all their passages graded, by which a t test decides rightly in 90% of draws;
+it is told the true difference, which nobody knows before. *One plan*: the same where one number has to do for all ten
+pairs.
+`python benchmarks/bench_decisions.py labels --data DATA --runs RUNS`
+"""
+
+if __name__ == "__main__":
+    main()

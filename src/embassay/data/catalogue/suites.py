@@ -1,0 +1,321 @@
+"""Suites: the papers' sets of datasets by one name, and those that users describe.
+
+A suite is data: which datasets, each for which tasks, in which languages and split, what counts as one. `sage.yaml`,
+`pteb.yaml`, `hume.yaml` and `hteb.yaml` in the folder `suites` are the papers'; a file of the same form is a suite of
+its own, named by its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from embassay.data.catalogue.entries import EntryRecord, Names, Protocol, Record, entries, entry, place
+from embassay.data.rows import nearest, shown
+from embassay.data.sources import chosen_tasks
+from embassay.data.yaml import read_yaml
+from embassay.errors import DataError, UsageError
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+class MemberRecord(Record):
+    """One dataset of a suite, or another suite whose members are its own.
+
+    `dataset` is a name of the catalogue, or a path from the file's folder; `tasks`, `lang` and `split` what of it is
+    taken, by default what its record says. Members of one `group` count as one set; `title` is the paper's name.
+    """
+
+    dataset: str = ""
+    suite: str = ""
+    tasks: Names = Field(default=[])
+    lang: Names = Field(default=[])
+    split: str = ""
+    group: str = ""
+    title: str = ""
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> MemberRecord:
+        if bool(self.dataset) == bool(self.suite):
+            raise ValueError("a member has either dataset or suite")
+        if self.suite and (self.lang or self.split or self.group or self.title):
+            raise ValueError("a member that is a suite has no lang, split, group or title of its own")
+        return self
+
+
+class SuiteRecord(Record):
+    """A suite as it is written. `tasks` are those of members that name none."""
+
+    name: str = Field(min_length=1)
+    title: str = ""
+    source: str = ""
+    protocol: Protocol | None = None
+    tasks: Names = Field(default=[])
+    members: list[MemberRecord] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A dataset of a suite, with all that is said of it. No tasks: those of its record, or its columns."""
+
+    dataset: str
+    tasks: tuple[str, ...] = ()
+    langs: tuple[str, ...] = ()
+    split: str = ""
+    group: str = ""
+    title: str = ""
+
+    @property
+    def record(self) -> EntryRecord | None:
+        """Its record in the catalogue; None for a path."""
+        return entries().get(self.dataset)
+
+    @property
+    def set(self) -> str:
+        """What it counts as: its group, or itself."""
+        return self.group or (self.record.group if self.record else "") or self.dataset
+
+    def spec(self, *, tasks: bool = True) -> str:
+        """What `open_dataset` takes, with the tasks or without them."""
+        record = self.record
+        known = tuple(record.langs) if record else ()
+        some = self.langs if known and set(self.langs) != set(known) else ()
+        said = {"lang": ",".join(some), "split": self.split, "tasks": ",".join(self.tasks if tasks else ())}
+        pairs = "&".join(f"{name}={value}" for name, value in said.items() if value)
+        return f"{self.dataset}?{pairs}" if pairs else self.dataset
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`, with the languages, the split and the group that its record adds."""
+        record = self.record
+        langs = self.langs or tuple(record.langs or [record.lang] if record else ())
+        splits = {one.part: list(one.splits) for one in record.all_tables} if record else {}
+        return {
+            "dataset": self.dataset, "title": self.title, "tasks": list(self.tasks), "langs": list(langs),
+            "split": self.split or _scored(splits), "group": "" if self.set == self.dataset else self.set,
+            "place": place(record) if record else "file",
+        }  # fmt: skip
+
+
+def _scored(splits: Mapping[str, Sequence[str]]) -> str:
+    """The split that is scored: of judgements, or of the one table that is neither trained on nor searched."""
+    parts = [
+        part for part in ("qrels", *splits) if part in splits and part not in ("train", "corpus", "queries")
+    ]
+    return "+".join(splits[parts[0]]) if parts else ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite with its members, those of other suites among them, each dataset once."""
+
+    name: str
+    title: str
+    source: str
+    protocol: str
+    members: tuple[Member, ...]
+    within: Mapping[str, tuple[Member, ...]] = field(default_factory=dict)
+    """Name -> members of every suite that it is made of, itself included."""
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """What it counts: datasets, those of a group as one."""
+        return tuple(dict.fromkeys(one.set for one in self.members))
+
+    def of_tasks(self, tasks: Iterable[str]) -> Suite:
+        """What it has for some tasks; UsageError if that is nothing."""
+        wanted = tuple(tasks)
+        members = tuple(narrowed(self.members, wanted))
+        if not members:
+            known = dict.fromkeys(task for one in self.members for task in one.tasks)
+            raise UsageError(
+                f"The suite {self.name!r} has nothing for {' or '.join(wanted)}.",
+                mend=f"It is for {', '.join(known) or 'no task'}.",
+            )
+        return replace(self, members=members)
+
+
+def narrowed(members: Iterable[Member], tasks: Sequence[str]) -> Iterator[Member]:
+    """The members for one of the tasks, with those tasks alone; one that names no task stays as it is."""
+    for one in members:
+        left = tuple(task for task in one.tasks if task in tasks)
+        if left or not one.tasks:
+            yield replace(one, tasks=left)
+
+
+@cache
+def suites() -> Mapping[str, Suite]:
+    """Name -> suite of a paper, in the order of the files."""
+    files = sorted((Path(__file__).parent / "suites").glob("*.yaml"))
+    written = [SuiteRecord.model_validate(one) for file in files for one in read_yaml(file)]
+    records = {record.name: record for record in written}
+    return {name: _suite(record, records, None) for name, record in records.items()}
+
+
+def suite_of(source: str) -> Suite | None:
+    """The suite that a source of data names, None where it names none: a paper's, or a YAML file with `members`.
+
+    `?tasks=` keeps some of its tasks. DataError for a file that is not what it should be, UsageError for a suite or a
+    dataset in it that nobody knows.
+    """
+    named, tasks = chosen_tasks(source)
+    found = suites().get(named) or _own(Path(named).expanduser())
+    return found.of_tasks(tasks) if found and tasks else found
+
+
+def members_of(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
+    """The records of names of datasets and suites, each once, and the members of suites that are files of one's own.
+
+    UsageError, with the nearest name, for one that is neither.
+    """
+    records: dict[str, EntryRecord] = {}
+    own: list[str] = []
+    for name in names:
+        suite = suite_of(name)
+        for one in suite.members if suite else (Member(name),):
+            if suite and one.record is None:
+                own.append(one.dataset)
+            else:
+                records[one.dataset] = one.record or entry(one.dataset)
+    return list(records.values()), own
+
+
+def merged(members: Iterable[Member]) -> tuple[Member, ...]:
+    """Each dataset once, for the tasks and in the languages of all; the first with a title or a group gives it."""
+    found: dict[tuple[str, str], Member] = {}
+    for one in members:
+        before = found.get((one.dataset, one.split))
+        found[one.dataset, one.split] = one if before is None else _both(before, one)
+    return tuple(found.values())
+
+
+def _both(one: Member, other: Member) -> Member:
+    return replace(
+        one,
+        tasks=_joined(one.tasks, other.tasks),
+        langs=_joined(one.langs, other.langs),
+        group=one.group or other.group,
+        title=one.title or other.title,
+    )
+
+
+def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of both; none where either means all."""
+    return tuple(dict.fromkeys((*one, *other))) if one and other else ()
+
+
+def _own(path: Path) -> Suite | None:
+    if path.suffix not in _SUFFIXES or not path.is_file():
+        return None
+    content = read_yaml(path)
+    if not isinstance(content, dict) or "members" not in content:
+        return None
+    try:
+        record = SuiteRecord.model_validate(content)
+    except ValidationError as error:
+        raise _fault(path, error) from error
+    if record.name in suites() or record.name in entries():
+        raise DataError(
+            f"the name {record.name!r} is that of a suite or dataset of the catalogue", path=path,
+            mend="Give the suite another name.",
+        )  # fmt: skip
+    return _suite(record, {record.name: record}, path)
+
+
+def _fault(path: Path, error: ValidationError) -> DataError:
+    """The first fault in one line: where, what was expected, what was found."""
+    fault = error.errors(include_url=False)[0]
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
+    if fault["type"] == "extra_forbidden":
+        near = nearest(str(fault["loc"][-1]), (*SuiteRecord.model_fields, *MemberRecord.model_fields))
+        mend = f"Did you mean {near}?" if near else "Leave it out."
+        return DataError(f"there is no field {where}.", path=path, mend=mend)
+    if fault["type"] == "missing":
+        return DataError(f"the field {where} is missing.", path=path, mend="Add it.")
+    said = (
+        fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
+    )
+    found = "" if fault["type"] == "value_error" else shown(fault["input"])
+    return DataError(f"{where or 'the suite'} is not right", path=path, expected=said, found=found)
+
+
+def _suite(record: SuiteRecord, records: Mapping[str, SuiteRecord], path: Path | None) -> Suite:
+    within: dict[str, tuple[Member, ...]] = {}
+    members = _members(record, records, path, within, ())
+    return Suite(
+        record.name, record.title or record.name, record.source, record.protocol or "", members, within
+    )
+
+
+def _members(
+    record: SuiteRecord,
+    records: Mapping[str, SuiteRecord],
+    path: Path | None,
+    within: dict[str, tuple[Member, ...]],
+    above: tuple[str, ...],
+) -> tuple[Member, ...]:
+    found: list[Member] = []
+    for one in record.members:
+        tasks = tuple(one.tasks or record.tasks)
+        if one.dataset:
+            name = _placed(one, path)
+            langs = _known_langs(name, one.lang, path)
+            found.append(Member(name, tasks, langs, one.split, one.group, one.title))
+            continue
+        if one.suite in (record.name, *above):
+            raise DataError(f"the suite {one.suite!r} contains itself", path=path, mend="Take it out.")
+        if one.suite in records:
+            own = _members(records[one.suite], records, path, within, (record.name, *above))
+        else:
+            theirs = _paper(one.suite, path)
+            own = theirs.members
+            within.update(theirs.within)
+        found += narrowed(own, tasks) if tasks else own
+    within[record.name] = merged(found)
+    return within[record.name]
+
+
+def _placed(one: MemberRecord, path: Path | None) -> str:
+    """A name of the catalogue as it is, a path from the folder of the file. DataError for neither."""
+    if one.dataset in entries():
+        return one.dataset
+    file = Path(one.dataset).expanduser()
+    file = file if file.is_absolute() or path is None else path.parent / file
+    if path is None or not file.exists():
+        near = nearest(one.dataset, entries())
+        raise DataError(
+            f"there is no dataset {one.dataset!r}", path=path, expected="a name of the catalogue, or a path from "
+            "the folder of this file", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all.",
+        )  # fmt: skip
+    if one.lang or one.split:
+        raise DataError(
+            f"{one.dataset!r} is a file, of which lang and split cannot choose a part", path=path,
+            mend="Choose in a description: where: {lang: en}.",
+        )  # fmt: skip
+    return str(file)
+
+
+def _known_langs(name: str, langs: Sequence[str], path: Path | None) -> tuple[str, ...]:
+    record = entries().get(name)
+    known = (record.langs or [record.lang]) if record else langs
+    for one in langs:
+        if one not in known:
+            raise DataError(
+                f"the dataset {name!r} has no language {one!r}", path=path, expected=", ".join(known),
+                mend="Name one of these.",
+            )  # fmt: skip
+    return tuple(one for one in known if one in langs)
+
+
+def _paper(name: str, path: Path | None) -> Suite:
+    if name not in suites():
+        near = nearest(name, suites())
+        raise DataError(
+            f"there is no suite {name!r}", path=path,
+            mend=f"{f'Did you mean {near}? ' if near else ''}`embassay list suites` shows all.",
+        )  # fmt: skip
+    return suites()[name]

@@ -1,0 +1,208 @@
+"""Documents that need converting, in a process of its own: a hostile file ends that process, never this one.
+
+What a conversion took is kept in the cache folder by the bytes of the file, so that every process of a run, and the
+next run, has it at once; so is a refusal.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from threading import Timer
+from typing import IO, cast
+
+from embassay.data.documents.folder import NEEDS
+from embassay.data.documents.prose import Prose, Unread, heading
+from embassay.errors import DataError
+from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, bounded_entries
+from embassay.machine import cache_folder
+
+VERSION = "1"
+"""Part of what conversions are kept under; raised when the same bytes give another text."""
+_PROGRAM = Path(__file__).with_name("converter.py")
+_IMPATIENT = 3
+"""How many times the seconds of CPU a conversion may take by the clock."""
+
+
+@cache
+def versions(kind: str) -> tuple[str, ...]:
+    """What decides how a document of this kind reads, with versions."""
+    needed = ("mammoth", "markdownify") if NEEDS.get(kind) == "markitdown" else ()
+    packages = (*filter(None, (NEEDS.get(kind),)), *needed)
+    return (VERSION, *(f"{name} {metadata.version(name)}" for name in packages))
+
+
+def convert(path: Path, kind: str) -> Prose:
+    """The document in `path`. Unread, with the reason, for one that is damaged, locked, without text, or takes more
+    than the limits allow (CONVERTER, SECONDS, PROSE, TIMES)."""
+    kept = _kept(path, kind)
+    said = _read(kept)
+    if said is None:
+        said = _asked(path, kind)
+        _write(kept, said)
+    if "refused" in said:
+        raise Unread(said["refused"])
+    title = said["title"] or (heading(said["text"]) if kind != "PDF" else "")
+    return Prose(said["text"], title, said["lang"])
+
+
+def _asked(path: Path, kind: str) -> dict[str, str]:
+    request = {
+        "path": str(path.absolute()), "kind": kind, "memory": CONVERTER.most, "seconds": SECONDS.most,
+        "characters": PROSE.most, "times": TIMES.most,
+    }  # fmt: skip
+    process = _idle.pop() if _idle else _Process()
+    said = process.asked(json.dumps(request), SECONDS.most)
+    if said is None:
+        process.close()
+        return {"refused": "files that take more memory or time than is allowed"}
+    _idle.append(process)
+    return cast(dict[str, str], json.loads(said))
+
+
+class _Process:
+    """One process, and what is said to it."""
+
+    def __init__(self) -> None:
+        # Where this process finds its libraries that one finds them, and not in the folder it happens to stand in.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, env=environment, encoding="utf-8",
+        )  # fmt: skip
+        if self._answers.readline() != "ready\n":
+            self.close()
+            raise DataError(
+                "no process that converts documents can be started",
+                mend=f"Check that `{sys.executable} -c 'import embassay'` works.",
+            )
+
+    @property
+    def _answers(self) -> IO[str]:
+        return cast(IO[str], self._process.stdout)
+
+    def asked(self, request: str, seconds: int) -> str | None:
+        """The line that it answers; None where it died or took too long."""
+        clock = Timer(_IMPATIENT * seconds, self._process.kill)
+        clock.start()
+        try:
+            requests = cast(IO[str], self._process.stdin)
+            requests.write(request + "\n")
+            requests.flush()
+            line = self._answers.readline()
+        except OSError:  # it died between two requests
+            line = ""
+        finally:
+            clock.cancel()
+        return line if line.endswith("\n") else None
+
+    def close(self) -> None:
+        """End the process, in the midst of whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        self.forget()
+
+    def forget(self) -> None:
+        """Close the ends here; of a process that is another's, no more than that."""
+        self._process.returncode = self._process.returncode or 0
+        for stream in (self._process.stdin, self._process.stdout):
+            try:
+                cast(IO[str], stream).close()
+            except OSError:
+                continue  # it died with a request half taken
+
+
+_idle: list[_Process] = []
+
+
+@atexit.register
+def _end() -> None:
+    while _idle:
+        _idle.pop().close()
+
+
+def _forked() -> None:
+    while _idle:
+        _idle.pop().forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def conversions_folder() -> Path:
+    """Where conversions are kept."""
+    return cache_folder() / "documents"
+
+
+def _kept(path: Path, kind: str) -> Path | None:
+    """The file of a conversion; None for a kind that takes no time."""
+    if kind not in NEEDS:
+        return None
+    how = json.dumps([kind, versions(kind), CONVERTER.most, SECONDS.most, PROSE.most, TIMES.most])
+    digest = hashlib.sha256(how.encode())
+    with path.open("rb") as stream:
+        digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return conversions_folder() / f"{digest.hexdigest()[:32]}.json"
+
+
+def _read(kept: Path | None) -> dict[str, str] | None:
+    if kept is None:
+        return None
+    try:
+        return cast(dict[str, str], json.loads(kept.read_text("utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def _write(kept: Path | None, said: dict[str, str]) -> None:
+    """Keep a conversion where that can be: what is not kept is made again."""
+    if kept is None:
+        return
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=kept.parent, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(said, stream)
+        Path(name).replace(kept)
+    except OSError:
+        return
+
+
+def clear_conversions() -> int:
+    """Remove what is kept of conversions; the bytes that it took."""
+    freed = 0
+    for path, size in _conversions():
+        path.unlink(missing_ok=True)
+        freed += size
+    return freed
+
+
+def kept_conversions() -> Kept:
+    """What is kept of conversions."""
+    sizes = [size for _, size in _conversions()]
+    return Kept(conversions_folder(), len(sizes), sum(sizes))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder of conversions."""
+
+    path: Path
+    entries: int
+    bytes: int
+
+
+def _conversions() -> list[tuple[Path, int]]:
+    folder = conversions_folder()
+    found = bounded_entries(folder.iterdir(), folder) if folder.is_dir() else []
+    return [(path, path.stat().st_size) for path in found if path.suffix in (".json", ".part")]

@@ -1,0 +1,188 @@
+"""The process that converts documents: a program of its own, which opens one file after the other.
+
+Requests come on standard input, one line of JSON each: `path`, `kind`, and `memory` in bytes, `seconds` of CPU,
+`characters` and `times` (to which a packed file may unpack) that are allowed. Each answer is a line of JSON: `text`,
+`title` and `lang`, or `refused`, which says why in words that many documents can be counted under.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+_MEMBERS = 10_000
+"""Files in a packed document; a long book has hundreds."""
+_SMALL = 2**26
+"""Bytes that a packed document may unpack to whatever its own size."""
+_PAGES = 50_000
+
+
+class Refused(Exception):
+    """Why a document is left out."""
+
+
+def main() -> None:
+    """Answer until there are no more requests."""
+    # Only answers may stand where answers are read: what a library prints goes nowhere.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    # Ctrl-C is the other process's business, which may still read what it needs to end well.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers.write("ready\n")
+    answers.flush()
+    for line in sys.stdin:
+        asked = json.loads(line)
+        load(asked["kind"])
+        bound(asked)
+        # Half of a surrogate pair, which no other program takes, can't be written either.
+        answers.write(json.dumps(answer(asked)) + "\n")
+        answers.flush()
+
+
+def answer(asked: dict[str, Any]) -> dict[str, str]:
+    """What is said to a request."""
+    try:
+        title, lang, text = _READERS[asked["kind"]](asked)
+    except Refused as refused:
+        return {"refused": str(refused)}
+    except MemoryError:
+        return {"refused": "files that take more memory than is allowed"}
+    except RecursionError:
+        return {"refused": "files that nest too deeply"}
+    except OSError:
+        return {"refused": "files that cannot be read"}
+    except Exception:
+        # A library fails in its own ways on what is damaged; whatever it raises, this file has no text to give.
+        return {"refused": f"{asked['kind']} files that are damaged"}
+    if len(text) > asked["characters"]:
+        return {"refused": "files with more text than is allowed"}
+    return {"text": _whole(text), "title": _whole(title), "lang": lang}
+
+
+def _whole(text: str) -> str:
+    """Without halves of surrogate pairs and NULs, which the libraries may give."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+
+
+def _html(asked: dict[str, Any]) -> tuple[str, str, str]:
+    from embassay.data.documents.markup import declared_charset, html_text
+    from embassay.data.documents.prose import Unread, cleaned, decoded
+
+    content = Path(asked["path"]).read_bytes()
+    try:
+        page = cleaned(decoded(content, declared_charset(content))[0])
+    except Unread as unread:
+        raise Refused(str(unread)) from None
+    text, title, lang = html_text(page)
+    return title, lang, text
+
+
+_SOFT = re.compile("[\ufffe\x02\xad]\r?\n?")
+_HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-\r?\n(?=[a-zà-ÿ])")
+
+
+def _pdf(asked: dict[str, Any]) -> tuple[str, str, str]:
+    import pypdfium2 as pdfium
+
+    try:
+        document = pdfium.PdfDocument(asked["path"])
+    except pdfium.PdfiumError as error:
+        locked = "password" in str(error).lower()
+        raise Refused("PDF files that are locked" if locked else "PDF files that are damaged") from None
+    pages, held = [], 0
+    for number in range(min(len(document), _PAGES)):
+        page = document[number]
+        text = page.get_textpage().get_text_range()
+        held += len(text)
+        if held > asked["characters"]:
+            raise Refused("files with more text than is allowed")
+        pages.append(text)
+        page.close()
+    title = " ".join(str(document.get_metadata_dict().get("Title") or "").split())
+    whole = _HYPHEN.sub("", _SOFT.sub("", "\n\n".join(pages))).replace("\r\n", "\n").replace("\r", "\n")
+    if not whole.strip():
+        raise Refused("PDF files without text (scanned pages)")
+    # Programs write anything as the title; a true one stands on the first page.
+    shown = title.casefold() in " ".join(pages[0].split()).casefold()
+    return title if title and shown else "", "", whole
+
+
+def _packed(asked: dict[str, Any]) -> tuple[str, str, str]:
+    check_package(asked)
+    return _converted(asked)
+
+
+def _converted(asked: dict[str, Any]) -> tuple[str, str, str]:
+    from markitdown import StreamInfo, converters
+
+    # By the kind that the name says: the library's own guess would load a model, and fetch what a file names.
+    one = getattr(converters, _CONVERTERS[asked["kind"]])()
+    content = io.BytesIO(Path(asked["path"]).read_bytes())
+    found = one.convert(content, StreamInfo(extension=Path(asked["path"]).suffix.lower()))
+    return found.title or "", "", _NUMBERS.sub("", found.markdown)
+
+
+def check_package(asked: dict[str, Any]) -> None:
+    """Refused for a ZIP file that unpacks to far more than text does, or that is none."""
+    path = Path(asked["path"])
+    try:
+        with zipfile.ZipFile(path) as package:
+            members = package.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):
+        raise Refused(f"{asked['kind']} files that are damaged") from None
+    if any(one.flag_bits & 1 for one in members):
+        raise Refused(f"{asked['kind']} files that are locked")
+    size = sum(one.file_size for one in members)
+    if len(members) > _MEMBERS or size > max(_SMALL, asked["times"] * path.stat().st_size):
+        raise Refused("files that unpack to far more than any text would")
+
+
+_NUMBERS = re.compile(r"<!-- Slide number: \d+ -->\n?")
+_CONVERTERS = {
+    "Word": "DocxConverter", "PowerPoint": "PptxConverter", "EPUB": "EpubConverter", "notebook": "IpynbConverter",
+}  # fmt: skip
+_READERS = {
+    "HTML": _html, "PDF": _pdf, "Word": _packed, "PowerPoint": _packed, "EPUB": _packed, "notebook": _converted,
+}  # fmt: skip
+
+
+def load(kind: str) -> None:
+    """Import what reads this kind, whose own memory is not the document's."""
+    if kind == "PDF":
+        import pypdfium2  # noqa: F401
+    elif kind in _CONVERTERS:
+        import markitdown.converters  # noqa: F401
+
+
+def address_space() -> int:
+    """Bytes of address space of this process; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def bound(asked: dict[str, Any]) -> None:
+    """So much more memory, and so many seconds of CPU from now."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    for kind, wanted in (
+        (resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + asked["seconds"]),
+        (resource.RLIMIT_AS, address_space() + asked["memory"]),
+    ):
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (wanted if hard < 0 else min(wanted, hard), hard))
+
+
+if __name__ == "__main__":
+    main()

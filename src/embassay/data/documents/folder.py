@@ -1,0 +1,156 @@
+"""What lies in a folder of documents: which files are of a kind that is read, and why each other one is left out."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+
+from embassay.data.intake import Tally
+from embassay.limits import CONVERTED, PROSE, bounded_walk
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "Markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx"),
+    "text": (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex"),
+    "HTML": (".html", ".htm", ".xhtml"),
+    "PDF": (".pdf",),
+    "Word": (".docx",),
+    "PowerPoint": (".pptx",),
+    "EPUB": (".epub",),
+    "notebook": (".ipynb",),
+}
+"""Kind of document -> the suffixes of its files. A file whose name has no suffix is read as text where it is text."""
+NEEDS: Mapping[str, str] = {
+    "PDF": "pypdfium2",
+    **dict.fromkeys(("Word", "PowerPoint", "EPUB", "notebook"), "markitdown"),
+}
+"""Kind -> the package that reads it, of the extra `documents`; the others need none."""
+_ARCHIVES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".jar", ".lz4"})
+_KIND_OF = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
+_BARE = re.compile(r"[^.]+")
+_ODD = re.compile(r"[\s%#\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file to be read: its id (the path within the folder, as `identifier` writes it), kind and bytes."""
+
+    id: str
+    path: Path
+    kind: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The files of a folder: those to be read, in the order of their ids, and how many there are of every suffix."""
+
+    entries: tuple[Entry, ...]
+    suffixes: Mapping[str, int]
+    tally: Tally = field(default_factory=Tally)
+    """What was left out, and why."""
+
+
+@cache
+def can_read(kind: str) -> bool:
+    """Whether what reads documents of this kind is installed."""
+    return kind not in NEEDS or find_spec(NEEDS[kind]) is not None
+
+
+def kind_of(name: str) -> str:
+    """The kind of document that a file of this name is; empty for one that is none.
+
+    >>> kind_of("a/Guide.MD"), kind_of("README"), kind_of("photo.png")
+    ('Markdown', 'text', '')
+    """
+    stem, suffix = os.path.splitext(os.path.basename(name))  # noqa: PTH119, PTH122
+    return "text" if not suffix and _BARE.fullmatch(stem) else _KIND_OF.get(suffix.lower(), "")
+
+
+def identifier(relative: str) -> str:
+    """A path within a folder as an id: with `/`, and what would break a line of a run or of judgements as `%20`.
+
+    >>> identifier("My notes/a#1.md"), identifier("straße.md")
+    ('My%20notes/a%231.md', 'straße.md')
+    """
+    text = relative.replace(os.sep, "/")
+    return _ODD.sub(lambda found: quote(os.fsencode(found[0]), safe=""), text)
+
+
+def survey(folder: Path) -> Survey:
+    """What lies in `folder` and below. Links are never followed, and nothing is opened.
+
+    DataError for a folder with more files than are looked at (FILES).
+    """
+    tally, suffixes, entries = Tally(), Counter[str](), []
+    for path, name in _files(folder, tally):
+        try:
+            found = path.lstat()
+        except OSError:
+            tally.skip("files that cannot be read", name)
+            continue
+        suffixes[path.suffix.lower()] += 1
+        kind = kind_of(name)
+        if reason := _reason(path, found, kind):
+            tally.skip(reason, name)
+        else:
+            entries.append(Entry(identifier(name), path, kind, found.st_size))
+    entries.sort(key=lambda one: one.id)
+    return Survey(tuple(entries), dict(sorted(suffixes.items())), tally)
+
+
+def has_any(folder: Path) -> bool:
+    """Whether a file of a kind of document lies in `folder` or below; a name without a suffix says nothing."""
+    return any(path.suffix and kind_of(name) for path, name in _files(folder, Tally()))
+
+
+def _files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
+    """Path, and name within the folder, of every file that is not hidden, in order; what is hidden and every link are
+    counted, a hidden folder once."""
+    for place, folders, files in bounded_walk(folder):
+        kept = []
+        for name in sorted(folders):
+            path = Path(place, name)
+            within = _shown(path, folder)
+            if path.is_symlink():
+                tally.skip("symbolic links, which are never followed", within)
+            elif name.startswith("."):
+                tally.skip("hidden files and folders", within)
+            else:
+                kept.append(name)
+        folders[:] = kept
+        for name in sorted(files):
+            path = Path(place, name)
+            if name.startswith((".", "~$")):
+                tally.skip("hidden files and folders", _shown(path, folder))
+            else:
+                yield path, str(path.relative_to(folder))
+
+
+def _shown(path: Path, folder: Path) -> str:
+    return identifier(str(path.relative_to(folder)))
+
+
+def _reason(path: Path, found: os.stat_result, kind: str) -> str:
+    """Why a file is left out; empty where it is to be read."""
+    if stat.S_ISLNK(found.st_mode):
+        return "symbolic links, which are never followed"
+    if not stat.S_ISREG(found.st_mode):
+        return "pipes, devices and sockets"
+    if path.suffix.lower() in _ARCHIVES:
+        return "archives, which are not unpacked"
+    if not kind:
+        return "files that are no documents"
+    if not found.st_size:
+        return "empty files"
+    if not can_read(kind):
+        return f"{kind} files, which need pip install 'embassay[documents]'"
+    limit = CONVERTED if kind in NEEDS else PROSE
+    return f"files larger than {limit.shown(limit.most)}" if found.st_size > limit.most else ""

@@ -1,0 +1,388 @@
+"""A folder of documents as a corpus: each document read once, cut into passages that say where they are from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from embassay.data.dataset import Dataset
+from embassay.data.documents.conversion import convert, versions
+from embassay.data.documents.folder import NEEDS, Entry, Survey, survey
+from embassay.data.documents.prose import Prose, Unread, markdown, plain_text
+from embassay.data.intake import Tally
+from embassay.data.rows import File, Origin, Row, key_of, label_of, number_of, text_of
+from embassay.data.views import Titled
+from embassay.errors import DataError, UsageError
+from embassay.limits import PROSE, read_bounded
+from embassay.records import Skipped
+from embassay.text.chunking import Breadcrumb, Chunking, chunk
+from embassay.text.questions import Text
+
+VERSION = "1"
+"""Part of the fingerprint; raised when the same folder gives other passages."""
+USUAL = Chunking(limit=200, overlap=0)
+"""Words of a passage. They don't overlap: what stands in two passages would be right in one and wrong in the other."""
+IN_MEMORY = 2**26
+"""Characters of documents that are held; of a larger folder they are read again whenever they are asked for."""
+COLUMNS = ("id", "title", "text", "document", "start", "end", "section", "kind")
+_OF_PASSAGES = ("document", "start", "end", "section")
+_LONGEST = 1_000
+"""Characters of a value of front matter that goes along with the passages."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of the folder: `id` is its path there, `about` what it states of itself beside title and language."""
+
+    id: str
+    path: Path
+    kind: str
+    title: str
+    lang: str
+    text: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the folder turned out to hold. `documents` are by kind, `encodings` those of the text files."""
+
+    ids: frozenset[str]
+    documents: Mapping[str, int]
+    encodings: Mapping[str, int]
+    characters: int
+    skipped: tuple[Skipped, ...]
+    notes: tuple[str, ...]
+    suffixes: Mapping[str, int]
+    langs: Mapping[str, int]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The passages of the documents in a folder as a source of rows, in the order of their ids `path#number`.
+
+    Columns are `id`, `title` (that of the document and the headings the passage is under), `text`, `document`, `start`
+    and `end` (`text` is the document's text from one to the other), `section`,
+    `kind`, `lang` where documents state theirs, and what front matter says. A document whose text is that of an earlier
+    one is left out. `chunking` counts words.
+    """
+
+    path: Path
+    chunking: Chunking = USUAL
+
+    def origins(self) -> tuple[Origin, ...]:
+        """The files that were read, in order; each counts with its id, and converted ones with what converted them."""
+        return tuple(
+            File(one.path, json.dumps([one.id, *(versions(one.kind) if one.kind in NEEDS else ())]))
+            for one in self._survey.entries
+            if one.id in self.found.ids
+        )
+
+    def columns(self) -> tuple[str, ...]:
+        """Ours, and those that documents state."""
+        return self.found.columns
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """A row for each passage."""
+        for document in self.documents():
+            line, place = 1, 0
+            for number, one in enumerate(passages_in(document, self.chunking), 1):
+                line, place = line + document.text.count("\n", place, one.start), one.start
+                cells = {
+                    **document.about, **_placed(one), "id": f"{document.id}#{number}", "lang": document.lang,
+                    "document": document.id, "kind": document.kind,
+                }  # fmt: skip
+                yield Row(document.path, line, {column: _stated(cells.get(column)) for column in columns})
+
+    def documents(self) -> Iterator[Document]:
+        """The documents, in the order of their ids."""
+        if self._held is not None:
+            yield from self._held
+            return
+        wanted = self.found.ids
+        for entry in self._survey.entries:
+            if entry.id in wanted:
+                try:
+                    yield document_of(entry)
+                except Unread as unread:
+                    raise DataError(
+                        "the file was changed while it was read", path=entry.path, found=str(unread),
+                        mend="Begin again.",
+                    ) from None  # fmt: skip
+
+    @cached_property
+    def found(self) -> Found:
+        """What is there, told from a reading of every file. DataError where no document can be read."""
+        return self._reading[0]
+
+    @property
+    def _held(self) -> tuple[Document, ...] | None:
+        return self._reading[1]
+
+    @cached_property
+    def _survey(self) -> Survey:
+        return survey(self.path)
+
+    @cached_property
+    def _reading(self) -> tuple[Found, tuple[Document, ...] | None]:
+        tally = Tally()
+        tally.take(self._survey.tally.skipped())
+        counts = _Counts(tally)
+        for entry in self._survey.entries:
+            counts.take(entry)
+        return counts.found(self), None if counts.held is None else tuple(counts.held)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The documents of a folder as they are, a row each: `id`, `title`, `text`, `kind`, and what they state."""
+
+    folder: Folder
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.folder.path
+
+    def origins(self) -> tuple[Origin, ...]:
+        """The files that were read."""
+        return self.folder.origins()
+
+    def columns(self) -> tuple[str, ...]:
+        """Those of the passages that a document has too."""
+        return tuple(name for name in self.folder.columns() if name not in _OF_PASSAGES)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """A row for each document."""
+        for one in self.folder.documents():
+            cells = {
+                **one.about, "id": one.id, "title": one.title, "text": one.text, "kind": one.kind, "lang": one.lang
+            }  # fmt: skip
+            yield Row(one.path, 1, {column: _stated(cells.get(column)) for column in columns})
+
+
+class _Counts:
+    """Reads documents one by one, and counts."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+        self.held: list[Document] | None = []
+        self.kinds, self.encodings, self.langs = Counter[str](), Counter[str](), Counter[str]()
+        self.characters = 0
+        self.ids: list[str] = []
+        self.columns: dict[str, None] = {}
+        self._texts: dict[bytes, str] = {}
+
+    def take(self, entry: Entry) -> None:
+        """Read a file."""
+        try:
+            document, prose = _document(entry)
+        except Unread as unread:
+            self.tally.skip(str(unread), entry.id)
+            return
+        key = hashlib.sha256(document.text.strip().encode()).digest()
+        if key in self._texts:
+            self.tally.skip("copies of another document", f"{entry.id}, as {self._texts[key]}")
+            return
+        self._texts[key] = entry.id
+        for note in prose.notes:
+            self.tally.note(note, entry.id)
+        self._add(document, prose)
+
+    def _add(self, document: Document, prose: Prose) -> None:
+        self.ids.append(document.id)
+        self.kinds[document.kind] += 1
+        if document.kind not in NEEDS and document.kind != "HTML":
+            self.encodings[prose.encoding] += 1
+        self.langs[document.lang] += 1
+        self.columns |= dict.fromkeys(document.about)
+        self.characters += len(document.text)
+        if self.characters > IN_MEMORY:
+            self.held = None
+        elif self.held is not None:
+            self.held.append(document)
+
+    def found(self, folder: Folder) -> Found:
+        """All of it; DataError where there is no document."""
+        skipped = self.tally.skipped()
+        if not self.ids:
+            raise nothing_readable(folder.path, skipped)
+        langs = ("lang",) if any(self.langs) else ()
+        own = tuple(name for name in self.columns if name not in (*COLUMNS, "lang"))
+        return Found(
+            frozenset(self.ids), dict(sorted(self.kinds.items())), dict(sorted(self.encodings.items())),
+            self.characters, skipped, self.tally.warnings(), folder._survey.suffixes,
+            dict(sorted(self.langs.items())), (*COLUMNS, *langs, *own),
+        )  # fmt: skip
+
+
+def document_of(entry: Entry) -> Document:
+    """The document in a file; Unread, with the reason, where it cannot be read or is blank."""
+    return _document(entry)[0]
+
+
+def _document(entry: Entry) -> tuple[Document, Prose]:
+    prose = _prose(entry)
+    if not prose.text.strip():
+        raise Unread("documents without text")
+    about = {name: value for name, value in prose.about.items() if _goes_along(name, value)}
+    return Document(entry.id, entry.path, entry.kind, prose.title, prose.lang, prose.text, about), prose
+
+
+def _prose(entry: Entry) -> Prose:
+    try:
+        if entry.kind in NEEDS or entry.kind == "HTML":
+            return convert(entry.path, entry.kind)
+        content = read_bounded(entry.path, PROSE)
+    except OSError:
+        raise Unread("files that cannot be read") from None
+    except DataError:  # it has grown since it was looked at
+        raise Unread(f"files larger than {PROSE.shown(PROSE.most)}") from None
+    return markdown(content, entry.path) if entry.kind == "Markdown" else plain_text(content)
+
+
+def _goes_along(name: str, value: Any) -> bool:
+    """Whether what front matter says is worth keeping beside each passage: short, and something that JSON can hold."""
+    if name in (*COLUMNS, "lang", "language", "locale") or not name.strip():
+        return False
+    try:
+        return len(json.dumps(value)) <= _LONGEST
+    except (TypeError, ValueError):
+        return False
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Characters `start` to `end` of a document, which are its `body`; `section` are the headings it is under, `title`
+    is what stands before it as context."""
+
+    start: int
+    end: int
+    body: str
+    title: str
+    section: str
+
+
+def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage]:
+    """The passages of a document in order; together they cover all of its text but whitespace."""
+    headings = chunking if document.kind != "text" else Chunking(chunking.limit, chunking.overlap, "none")
+    title = _line(document.title)
+    for one in chunk(document.text, Breadcrumb(), headings):
+        under = one.breadcrumb
+        # The first heading often is the title.
+        named = under == title or under.startswith(f"{title} > ")
+        crumb = under if named else " > ".join(filter(None, (title, under)))
+        start = (
+            one.start
+            + len(document.text[one.start : one.end])
+            - len(document.text[one.start : one.end].lstrip())
+        )
+        yield Passage(start, start + len(one.body), one.body, crumb, under)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _stated(value: Any) -> Any:
+    return None if value == "" else value
+
+
+def _placed(one: Passage) -> dict[str, Any]:
+    return {
+        "title": one.title, "text": one.body, "start": one.start, "end": one.end, "section": one.section,
+    }  # fmt: skip
+
+
+def nothing_readable(folder: Path, skipped: tuple[Skipped, ...]) -> DataError:
+    """The error for a folder without a document that can be read."""
+    reasons = "; ".join(f"{one.reason}: {one.count}" for one in skipped)
+    return DataError(
+        "the folder has no document that can be read", path=folder,
+        expected="Markdown, text, HTML; with the extra `documents` PDF, Word, PowerPoint, EPUB",
+        found=reasons or "no files", mend="`embassay data check` says what is there.",
+    )  # fmt: skip
+
+
+def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
+    """The documents of `folder` as a dataset of the shape `documents`, whose corpus are their passages.
+
+    Everything is read here once, so what is left out is known and counted. DataError where nothing can be read.
+    """
+    source = Folder(folder.resolve(), chunking)
+    found = source.found
+    corpus = Titled(source)
+    settings = {"documents": [VERSION, chunking.limit, chunking.overlap, chunking.headings]}
+    return Dataset(
+        source.path.name, {"documents": corpus, "corpus": corpus}, settings=settings, notes=found.notes,
+        skipped=found.skipped,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A passage of any corpus: `document` is empty, and `start` 0, where rows don't say what they are from; `lang` is
+    what they state."""
+
+    id: str
+    body: str
+    title: str = ""
+    document: str = ""
+    start: int = 0
+    lang: str = ""
+
+
+def passage_places(dataset: Dataset) -> tuple[Placed, ...]:
+    """The passages of any corpus, with title and body apart, and where they are from; rows without text are left out.
+    DataError where the dataset has no corpus."""
+    whole = dataset.parts.get("corpus") or dataset.parts.get("documents")
+    if whole is None:
+        raise DataError(
+            f"the dataset {dataset.name!r} has no corpus", expected="documents, or a table with text",
+            found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents.",
+        )  # fmt: skip
+    source = whole.source if isinstance(whole, Titled) else whole
+    own = set(source.columns())
+    wanted = [name for name in ("id", "text", "title", "document", "start", "lang") if name in own]
+    found = []
+    for number, row in enumerate(source.rows(wanted), 1):
+        if (body := text_of(row, "text")) is not None:
+            start = number_of(row, "start") if "start" in own else None
+            found.append(
+                Placed(
+                    key_of(row, "id") if "id" in own else str(number), body, text_of(row, "title") or "",
+                    text_of(row, "document") or "", int(start or 0), label_of(row, "lang") or "",
+                )
+            )  # fmt: skip
+    return tuple(found)
+
+
+def passage_texts(dataset: Dataset) -> tuple[Text, ...]:
+    """The same as `embassay.text.questions` takes them."""
+    return tuple(Text(one.id, one.body, one.title, one.document) for one in passage_places(dataset))
+
+
+def parse_chunking(query: str, spec: str) -> Chunking:
+    """How documents are cut, as written after the `?` of `DIR?chunk=200&overlap=20`; UsageError if it is not.
+
+    >>> parse_chunking("chunk=100&overlap=20", "docs?chunk=100&overlap=20")
+    Chunking(limit=100, overlap=20, headings='markdown')
+    """
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    try:
+        if not given or given.keys() - {"chunk", "overlap"}:
+            raise ValueError
+        return Chunking(int(given.get("chunk", USUAL.limit)), int(given.get("overlap", USUAL.overlap)))
+    except ValueError:
+        raise UsageError(
+            f"Cannot read {query!r} in {spec}.",
+            mend="Write DIR?chunk=200&overlap=20: words of a passage, and how many of them the next one begins with.",
+        ) from None

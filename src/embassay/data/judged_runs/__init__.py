@@ -1,0 +1,13 @@
+"""Runs (what was retrieved, with scores) and qrels (what is judged, with grades), read as columns.
+
+    read_run(Path("bm25.trec")).frame       # query, doc, value
+    read_qrels(Path("qrels/test.tsv"))
+
+TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what engines answer with, as JSON; judgements of
+spans of documents. What a file is, its content shows.
+"""
+
+from embassay.data.judged_runs.engines import Known
+from embassay.data.judged_runs.runs import Entries, entries_of, read_qrels, read_run
+
+__all__ = ["Entries", "Known", "entries_of", "read_qrels", "read_run"]

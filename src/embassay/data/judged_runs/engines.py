@@ -1,0 +1,372 @@
+"""What engines answer with, as a run: LangChain, LlamaIndex, Elasticsearch, OpenSearch and ragas, by ids or by text.
+
+A file is a JSON object of query -> answer, or has an object with the query and its answer on each line:
+
+    {"query_id": "q1", "documents": [{"page_content": "...", "metadata": {"id": "d7"}}]}     LangChain
+    {"query_id": "q1", "source_nodes": [{"node": {"id_": "d7", "text": "..."}, "score": 0.8}]}     LlamaIndex
+    {"query_id": "q1", "hits": {"hits": [{"_id": "d7", "_score": 3.2, "_source": {...}}]}}     _search
+    {"user_input": "How ...?", "retrieved_contexts": ["...", "..."]}     ragas
+
+What has no id of the corpus is found there by its text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from embassay.data.rows import shown
+from embassay.errors import DataError
+
+LISTS = (
+    "source_nodes", "nodes", "documents", "source_documents", "docs", "context", "retrieved_contexts", "contexts",
+    "hits", "response", "results",
+)  # fmt: skip
+"""Keys under which an answer stands."""
+QUERIES = ("query_id", "qid", "query-id", "id", "user_input", "question", "query", "input")
+_IDS = ("doc_id", "id", "_id", "id_", "node_id", "docid", "document_id", "chunk_id")
+_TEXTS = ("page_content", "text", "content", "body", "passage", "chunk")
+_SCORES = ("score", "_score", "relevance_score", "similarity")
+_LEAST_TEXT = 20
+"""Characters from which on a text may be found inside a passage, or a passage inside a text."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """An item of an answer: the ids it may be known under, its text, score and place in a document, as far as it says;
+    `line` is that of its answer."""
+
+    query: str
+    ids: tuple[str, ...]
+    text: str
+    score: float | None
+    rank: int
+    line: int
+    document: str = ""
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass
+class Known:
+    """The corpus and the questions that answers are matched with: id -> text of passages, text -> id of questions.
+
+    `unmatched` counts the items of answers whose text is in no passage; they stay in the run, as documents that nobody
+    judged.
+    """
+
+    passages: Mapping[str, str]
+    questions: Mapping[str, str] = field(default_factory=dict)
+    matched: int = 0
+    unmatched: int = 0
+
+    def __post_init__(self) -> None:
+        self._by_text: dict[str, str] = {}
+        self._by_words: dict[str, list[str]] = {}
+        self._plain = {key: plain(text) for key, text in self.passages.items()}
+        for key, text in self._plain.items():
+            self._by_text.setdefault(text, key)
+            for run in set(_runs(text)):
+                self._by_words.setdefault(run, []).append(key)
+        self._asked = {plain(text): key for key, text in self.questions.items()}
+
+    def question(self, asked: str) -> str:
+        """The id of a question given by its id or its text; as given where it is neither."""
+        return asked if asked in self.questions else self._asked.get(plain(asked), asked)
+
+    def passage(self, text: str) -> str | None:
+        """The passage with this text, else the one that shares most with it, one being inside the other or both half
+        the same; None where there is none."""
+        wanted = plain(text)
+        if wanted in self._by_text:
+            return self._by_text[wanted]
+        if len(wanted) < _LEAST_TEXT:
+            return None
+        votes = Counter(key for run in set(_runs(wanted)) for key in self._by_words.get(run, ()))
+        if not votes:
+            return None
+        most = max(votes.values())
+        best = min(
+            (key for key, count in votes.items() if count == most), key=lambda key: len(self._plain[key])
+        )
+        least = max(1, min(len(set(_runs(wanted))), len(set(_runs(self._plain[best])))))
+        return best if 2 * most >= least else None
+
+
+def plain(text: str) -> str:
+    """A text without what converters change: its words in small letters, a blank between them."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _runs(text: str) -> Iterator[str]:
+    """Its runs of five words, or all of it where it has fewer."""
+    words = text.split(" ")
+    if len(words) < 5:
+        yield text
+    for place in range(len(words) - 4):
+        yield " ".join(words[place : place + 5])
+
+
+def is_answer(content: bytes) -> bool:
+    """Whether the text of a run file is what an engine answered: JSON whose first object has an answer's key, or whose
+    values are answers."""
+    first = content.lstrip()[:1]
+    if first not in (b"{", b"["):
+        return False
+    value = _first_value(content)
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if not isinstance(value, dict):
+        return False
+    if any(key in value for key in LISTS) or "responses" in value:
+        return True
+    return bool(value) and all(isinstance(one, list | dict) for one in value.values())
+
+
+def _first_value(content: bytes) -> Any:
+    line = content.lstrip().partition(b"\n")[0]
+    for part in (line, content):
+        try:
+            return json.loads(part)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def hits_of(path: Path, content: bytes, mapping: Mapping[str, str]) -> list[Hit]:
+    """The items of all answers in a file, in its order. DataError, with the line where there is one, for what is no
+    answer."""
+    found = []
+    for line, query, answer in _answers(path, content, mapping):
+        items = _items(answer)
+        if items is None:
+            raise DataError(
+                "an answer cannot be read", path=path, line=line,
+                expected="a list of documents, or hits of a _search", found=shown(answer),
+                mend="See docs/rag_score.md for what each engine writes.",
+            )  # fmt: skip
+        named = _named_ids(answer)
+        for rank, item in enumerate(items, 1):
+            found.append(_hit(path, query, item, named[rank - 1 : rank], rank, line, mapping))
+    if not found:
+        raise DataError("no answer holds a document", path=path, mend="Check that the engine found anything.")
+    return found
+
+
+def _answers(path: Path, content: bytes, mapping: Mapping[str, str]) -> Iterator[tuple[int, str, Any]]:
+    """Line, query and answer of each."""
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, dict) and "responses" in whole:
+        raise DataError(
+            "the answers of an _msearch do not say to which questions they are", path=path,
+            mend='Write one object per line: {"query_id": "q1", "hits": {"hits": [...]}}.',
+        )  # fmt: skip
+    if isinstance(whole, dict) and not any(key in whole for key in LISTS):
+        yield from ((1, str(query), answer) for query, answer in whole.items())
+        return
+    records: Iterable[tuple[int, Any]]
+    if isinstance(whole, list | dict):
+        records = ((1, one) for one in (whole if isinstance(whole, list) else [whole]))
+    else:
+        records = _lines(path, content)
+    for line, record in records:
+        query = _query(record, mapping)
+        if query is None:
+            raise DataError(
+                "the answer does not say which question it is to", path=path, line=line,
+                expected=f"a key such as {', '.join(QUERIES[:3])}, or user_input", found=shown(record),
+                mend="Add it, or name it: --map query_id=KEY.",
+            )  # fmt: skip
+        yield line, query, record
+
+
+def _lines(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(
+                "the line is not valid JSON", path=path, line=number, found=str(error),
+                mend="Write one object per line, or one object of query -> answer.",
+            ) from error  # fmt: skip
+
+
+def _query(record: Any, mapping: Mapping[str, str]) -> str | None:
+    if not isinstance(record, dict):
+        return None
+    for name in (*((mapping["query_id"],) if "query_id" in mapping else ()), *QUERIES):
+        value = record.get(name)
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value)
+    return None
+
+
+def _items(answer: Any) -> list[Any] | None:
+    """The items of an answer, however deep they stand in it."""
+    for _ in range(4):
+        if isinstance(answer, list):
+            return answer
+        if not isinstance(answer, dict):
+            return None
+        key = next((key for key in LISTS if isinstance(answer.get(key), list | dict)), None)
+        if key is None:
+            return None
+        answer = answer[key]
+    return answer if isinstance(answer, list) else None
+
+
+def _named_ids(answer: Any) -> list[str]:
+    """ragas' ids beside its texts."""
+    ids = answer.get("retrieved_context_ids") if isinstance(answer, dict) else None
+    return [str(one) for one in ids] if isinstance(ids, list) else []
+
+
+def _hit(
+    path: Path,
+    query: str,
+    item: Any,
+    ids: Sequence[str],
+    rank: int,
+    line: int,
+    mapping: Mapping[str, str],
+) -> Hit:
+    score = None
+    if isinstance(item, list) and len(item) == 2:  # a document with its score, as LangChain has it
+        item, score = item[0], _number(item[1])
+    if isinstance(item, str):
+        return Hit(query, tuple(ids), item, score, rank, line)
+    if not isinstance(item, dict):
+        raise DataError(
+            "a document of an answer cannot be read", path=path, line=line,
+            expected="an object, or its text", found=shown(item), mend="See docs/rag_score.md.",
+        )  # fmt: skip
+    outer, inner = item, _inside(item)
+    meta = inner.get("metadata")
+    levels = [inner, outer, *([meta] if isinstance(meta, dict) else [])]
+    source = inner.get("_source")
+    levels += [source] if isinstance(source, dict) else []
+    chosen = _dotted(levels, mapping["doc_id"]) if "doc_id" in mapping else None
+    own = [chosen, *ids, *(level.get(name) for level in reversed(levels) for name in _IDS)]
+    if score is None:
+        wanted = (*((mapping["score"],) if "score" in mapping else ()), *_SCORES)
+        score = next(
+            (n for level in levels for name in wanted if (n := _number(level.get(name))) is not None), None
+        )
+    text = next(
+        (str(level[name]) for level in levels for name in _TEXTS if isinstance(level.get(name), str)), ""
+    )
+    named = tuple(dict.fromkeys(str(one) for one in own if isinstance(one, str | int) and str(one).strip()))
+    return Hit(query, named, text, score, rank, line, *_place(levels, text))
+
+
+def _inside(item: dict[str, Any]) -> dict[str, Any]:
+    """The document in what LlamaIndex and LangChain wrap it in."""
+    for key in ("node", "document", "kwargs", "__data__"):
+        if isinstance(inner := item.get(key), dict):
+            item = inner
+    return item
+
+
+def _place(levels: Sequence[Mapping[str, Any]], text: str) -> tuple[str, int | None, int | None]:
+    """The document that an item is from, and its characters there; empty where it doesn't say."""
+
+    def said(*names: str) -> Any:
+        return next((level[name] for name in names for level in levels if level.get(name) is not None), None)
+
+    document = said("document", "source", "file_path", "file_name", "path")
+    start, end = said("start", "start_index", "start_char_idx"), said("end", "end_char_idx")
+    if not isinstance(document, str) or not isinstance(start, int):
+        return (document if isinstance(document, str) else ""), None, None
+    return document, start, end if isinstance(end, int) else start + len(text)
+
+
+def _dotted(levels: Sequence[Mapping[str, Any]], name: str) -> Any:
+    """The value under a key, or under a path of keys: `metadata.path`."""
+    for level in levels:
+        value: Any = level
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is not None:
+            return value
+    return None
+
+
+def _number(value: Any) -> float | None:
+    import math
+
+    right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if right else None
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A file of answers as entries (query, document, number) with the line of each, where documents are from, and what
+    is to be said of the reading."""
+
+    entries: list[tuple[str, str, float]]
+    lines: list[int]
+    places: dict[str, tuple[str, int, int]]
+    notes: tuple[str, ...]
+
+
+REPEATS = "!again"
+"""Ends the name of a document that stood further up already."""
+
+
+def answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Answered:
+    """The answers in a file as a run. A document is the first of its ids that `known` has, else the passage with its
+    text, else its own id, else a name made of its text. Scores are those of the engine where they fall with the rank,
+    else minus the rank. DataError for what is no answer."""
+    hits = hits_of(path, content, mapping)
+    by_query: dict[str, list[Hit]] = {}
+    for hit in hits:
+        by_query.setdefault(hit.query if known is None else known.question(hit.query), []).append(hit)
+    found = Answered([], [], {}, ())
+    for query, own in by_query.items():
+        scores = [hit.score for hit in own]
+        falling = None not in scores and scores == sorted(scores, key=lambda one: -(one or 0.0))
+        seen = Counter[str]()
+        for rank, hit in enumerate(own, 1):
+            doc = _document(hit, known)
+            seen[doc] += 1
+            name = doc if seen[doc] == 1 else f"{doc}{REPEATS * (seen[doc] - 1)}"
+            found.entries.append((query, name, float(hit.score or 0.0) if falling else -float(rank)))
+            found.lines.append(hit.line)
+            if hit.start is not None and hit.end is not None and hit.end > hit.start >= 0:
+                found.places[name] = (hit.document, hit.start, hit.end)
+    return Answered(found.entries, found.lines, found.places, tuple(_notes(hits, known)))
+
+
+def _notes(hits: Sequence[Hit], known: Known | None) -> Iterator[str]:
+    if known is not None and known.matched:
+        yield f"{known.matched:,} of {len(hits):,} passages were found in the corpus by their text"
+    if known is not None and known.unmatched:
+        yield f"{known.unmatched:,} of {len(hits):,} passages are not in the corpus: they count as not judged"
+    if known is None and any(not hit.ids for hit in hits):
+        yield "passages without an id are called by their text: with --corpus they are found among its passages"
+
+
+def _document(hit: Hit, known: Known | None) -> str:
+    own = hit.ids[0] if hit.ids else f"text:{hashlib.blake2b(hit.text.encode(), digest_size=6).hexdigest()}"
+    if known is None:
+        return own
+    for one in hit.ids:
+        if one in known.passages:
+            return one
+    passage = known.passage(hit.text) if hit.text else None
+    if passage is None:
+        known.unmatched += 1
+        return own
+    known.matched += 1
+    return passage

@@ -1,0 +1,155 @@
+"""Judgements of spans of documents, and runs held against them: evidence that survives another way of cutting.
+
+A line of judgements is {"query_id": "q1", "document": "guide.md", "start": 120, "end": 310, "relevance": 5}. A passage
+that was found has the evidence that it overlaps with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from embassay.data.judged_runs.engines import REPEATS
+from embassay.data.judged_runs.runs import Entries, first_line, line_at, read_content
+from embassay.data.rows import shown
+from embassay.errors import DataError
+
+KEYS = ("query_id", "document", "start", "end")
+OVERLAP = 0.5
+"""Share of the shorter of passage and evidence that both must have in common."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Characters `start` to `end` of a document, with what it is worth for a question."""
+
+    query: str
+    document: str
+    start: int
+    end: int
+    value: float
+
+    @property
+    def name(self) -> str:
+        """What it is called where documents are named."""
+        return f"{self.document}[{self.start}:{self.end}]"
+
+
+Place = tuple[str, int, int]
+"""Document, start and end of a passage."""
+
+
+def are_spans(path: Path) -> bool:
+    """Whether a file of judgements is of spans."""
+    if path.is_dir() or not path.exists():
+        return False
+    try:
+        first = json.loads(first_line(read_content(path)))
+    except (DataError, ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and set(KEYS) <= first.keys()
+
+
+def read_spans(path: Path) -> list[Span]:
+    """The judgements of a file; DataError with its line for one that is none."""
+    found, content = [], read_content(path)
+    place = 0
+    for line in content.split(b"\n"):
+        number = line_at(content, place)
+        place += len(line) + 1
+        if not line.strip():
+            continue
+        try:
+            said = json.loads(line)
+            found.append(_span(said))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise DataError(
+                "the line is no judgement of a span", path=path, line=number,
+                expected="query_id, document, start, end and relevance", found=shown(line.decode("utf-8", "replace")),
+                mend="Correct it, or leave it out.",
+            ) from error  # fmt: skip
+    return found
+
+
+def _span(said: Mapping[str, Any]) -> Span:
+    start, end, value = said["start"], said["end"], said.get("relevance", said.get("grade", 1))
+    whole = [type(one) is int for one in (start, end)]
+    if (
+        not all(whole)
+        or not 0 <= start < end
+        or isinstance(value, bool)
+        or not isinstance(value, int | float)
+    ):
+        raise ValueError("no span")
+    return Span(str(said["query_id"]), str(said["document"]), start, end, float(value))
+
+
+def qrels_of(spans: Sequence[Span], path: Path) -> Entries:
+    """The judgements as those of documents, each span one under its name; of equal spans the best counts."""
+    import polars as pl
+
+    best: dict[tuple[str, str], float] = {}
+    for one in spans:
+        key = one.query, one.name
+        best[key] = max(one.value, best.get(key, one.value))
+    rows = [(query, doc, value) for (query, doc), value in best.items()]
+    return Entries(str(path), "spans", _frame(pl, rows))
+
+
+@dataclass(frozen=True)
+class Held:
+    """A run by the evidence it found: how many of its entries have some, none, or no known place in a document."""
+
+    run: Entries
+    matched: int
+    unmatched: int
+    unplaced: int
+
+
+def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]) -> Held:
+    """The run with each passage under the name of the evidence that it overlaps with most, the best where several are
+    as much; a second passage with the same evidence is one without, and what has none keeps its name.
+
+    `places` is where passages are from. Ranks and scores stay as they are.
+    """
+    import polars as pl
+
+    by_document: dict[tuple[str, str], list[Span]] = {}
+    for one in spans:
+        by_document.setdefault((one.query, one.document), []).append(one)
+    ordered = run.frame.with_row_index("row").sort(["query", "value", "row"], descending=[False, True, False])
+    named: dict[int, str] = {}
+    claimed: set[tuple[str, str]] = set()
+    counts = {"matched": 0, "unmatched": 0, "unplaced": 0}
+    for row, query, doc in ordered.select("row", "query", "doc").iter_rows():
+        place = places.get(doc)
+        found = [] if place is None else _overlapping(by_document.get((query, place[0]), ()), place)
+        free = [one for one in found if (query, one.name) not in claimed]
+        counts["unplaced" if place is None else "matched" if found else "unmatched"] += 1
+        named[row] = free[0].name if free else f"{doc}{REPEATS}" if found else doc
+        if free:
+            claimed.add((query, free[0].name))
+    rows = [
+        (query, named[row], value)
+        for row, query, value in run.frame.with_row_index("row").select("row", "query", "value").iter_rows()
+    ]
+    return Held(replace(run, frame=_frame(pl, rows)), **counts)
+
+
+def _overlapping(spans: Iterable[Span], place: Place) -> list[Span]:
+    """The evidence in a passage: most in common first, then worth most."""
+    _, start, end = place
+    found = []
+    for one in spans:
+        common = min(end, one.end) - max(start, one.start)
+        if common > 0 and common >= OVERLAP * min(end - start, one.end - one.start):
+            found.append((-common, -one.value, one.start, one))
+    return [one for *_, one in sorted(found, key=lambda each: each[:3])]
+
+
+def _frame(pl: Any, rows: Sequence[tuple[str, str, float]]) -> Any:
+    schema = {"query": pl.String, "doc": pl.String, "value": pl.Float64}
+    return pl.DataFrame(list(rows), schema=schema, orient="row")

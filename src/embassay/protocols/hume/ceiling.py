@@ -1,0 +1,643 @@
+"""What a system can hope for, where it stands among people, and its paired differences from them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import DataError, UsageError
+from embassay.measures import align, mean_pairwise, spearman
+from embassay.protocols.hume.resampling import (
+    CORRELATION,
+    DRAWS,
+    SHARE,
+    Draws,
+    Floats,
+    ItemRows,
+    People,
+    Range,
+    Resampled,
+    drawn_mean,
+    drawn_spearman,
+    drawn_v_measure,
+    indicators,
+    no_interval,
+    numbers,
+    people_rows,
+    people_score,
+    resampled,
+    row_score,
+)
+from embassay.protocols.hume.scoring import marked_ap
+from embassay.protocols.hume.study import Answers, Family, Label, Marks, TaskSpec
+from embassay.stats import mixed_mean
+from embassay.stats.intervals import Estimate, check_confidence, sample
+
+MANY_DRAWS = Draws(n_resamples=10_000)
+SystemValues = Mapping[str, Any]
+"""What a system has of every item, by item id; items it failed on are absent. Classification: 1 for a right label and 0
+for a wrong one, or the share of repeats that were right. Reranking: the AP of the query. STS: the similarity of the two
+texts. Clustering: the id of the item's group."""
+_RANGE: Mapping[Family, Range] = {
+    "classification": (-1.0, 1.0),
+    "clustering": (-1.0, 1.0),
+    "reranking": (-1.0, 1.0),
+    "sts": (-2.0, 2.0),
+}
+NO_CLUSTERS = "one partition of one set of items: resampled items do not show what other items would give"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A system minus people, over the items that both have.
+
+    `system` and `people` are their scores on these items, `difference` the one minus the other with interval and `p`.
+    The interval is NaN, and `reason` says why, where none can be had.
+    """
+
+    system: float
+    people: float
+    difference: Resampled
+
+    @property
+    def reason(self) -> str:
+        """Why there is no interval; empty where there is one."""
+        return self.difference.reason
+
+
+def compare_with_people(
+    people: People, systems: Mapping[str, SystemValues], draws: Draws = MANY_DRAWS
+) -> dict[str, Compared]:
+    """Every system's score minus people's, with a bootstrap interval over items and a two-sided p that they are equal.
+
+    A resample draws items, each with gold, the answers of people and those of the system; both are scored on it by the
+    family's main measure and the convention of `people`. Systems with the same items see the same resamples. So it
+    asks what other items like these would give, with these annotators: their own spread has no part in it.
+    Clustering has a difference and no interval: see `NO_CLUSTERS` and docs/hume_beyond.md.
+    Source: spec hume 7 and ambiguity 13. Raises DataError for a system without an item that people answered.
+
+    >>> answers = {"ann": dict(a=1, b=1, c=1, d=0, e=1, f=1)}
+    >>> people = People(TaskSpec("colours", "classification", "eng"), dict.fromkeys("abcdef", 1), answers)
+    >>> found = compare_with_people(people, {"m": dict(a=0, b=1, c=0, d=0, e=0, f=0.5)})["m"]
+    >>> round(found.difference.estimate, 4), found.difference.high < 0
+    (-0.5833, True)
+    """
+    answered = set(people.scored_items)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, values in systems.items():
+        items = tuple(sorted(answered & values.keys()))
+        if not items:
+            raise DataError(
+                f"{name} has no item of {people.task.name} that people answered.",
+                mend="Give its values by item id.",
+            )
+        groups.setdefault(items, []).append(name)
+    found: dict[str, Compared] = {}
+    for items, names in groups.items():
+        rows = [[systems[name][item] for item in items] for name in names]
+        found |= dict(
+            zip(names, _compared(people.task, people_rows(people, items), rows, draws), strict=True)
+        )
+    return {name: found[name] for name in systems}
+
+
+def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], draws: Draws) -> list[Compared]:
+    n, once = len(laid.items), np.ones((1, len(laid.items)))
+    people = float(people_score(task, laid, once)[0])
+    scores = _system_scores(task, laid, rows, once)[0].tolist()
+
+    def difference(counts: Floats) -> Floats:
+        return _system_scores(task, laid, rows, counts) - people_score(task, laid, counts)[:, None]
+
+    if task.family == "clustering":
+        differences = [no_interval(score - people, n, NO_CLUSTERS) for score in scores]
+    else:
+        # Differences are nearly symmetric: mending bias and skew only adds noise to them (docs/hume_beyond.md).
+        differences = list(
+            resampled(
+                difference, n, replace(draws, kind=draws.kind or "expanded"), within=(_RANGE[task.family],)
+            )
+        )
+    return [Compared(score, people, one) for score, one in zip(scores, differences, strict=True)]
+
+
+def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], counts: Floats) -> Floats:
+    """(b, systems)."""
+    if task.family in ("classification", "reranking"):
+        return drawn_mean(counts, np.stack([numbers(row) for row in rows], axis=1))
+    return np.stack([row_score(task, laid.gold, row, counts) for row in rows], axis=1)
+
+
+_MOST = 0.9999
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Spearman's correlations of `people` with gold, of the `system` with gold, and of the two with each other
+    (`shared`); `between` is that of two annotators, None for one and where ratings are not pooled; `k` are pooled."""
+
+    people: float
+    system: float
+    shared: float
+    between: float | None
+    k: int
+
+    @property
+    def gap(self) -> float:
+        """System minus people, in Fisher's z."""
+        return math.atanh(self.system) - math.atanh(self.people)
+
+    @property
+    def spread(self) -> float:
+        """The standard error of `gap` times sqrt(n - 3): variances of ranks by Bonett and Wright (2000), covariance of
+        two correlations with one common variable by Steiger (1980)."""
+        p, s, c = self.people, self.system, self.shared
+        joint = c * (1 - p * p - s * s) - p * s * (1 - p * p - s * s - c * c) / 2
+        together = joint / ((1 - p * p) * (1 - s * s))
+        of_people, of_system = 1 + p * p / 2, 1 + s * s / 2
+        return math.sqrt(max(of_people + of_system - 2 * together * math.sqrt(of_people * of_system), 1e-6))
+
+    def moved(self, by: float) -> float:
+        """The size of a difference in correlation that lies `by` in z from people, on the system's side."""
+        sign = 1.0 if self.gap >= 0 else -1.0
+        return abs(math.tanh(math.atanh(self.people) + sign * by) - self.people)
+
+    def with_annotators(self, k: int) -> Correlations:
+        """The same with `k` annotators: their mean is more reliable, and correlates the more with everything.
+
+        Source: Spearman 1910, Brown 1910. Needs `between` above 0.
+        """
+        r = self.between or 0.0
+        factor = math.sqrt(_reliability(k, r) / _reliability(self.k, r))
+        return Correlations(_within(self.people * factor), self.system, _within(self.shared * factor), r, k)
+
+
+def correlations(people: People, laid: ItemRows, system: Floats) -> Correlations | None:
+    """Those of a system's similarities (n,) and of people's ratings, laid out over the same items. None where one is
+    undefined."""
+    gold = numbers(laid.gold or ())
+    pooled = people.aggregation in ("paper", "pooled")
+    k = len(people.taking_part) if pooled else 1
+    each = [_three(gold, numbers(row), system) for row in laid.rows]
+    of_people, shared = (float(np.mean(values)) for values in zip(*each, strict=True))
+    of_system = _spearman(gold, system)
+    if any(math.isnan(value) for value in (of_people, of_system, shared)):
+        return None
+    return Correlations(
+        _within(of_people), _within(of_system), _within(shared), _between(people) if pooled else None, k
+    )
+
+
+def _three(gold: Floats, ratings: Floats, system: Floats) -> tuple[float, float]:
+    there = ~np.isnan(ratings)
+    return _spearman(gold[there], ratings[there]), _spearman(ratings[there], system[there])
+
+
+def _between(people: People) -> float | None:
+    if len(people.taking_part) < 2:
+        return None
+    found = mean_pairwise(align(people.taking_part).rows, spearman).value
+    return None if math.isnan(found) else found
+
+
+def _spearman(x: Floats, y: Floats) -> float:
+    return float(spearman(x, y))
+
+
+def _reliability(k: int, r: float) -> float:
+    return k * r / (1 + (k - 1) * r)
+
+
+def _within(r: float) -> float:
+    return min(max(r, -_MOST), _MOST)
+
+
+_MOST_WITH_GAPS = 600
+"""Values of a table with gaps; its quadratic forms take their square in memory."""
+
+
+@dataclass(frozen=True)
+class Components:
+    """The mean of a table of annotators by items, and the variances between items, between annotators, and of what is
+    left. A negative estimate is 0."""
+
+    mean: float
+    items: float
+    annotators: float
+    residual: float
+
+
+def components(table: Floats) -> Components | None:
+    """Variance components of a table (annotators, items), both drawn at random, NaN where one did not answer.
+
+    From the mean squares of the two-way analysis of variance without replication (Searle, Casella and McCulloch 1992),
+    with gaps by Henderson's method 3 (`mixed_mean`), and of more than 600 values over the items that all answered.
+    None for one annotator, or where items and annotators cannot be told apart.
+
+    >>> components(np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]))
+    Components(mean=1.5, items=1.0, annotators=0.5, residual=0.0)
+    """
+    answered = ~np.isnan(table)
+    if len(table) > 1 and not answered.all() and 1 < answered.sum() <= _MOST_WITH_GAPS:
+        return _with_gaps(table, answered)
+    whole = table[:, answered.all(axis=0)]
+    return _balanced(whole) if min(whole.shape) > 1 else None
+
+
+def _balanced(whole: Floats) -> Components:
+    k, n = whole.shape
+    mean = whole.mean()
+    of_annotators, of_items = whole.mean(axis=1), whole.mean(axis=0)
+    rest = whole - of_annotators[:, None] - of_items + mean
+    residual = float((rest**2).sum() / ((k - 1) * (n - 1)))
+    between_items, between_annotators = k * of_items.var(ddof=1), n * of_annotators.var(ddof=1)
+    return Components(
+        float(mean),
+        max(0.0, float(between_items - residual) / k),
+        max(0.0, float(between_annotators - residual) / n),
+        residual,
+    )
+
+
+def _with_gaps(table: Floats, answered: NDArray[np.bool_]) -> Components | None:
+    annotators, items = np.nonzero(answered)
+    found = mixed_mean(table[answered], items.tolist(), annotators.tolist())
+    spreads = found.sd_rows, found.sd_columns, found.sd_residual
+    if any(math.isnan(one) for one in spreads):
+        return None
+    return Components(found.estimate, *(one**2 for one in spreads))
+
+
+ONE = "one annotator has no others"
+GROUPS = "resampled items inflate a V-measure: copies of an item are always together"
+Held = Sequence[Mapping[str, Any]]
+"""The answers of the other annotators, by item id."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """`value` is the mean over `annotators` of what each scores against the others, with an interval over items; NaN,
+    with its `reason`, for one annotator. `items` are those two or more answered; on `dropped` of the scored answers of
+    reranking the others found nothing relevant, and there is no average precision."""
+
+    value: Resampled
+    annotators: Mapping[str, float]
+    items: int
+    dropped: int = 0
+
+
+def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
+    """Leave one annotator out, take the others' answers put together as gold, score the one; the mean over annotators.
+
+    Classification: the others' vote; where it is tied, the share of the tied labels that the answer has (one of two:
+    a half), as an order of labels must not decide what people can reach. STS: Spearman's with the others' mean rating.
+    Reranking: AP, where a document is relevant that at least half of the others marked; AP knows no grades, and people
+    miss more than they add, so a tie counts as relevant. Clustering: the mean V-measure against each other annotator.
+    Not the score against the dataset's gold: a system compares with it by `against_people`.
+    Raises UsageError where nobody answered.
+
+    >>> from embassay.protocols.hume.study import TaskSpec
+    >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y"), "cat": dict(a="x", b="x", c="z")}
+    >>> found = human_ceiling(People(TaskSpec("t", "classification", "eng"), {}, votes))
+    >>> {name: round(value, 3) for name, value in found.annotators.items()}
+    {'ann': 0.5, 'bob': 0.5, 'cat': 0.333}
+    """
+    taking_part = people.taking_part
+    if not taking_part:
+        raise UsageError(f"Nobody answered {people.task.name}.", mend="Give the annotations of this task.")
+    items = [item for item in people.items if sum(item in own for own in taking_part.values()) > 1]
+    if len(taking_part) < 2 or not items:
+        reason = ONE if len(taking_part) < 2 else "no item has two annotators"
+        return Ceiling(no_interval(float("nan"), len(items), reason), {}, len(items))
+    parts: dict[str, Callable[[Floats], Floats]] = {}
+    dropped = 0
+    for name, own in taking_part.items():
+        others = [other for key, other in taking_part.items() if key != name]
+        parts[name] = scorer_against(people, own, others, items)
+        dropped += _without_relevant(people, own, others, items)
+    once = np.ones((1, len(items)))
+    each = {name: float(part(once)[0]) for name, part in parts.items()}
+
+    def mean(counts: Floats) -> Floats:
+        return np.asarray(np.mean([part(counts) for part in parts.values()], axis=0))
+
+    if people.task.family == "clustering":
+        value = no_interval(float(mean(once)[0]), len(items), GROUPS)
+    else:
+        value = resampled(mean, len(items), draws, within=(range_of(people.task.family),))[0]
+    return Ceiling(value, each, len(items), dropped)
+
+
+def range_of(family: Family) -> Range:
+    """The least and greatest main measure of a family."""
+    return CORRELATION if family == "sts" else SHARE
+
+
+def scorer_against(
+    people: People, own: Mapping[str, Any], others: Held, items: Sequence[str]
+) -> Callable[[Floats], Floats]:
+    """How one's answers score against the answers of others put together, in every resample of `items`: (b,)."""
+    family = people.task.family
+    if family == "clustering":
+        mine = indicators([own.get(item) for item in items])
+        theirs = [indicators([other.get(item) for item in items]) for other in others]
+        return lambda counts: np.asarray(
+            np.mean([drawn_v_measure(counts, mine, one) for one in theirs], axis=0)
+        )
+    given = {item: [other[item] for other in others if item in other] for item in items}
+    if family == "sts":
+        mine = numbers([own.get(item) for item in items])
+        mean = numbers([float(np.mean(votes)) if votes else None for votes in given.values()])
+        return lambda counts: drawn_spearman(counts, mine, mean)
+    value = _credit if family == "classification" else _precision(people)
+    values = numbers(
+        [value(own[item], votes) if item in own and votes else None for item, votes in given.items()]
+    )
+    return lambda counts: drawn_mean(counts, values)
+
+
+def _credit(answer: Any, votes: Sequence[Any]) -> float:
+    best = most_votes(votes)
+    return 1 / len(best) if answer in best else 0.0
+
+
+def _precision(people: People) -> Callable[[Any, Sequence[Any]], float | None]:
+    def value(marks: Any, votes: Sequence[Any]) -> float | None:
+        gold = relevant_to_most(votes)
+        return marked_ap(gold, marks, human_ap_mode=people.human_ap_mode) if any(gold) else None
+
+    return value
+
+
+def _without_relevant(people: People, own: Mapping[str, Any], others: Held, items: Sequence[str]) -> int:
+    if people.task.family != "reranking":
+        return 0
+    given = [[other[item] for other in others if item in other] for item in items if item in own]
+    return sum(not any(relevant_to_most(votes)) for votes in given if votes)
+
+
+def most_votes(votes: Sequence[Label]) -> frozenset[Label]:
+    """The labels with the most votes: several where the vote is tied.
+
+    >>> sorted(most_votes(["b", "a", "b", "a", "c"]))
+    ['a', 'b']
+    """
+    counted = Counter(votes)
+    most = max(counted.values())
+    return frozenset(label for label, times in counted.items() if times == most)
+
+
+def relevant_to_most(marks: Sequence[Marks]) -> Marks:
+    """1 for every document that at least half of the people marked.
+
+    >>> relevant_to_most([(1, 1, 0), (1, 0, 0)])
+    (1, 1, 0)
+    """
+    return tuple(int(2 * sum(document) >= len(document)) for document in zip(*marks, strict=True))
+
+
+SystemAnswers = Mapping[str, Any]
+"""What a system answered, by item id, as a person would: a label, the id of a group, a number per pair of texts; for
+reranking a score per document, in the order displayed."""
+
+
+def against_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> Resampled:
+    """A system's mean score against the answers of all annotators but one, put together as in `human_ceiling`.
+
+    Every annotator is left out once, so the system meets the same gold as the people of the ceiling do, made by as many
+    voters: it is at the ceiling where it answers as they do, even if both differ from the dataset's gold. For one
+    annotator NaN with a reason; no interval for clustering. An item counts where two or more annotators have it.
+
+    >>> from embassay.protocols.hume.study import TaskSpec
+    >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y")}
+    >>> found = against_people(People(TaskSpec("t", "classification", "eng"), {}, votes), dict(a="x", b="y", c="x"))
+    >>> round(found.estimate, 4)
+    0.8333
+    """
+    taking_part: Answers = people.taking_part
+    shared = [item for item in people.items if sum(item in own for own in taking_part.values()) > 1]
+    items = [item for item in shared if item in system]
+    if len(taking_part) < 2 or not items:
+        reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer of the system"
+        return no_interval(float("nan"), len(items), reason)
+    parts = [
+        scorer_against(people, system, [own for key, own in taking_part.items() if key != name], items)
+        for name in taking_part
+    ]
+
+    def mean(counts: Floats) -> Floats:
+        return np.asarray(np.mean([part(counts) for part in parts], axis=0))
+
+    if people.task.family == "clustering":
+        return no_interval(float(mean(np.ones((1, len(items))))[0]), len(items), GROUPS)
+    return resampled(mean, len(items), draws, within=(range_of(people.task.family),))[0]
+
+
+def among_people(score: float, annotators: Sequence[float], *, confidence: float = 0.95) -> Estimate:
+    """The share of annotators who score below a system, 0 to 1, equals counting half; `n` is how many there are.
+
+    The interval is Clopper and Pearson's for the share among all people like these: it holds its level for any number
+    of them, and so says how little two tell (both below: from .16 to 1). With ties the halves go into its quantiles.
+    It takes the scores of people as they are; their own uncertainty over items is not in it.
+    Source: Clopper and Pearson 1934. Raises UsageError for no annotators or scores that are not finite.
+
+    >>> found = among_people(0.8, [0.7, 0.75])
+    >>> found.estimate, round(found.low, 3), found.high
+    (1.0, 0.158, 1.0)
+    """
+    people = sample(list(annotators), "annotators")
+    if score != score:
+        raise UsageError("The system has no score.", mend="Leave it out and say why.")
+    below = float((people < score).sum() + (people == score).sum() / 2)
+    return share_of_people(below / len(people), len(people), confidence=confidence)
+
+
+def share_of_people(share: float, n: int, *, confidence: float = 0.95) -> Estimate:
+    """A share found among `n` annotators with the interval of `among_people`: from a record, which keeps the share.
+
+    Raises UsageError for a share outside 0 to 1 or no annotators.
+
+    >>> round(share_of_people(0.0, 5).high, 3)
+    0.522
+    """
+    from scipy.stats import beta
+
+    check_confidence(confidence)
+    if not 0 <= share <= 1 or n < 1:
+        raise UsageError(
+            f"A share of {share} of {n} annotators is none.", mend="Give 0 <= share <= 1, n >= 1."
+        )
+    below, tail = share * n, (1 - confidence) / 2
+    low = float(beta.ppf(tail, below, n - below + 1)) if below > 0 else 0.0
+    high = float(beta.ppf(1 - tail, below + 1, n - below)) if below < n else 1.0
+    return Estimate(share, low, high, n, f"{confidence:.0%} Clopper-Pearson over {n} annotators")
+
+
+MOST_ITEMS, MOST_ANNOTATORS = 10_000, 100
+_LEAST_ITEMS = 5
+
+
+@dataclass(frozen=True)
+class Needed:
+    """`items` in all, with these annotators, and `annotators` in all, with these items, that would separate a system
+    from people if the true difference is the one observed; None, with `note`, where no number up to the limit does, or
+    none can be computed. `smallest`: the least difference that a study of this size finds at the given power."""
+
+    items: int | None
+    annotators: int | None
+    smallest: float | None
+    n: int
+    k: int
+    note: str = ""
+
+    @property
+    def more_items(self) -> int | None:
+        """Items to be added; 0 where there are enough."""
+        return None if self.items is None else max(0, self.items - self.n)
+
+    @property
+    def more_annotators(self) -> int | None:
+        """Annotators to be added; 0 where there are enough."""
+        return None if self.annotators is None else max(0, self.annotators - self.k)
+
+
+def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05) -> Needed:
+    """What would separate a system from people in the test of `compare_with_people`, at a `power` and level `alpha`.
+
+    Classification and reranking: from the variance of the differences item by item. More annotators lower what is
+    between annotators and left over in it (two-way analysis of variance), never what is between items. Where people are
+    scored by their vote it is that of the mean of annotators, if both are on one side of the system. STS: Fisher's z
+    of the two correlations, which share gold (Steiger 1980; Bonett and Wright 2000); more annotators raise people's
+    correlation as Spearman and Brown say. Clustering: nothing, as there is not a test. An observed difference is itself
+    uncertain, and so are these numbers: take them as an order of size. Raises UsageError for a power or alpha out of
+    range.
+
+    >>> gold = {f"{i:02}": 1 for i in range(40)}
+    >>> answers = {"ann": {item: int(int(item) % 5 > 0) for item in gold}}
+    >>> from embassay.protocols.hume.study import TaskSpec
+    >>> people = People(TaskSpec("t", "classification", "eng"), gold, answers)
+    >>> found = needed(people, {item: float(int(item) % 3 > 0) for item in gold})
+    >>> found.items, found.annotators, round(found.smallest, 2)
+    (137, None, 0.28)
+    """
+    if not (0 < alpha < 1 and alpha < power < 1):
+        raise UsageError(f"Power {power} at level {alpha} is not to be had.", mend="Use 0.8 and 0.05.")
+    items = sorted(set(people.scored_items) & system.keys())
+    k = 1 if people.aggregation == "first" else len(people.taking_part)
+    nothing = Needed(None, None, None, len(items), k)
+    if people.task.family == "clustering":
+        return replace(nothing, note="Groups have no test over items.")
+    if len(items) < _LEAST_ITEMS:
+        return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items say nothing about others.")
+    reach = reach_of(power, alpha)
+    laid = people_rows(people, items)
+    values = numbers([system[item] for item in items])
+    if people.task.family == "sts":
+        return _by_correlation(correlations(people, laid, values), nothing, reach)
+    single = people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
+    mean = np.nanmean(np.stack([numbers(row) for row in laid.rows]), axis=0)
+    parts = components(np.stack([values - numbers(row) for row in single.rows]))
+    return _by_variance(values - mean, parts, nothing, reach)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How many standard errors a difference must have for the `test`, and how many more for the `power`."""
+
+    test: float
+    power: float
+
+    @property
+    def both(self) -> float:
+        """Those of a difference that is found so often."""
+        return self.test + self.power
+
+
+def reach_of(power: float, alpha: float) -> Reach:
+    """Normal quantiles: 1.96 and 0.84 for 80% power at 5%."""
+    z = NormalDist().inv_cdf
+    return Reach(z(1 - alpha / 2), z(power))
+
+
+def annotators_by_variance(parts: Components, n: int, least: int, reach: Reach) -> int | None:
+    """How many annotators, from `least` on, find the mean difference with `n` items: None up to the limit.
+
+    The test sees what varies over items. Which annotators take part moves the difference as well, and so counts for the
+    power.
+    """
+
+    def enough(k: int) -> bool:
+        over_items = (parts.items + parts.residual / k) / max(n - reach.test**2 / 2, 1)
+        spread = over_items + parts.annotators / k
+        return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
+
+    return _first(enough, least)
+
+
+def annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach) -> int | None:
+    """The same for STS, where their mean rating becomes more reliable; None also for one annotator."""
+    if at.between is None or at.between <= 0:
+        return None
+
+    def enough(k: int) -> bool:
+        then = at.with_annotators(k)
+        return abs(then.gap) >= reach.both * then.spread / math.sqrt(max(n - 3, 1))
+
+    return _first(enough, least)
+
+
+def _by_variance(differences: Floats, parts: Components | None, found: Needed, reach: Reach) -> Needed:
+    gap, variance = float(differences.mean()), float(differences.var(ddof=1))
+    if variance <= 0:
+        return replace(found, note="The difference is the same on every item.")
+    # Guenther 1981: what a t test needs more than a normal one.
+    extra = reach.test**2 / 2
+    smallest = reach.both * math.sqrt(variance / max(found.n - extra, 1))
+    items = _up_to(reach.both**2 * variance / gap**2 + extra) if gap else None
+    known = replace(found, items=items, smallest=smallest)
+    # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of
+    # the mean holds for the vote.
+    if parts is None or parts.mean * gap <= 0:
+        return _noted(known, known=False)
+    return _noted(replace(known, annotators=annotators_by_variance(parts, found.n, found.k, reach)))
+
+
+def _by_correlation(at: Correlations | None, found: Needed, reach: Reach) -> Needed:
+    if at is None:
+        return replace(found, note="A correlation is undefined: ratings or similarities do not vary.")
+    smallest = at.moved(reach.both * at.spread / math.sqrt(max(found.n - 3, 1)))
+    items = _up_to((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
+    annotators = annotators_by_correlation(at, found.n, found.k, reach)
+    return _noted(
+        replace(found, items=items, annotators=annotators, smallest=smallest),
+        known=at.between is not None and at.between > 0,
+    )
+
+
+def _first(enough: Callable[[int], bool], least: int) -> int | None:
+    return next((k for k in range(least, MOST_ANNOTATORS + 1) if enough(k)), None)
+
+
+def _up_to(number: float) -> int | None:
+    return math.ceil(number) if number <= MOST_ITEMS else None
+
+
+def _noted(found: Needed, *, known: bool = True) -> Needed:
+    """With why there is no number; `known` is whether annotators can be told from chance at all."""
+    said = []
+    if found.items is None:
+        said.append(f"No number of items up to {MOST_ITEMS:,} would do.")
+    if found.k < 2:
+        said.append("One annotator shows nothing of others.")
+    elif not known:
+        said.append("What more annotators would do cannot be told from these.")
+    elif found.annotators is None:
+        said.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would do.")
+    return replace(found, note=" ".join(said))

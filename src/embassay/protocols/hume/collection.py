@@ -1,0 +1,312 @@
+"""Answers to a study: on their way in, with their place in a file; all that it has, in files and store; scripted ones.
+
+Scripted annotators know the gold and err in a known way: they stand in for people where there are none, for
+demonstrations, tests and loads of a server. Every such answer is marked `simulated`, and tables say so: nobody
+annotated, and a score of theirs says nothing about people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Literal
+
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.answers import open_store
+from embassay.protocols.hume.answers.store import has_store
+from embassay.protocols.hume.folder import ANNOTATIONS, AnnotationRow, Scale, StudyFolder, Task, read_rows
+from embassay.protocols.hume.study import Annotation, Family, Who
+from embassay.randomness import random_bytes
+
+_MEND = "Mend or delete the line, or export the annotations again."
+
+
+def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
+    """The annotations of `annotations/*.jsonl` in the order of files and lines, then what `hume serve` stored for the
+    study, by annotator and item; or only those of `files`.
+
+    Raises DataError for an item that the study has not, and for an answer that is there twice, in files or in a file
+    and in the store.
+    """
+    known = {item.id for item in folder.items}
+    found: dict[tuple[str, str], Annotation] = {}
+    for path in files or sorted((folder.path / ANNOTATIONS).glob("*.jsonl")):
+        for line, row in read_rows(path, AnnotationRow, _MEND):
+            key = row.annotator_id, row.item_id
+            if row.item_id not in known or key in found:
+                what = "is there twice" if key in found else "is to no item of the study"
+                raise DataError(
+                    f"The answer of {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
+                    mend="Keep one line for each annotator and item of this study.",
+                )  # fmt: skip
+            found[key] = annotation_of(row)
+    return (*found.values(), *(() if files else _stored(folder, found)))
+
+
+def _stored(folder: StudyFolder, found: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
+    """What the store of the study holds."""
+    from embassay.protocols.hume.answers import has_store, open_store, stored_annotations
+
+    if not has_store(folder):
+        return ()
+    store = open_store(folder, read_only=True)
+    try:
+        stored = stored_annotations(store)
+    finally:
+        store.close()
+    for one in stored:
+        if (one.annotator_id, one.item_id) in found:
+            raise DataError(
+                f"The answer of {one.annotator_id} to {one.item_id} is in a file of {folder.path / ANNOTATIONS} and in "
+                f"{store.database.place} too.",
+                mend="Move the file away if it came from this store, or name the files that count.",
+            )
+    return stored
+
+
+def annotation_of(row: AnnotationRow) -> Annotation:
+    """A row of a file as an annotation: lists become tuples."""
+    value = tuple(row.value) if isinstance(row.value, list) else row.value
+    return Annotation(**{**row.model_dump(), "value": value})
+
+
+Key = tuple[str, str]
+"""Annotator and item."""
+
+
+def filed(folder: StudyFolder) -> dict[Path, list[AnnotationRow]]:
+    """The rows of every file in `annotations/`."""
+    return {
+        path: [row for _, row in read_rows(path, AnnotationRow)]
+        for path in sorted((folder.path / ANNOTATIONS).glob("*.jsonl"))
+    }
+
+
+def served(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+    """What the store holds that is decided: drafts and what was taken back are not there. None where nothing was ever
+    served. Raises ModelError where the server of the store does not answer."""
+    if not has_store(folder) and database is None:
+        return []
+    store = open_store(folder, database, read_only=True)
+    try:
+        kinds = {one.id: one.kind for one in store.annotators()}
+        return [
+            AnnotationRow(
+                item_id=one.item_id, annotator_id=annotator, value=one.value, ts=one.saved_at, seconds=one.seconds,
+                kind=kinds[annotator], flag=one.flag, comment=one.comment,
+            )
+            for annotator, answers in store.all_answers().items()
+            for one in answers.values()
+            if one.is_decided
+        ]  # fmt: skip
+    finally:
+        store.close()
+
+
+def all_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+    """Everybody's answers, by annotator and then in the order of the study's items.
+
+    Raises DataError for an item that the study has not, and where a file and the store say different things.
+    """
+    order = {item.id: place for place, item in enumerate(folder.items)}
+    found: dict[Key, AnnotationRow] = {}
+    for row in [*(row for rows in filed(folder).values() for row in rows), *served(folder, database)]:
+        if row.item_id not in order:
+            raise DataError(
+                f"{row.annotator_id} answered {row.item_id}, which is no item of the study.",
+                mend="Keep answers to this study only.",
+            )
+        held = found.setdefault((row.annotator_id, row.item_id), row)
+        if (held.value, held.flag) != (row.value, row.flag):
+            raise DataError(
+                f"There are two different answers of {row.annotator_id} to {row.item_id}, in files or in the store.",
+                mend=f"Keep one: edit or delete the file in {folder.path / ANNOTATIONS}.",
+            )
+    return sorted(found.values(), key=lambda row: (row.annotator_id, order[row.item_id]))
+
+
+Format = Literal["csv", "jsonl", "label-studio", "argilla"]
+FORMATS: tuple[Format, ...] = ("csv", "jsonl", "label-studio", "argilla")
+SKIPPED = "skipped"
+"""The flag of an item that an annotator left with the tool's own button for that, without a reason."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something stands: a file, and a line or the words for a place in it."""
+
+    path: Path
+    line: int | None = None
+    words: str = ""
+
+    def fault(self, what: str, *, expected: str = "", found: str = "", mend: str = "") -> DataError:
+        """What is wrong there."""
+        said = f"{self.words}: {what}" if self.words else what
+        return DataError(said, path=self.path, line=self.line, expected=expected, found=found, mend=mend)
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """An answer that a file holds. `annotator_id` is "" where the file does not say who gave it; `value` is as the file
+    has it, None for an item that was not answered."""
+
+    item_id: str
+    annotator_id: str
+    value: Any
+    at: Place
+    ts: str = ""
+    seconds: float | None = None
+    kind: Who = "person"
+    flag: str = ""
+    comment: str = ""
+
+    def __post_init__(self) -> None:
+        for text in (self.annotator_id, self.value, self.ts, self.flag, self.comment):
+            try:
+                str(text).encode()
+            except UnicodeEncodeError:
+                raise self.at.fault(
+                    "half of a surrogate pair, which is no text", found=ascii(text)[:60],
+                    mend="Write the whole character, or leave it out.",
+                ) from None  # fmt: skip
+
+
+@dataclass
+class Taken:
+    """What was read of a file: answers, what was left out with the reason and how often, and remarks for the user."""
+
+    answers: list[Incoming] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def leave_out(self, why: str) -> None:
+        """Count something that is no answer."""
+        self.left_out[why] = self.left_out.get(why, 0) + 1
+
+
+KIND: Who = "simulated"
+Chance = Callable[..., float]
+"""A number in (0, 1) by what it is for: the same for the same words."""
+
+
+def simulated_rows(folder: StudyFolder, annotators: int, *, noise: float, seed: int) -> list[AnnotationRow]:
+    """The answers of several scripted annotators to a whole study: `simulated-1` and so on."""
+    golds = {task.name: folder.gold(task.name) for task in folder.study.tasks}
+    return [
+        row
+        for number in range(1, annotators + 1)
+        for task in folder.study.tasks
+        for row in simulated(task, golds[task.name], f"{KIND}-{number}", noise=noise, seed=seed)
+    ]
+
+
+def simulated(
+    task: Task, gold: Mapping[str, Any], annotator_id: str, *, noise: float, seed: int
+) -> list[AnnotationRow]:
+    """The answers of one scripted annotator to every item of a task, in the order of `gold`.
+
+    `noise` in [0, 1] is, by family: the chance that a label is another one, drawn evenly; that a mark is toggled; that
+    a text is moved to another group, drawn evenly; and for ratings the standard deviation of a normal error, as a share
+    of the scale, before the rating is rounded to a step and held on the scale. Two annotators err independently; the
+    answers do not depend on the order of items. Raises UsageError for a noise outside [0, 1].
+    """
+    if not 0 <= noise <= 1:
+        raise UsageError(f"The noise is {noise:g}.", mend="Give a share between 0 and 1.")
+
+    def chance(*names: str) -> float:
+        drawn = random_bytes(8, seed, "simulated", task.name, annotator_id, *names)
+        return (int.from_bytes(drawn, "big") + 0.5) / 2**64
+
+    answers = _ANSWERS[task.family](task, gold, noise, chance)
+    return [
+        AnnotationRow(
+            item_id=item,
+            annotator_id=annotator_id,
+            value=value,
+            seconds=round(3 + 27 * chance("seconds", item), 1),
+            kind=KIND,
+        )
+        for item, value in answers.items()
+    ]
+
+
+def _labels(task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+    labels = task.spec.labels or tuple(sorted(set(gold.values()), key=str))
+    return {item: _other(label, labels, noise, chance, item) for item, label in gold.items()}
+
+
+def _groups(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+    clusters = tuple(dict.fromkeys(gold.values()))
+    moved = {item: _other(cluster, clusters, noise, chance, item) for item, cluster in gold.items()}
+    # Named as someone would who met the texts in this order: gold names would be telling.
+    names = {cluster: f"group {place}" for place, cluster in enumerate(dict.fromkeys(moved.values()), 1)}
+    return {item: names[cluster] for item, cluster in moved.items()}
+
+
+def _ratings(task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+    scale = task.scale or Scale()
+    spread = noise * (scale.high - scale.low)
+    return {
+        item: on_scale(
+            rating + (NormalDist(0, spread).inv_cdf(chance("rating", item)) if spread else 0), scale
+        )
+        for item, rating in gold.items()
+    }
+
+
+def _marks(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+    return {
+        item: [
+            int((grade > 0) != (chance("mark", item, str(place)) < noise))
+            for place, grade in enumerate(grades)
+        ]
+        for item, grades in gold.items()
+    }
+
+
+def check_nobody_answered(folder: StudyFolder) -> None:
+    """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
+    from embassay.protocols.hume.answers import has_store, open_store, stored_annotations
+
+    found = list(collected(folder))
+    if has_store(folder):
+        store = open_store(folder, read_only=True)
+        try:
+            found += stored_annotations(store)
+        finally:
+            store.close()
+    people = sorted({one.annotator_id for one in found if one.kind == "person"})
+    if people:
+        raise UsageError(
+            f"People have answered this study ({', '.join(people)}): scripts would count beside them in every score.",
+            mend="Sample it once more into another folder, and simulate there.",
+        )
+
+
+def on_scale(rating: float, scale: Scale) -> float:
+    """The step of the scale nearest to a rating, the higher of two; its ends are the limits.
+
+    >>> on_scale(2.4, Scale(step=0.5)), on_scale(7.0, Scale())
+    (2.5, 5.0)
+    """
+    steps = int((scale.high - scale.low) / scale.step + 1e-9)
+    step = int((rating - scale.low) / scale.step + 0.5) if rating > scale.low else 0
+    return float(scale.low + min(step, steps) * scale.step)
+
+
+def _other(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
+    """With the chance `noise` another one of `among`."""
+    others = [one for one in among if one != own]
+    if not others or chance("errs", item) >= noise:
+        return own
+    return others[int(chance("which", item) * len(others))]
+
+
+_ANSWERS: Mapping[Family, Callable[[Task, Mapping[str, Any], float, Chance], dict[str, Any]]] = {
+    "classification": _labels,
+    "clustering": _groups,
+    "sts": _ratings,
+    "reranking": _marks,
+}

@@ -1,0 +1,632 @@
+"""Tables of the record beyond the paper's: agreement, every annotator, and the items they disagree on most."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from embassay.protocols.hume.published.standings import PeopleRank, correlated
+from embassay.protocols.hume.record import (
+    Agreement,
+    Annotator,
+    Bar,
+    Beside,
+    Disputed,
+    Need,
+    PairRecord,
+    Summary,
+    Wins,
+    beside_models,
+)
+from embassay.protocols.hume.study import Answers, Family, Gold, Item
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Column, ColumnTable, Unit, Value
+from embassay.runs.folder import write_atomic
+from embassay.stats import wilson
+
+PAIR = tuple(Column(name, "text") for name in ("family", "dataset", "lang"))
+Cells = tuple[tuple[str, str], ...]
+"""Columns of further coefficients: the name, and `_low` or `_high` for an end of its interval."""
+ONE_ANNOTATOR = "one annotator"
+_EXTRAS = (
+    "fleiss_kappa", "cohen_kappa", "percent_agreement", "alpha", "ari", "v_measure", "spearman", "kendall", "pearson",
+    "absolute_difference", "spearman_sd", "comparisons", "skipped", "dropped",
+)  # fmt: skip
+_CONVENTIONS = ("paper", "pooled", "mean", "first", "tie_aware", "display_order", "expected")
+"""The order of columns; what the record has besides comes after, by name."""
+_WHOLE = frozenset({"comparisons", "skipped", "dropped"})
+
+
+def agreement_table(summary: Summary) -> ColumnTable:
+    """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
+    cells = _cells([pair.agreement for pair in summary.pairs if pair.agreement])
+    columns = (
+        *PAIR, Column("annotators", decimals=0), Column("items", decimals=0), Column("annotations", decimals=0),
+        Column("coefficient", "text"), Column("value", decimals=3), Column("low", decimals=3),
+        Column("high", decimals=3), Column("band", "text"), Column("trust", "text"),
+        *(Column(name + end, decimals=0 if name in _WHOLE else 3) for name, end in cells),
+        Column("answered_by", "text"), Column("reason", "text"),
+    )  # fmt: skip
+    rows = tuple(_agreement_row(pair, cells) for pair in summary.pairs)
+    note = "Agreement takes two annotators. The coefficient's own value stands under value, the others beside it."
+    if any(pair.agreement and pair.agreement.value.low is not None for pair in summary.pairs):
+        note += " Intervals are bootstrap over items, with these annotators."
+    return ColumnTable("agreement", "HUME: how well annotators agree", columns, rows, note)
+
+
+def annotators_table(summary: Summary) -> ColumnTable:
+    """Table `annotators`: a row per annotator and pair, with the human scores that every convention makes of them."""
+    names = _ordered((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
+    columns = (
+        *PAIR, Column("measure", "text"), Column("annotator", "text"), Column("answered_by", "text"),
+        Column("items", decimals=0), Column("score", decimals=1), Column("human", decimals=1),
+        *(Column(f"by_{name}", decimals=1) for name in names), Column("seconds_per_item", decimals=1),
+        Column("flagged", decimals=0), Column("counts", decimals=0),
+    )  # fmt: skip
+    rows = tuple(
+        _annotator_row(pair, one, names)
+        for pair in summary.pairs
+        for one in (*pair.annotators, *pair.left_out)
+    )
+    note = (
+        "Score is the annotator's own; human is the pair's score, by the paper's rule unless the run chose another. "
+        "by_pooled scores the answers put together, by_mean averages the scores of annotators. Who answered too "
+        "few items does not count (0)."
+    )
+    return ColumnTable("annotators", "HUME: annotators and conventions", columns, rows, note)
+
+
+def answered_by(annotators: Iterable[Annotator]) -> str:
+    """`people`, `simulated` where scripts answered, or both."""
+    kinds = {one.kind for one in annotators}
+    return " and ".join(
+        word for kind, word in (("person", "people"), ("simulated", "simulated")) if kind in kinds
+    )
+
+
+def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
+    found = pair.agreement
+    who = answered_by(pair.annotators)
+    if found is None:
+        empty: tuple[Value, ...] = (None,) * len(cells)
+        return (
+            pair.family, pair.dataset, pair.lang, len(pair.annotators), pair.n, None, "", None, None, None, "", "",
+            *empty, who, ONE_ANNOTATOR if len(pair.annotators) == 1 else "",
+        )  # fmt: skip
+    bar = found.value
+    return (
+        pair.family, pair.dataset, pair.lang, found.annotators, found.items, found.annotations, found.coefficient,
+        bar.value, bar.low, bar.high, found.band, pair.trust or "", *(_extra(found, *cell) for cell in cells),
+        who, bar.reason,
+    )  # fmt: skip
+
+
+def _cells(found: Sequence[Agreement]) -> Cells:
+    """Every further coefficient, and the ends of its interval where any pair has one."""
+    sure = {name for one in found for name, bar in one.intervals.items() if bar.low is not None}
+    names = _ordered((name for one in found for name in one.extras), _EXTRAS)
+    return tuple((name, end) for name in names for end in (("", "_low", "_high") if name in sure else ("",)))
+
+
+def _extra(found: Agreement, name: str, end: str) -> float | None:
+    if not end:
+        return found.extras.get(name)
+    bar = found.intervals.get(name)
+    return None if bar is None else bar.low if end == "_low" else bar.high
+
+
+def _annotator_row(pair: PairRecord, one: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
+    conventions = (pair.conventions.get(name) for name in names)
+    return (
+        pair.family, pair.dataset, pair.lang, pair.measure, one.id, answered_by([one]), one.items, 100 * one.score,
+        points(pair.human.value), *(points(value) for value in conventions), one.seconds, one.flagged,
+        int(one in pair.annotators),
+    )  # fmt: skip
+
+
+def points(value: float | None) -> float | None:
+    """A fraction in points of 100; None stays."""
+    return None if value is None else 100 * value
+
+
+def _ordered(found: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
+    names = set(found)
+    return (*(name for name in order if name in names), *sorted(names - set(order)))
+
+
+MOST = 5
+LONGEST = 400
+"""Characters of a text that are kept."""
+_TEXTS = ("text", "text1", "text2", "query")
+
+
+def disputed(
+    family: Family, items: Sequence[Item], gold: Gold, answers: Answers, *, most: int = MOST
+) -> tuple[Disputed, ...]:
+    """Up to `most` items that annotators answered differently, the most disputed first, ties by id.
+
+    How far they are apart, from 0 to 1: classification, the share of pairs of annotators with other labels; STS, the
+    widest distance of two ratings over that of all ratings of the task; reranking, the share of documents that two
+    annotators marked differently, mean over pairs; clustering, the share of other items that one put with this item
+    and the other did not, mean over pairs. Items with fewer than two answers are none.
+
+    >>> items = [Item("a", "t", "eng", {"text": "so so"}), Item("b", "t", "eng", {"text": "good"})]
+    >>> answers = {"ann": {"a": "pos", "b": "pos"}, "bob": {"a": "neg", "b": "pos"}}
+    >>> [(one.item, one.apart) for one in disputed("classification", items, {"a": "neg", "b": "pos"}, answers)]
+    [('a', 1.0)]
+    """
+    apart = _APART[family]
+    found = []
+    for item in items:
+        given = {name: own[item.id] for name, own in answers.items() if item.id in own}
+        distance = apart(item.id, given, answers) if len(given) > 1 else 0.0
+        if distance > 0:
+            found.append((distance, item, given))
+    found.sort(key=lambda one: (-one[0], one[1].id))
+    return tuple(
+        Disputed(
+            item=item.id, texts=_texts(item), gold=_said(gold.get(item.id)),
+            answers={name: _said(value) for name, value in given.items()}, apart=distance,
+        )
+        for distance, item, given in found[:most]
+    )  # fmt: skip
+
+
+def _of_pairs(given: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
+    """The mean distance over all pairs of annotators."""
+    names = list(given)
+    pairs = [(one, other) for i, one in enumerate(names) for other in names[i + 1 :]]
+    return sum(distance(one, other) for one, other in pairs) / len(pairs)
+
+
+def _labels(_: str, given: Mapping[str, Any], __: Answers) -> float:
+    return _of_pairs(given, lambda one, other: float(given[one] != given[other]))
+
+
+def _ratings(_: str, given: Mapping[str, Any], answers: Answers) -> float:
+    every = [value for own in answers.values() for value in own.values()]
+    widest = max(every) - min(every)
+    return float(max(given.values()) - min(given.values())) / widest if widest else 0.0
+
+
+def _marks(_: str, given: Mapping[str, Any], __: Answers) -> float:
+    def distance(one: str, other: str) -> float:
+        differ = sum(a != b for a, b in zip(given[one], given[other], strict=True))
+        return float(differ / len(given[one]))
+
+    return _of_pairs(given, distance)
+
+
+def _groups(item: str, given: Mapping[str, Any], answers: Answers) -> float:
+    def distance(one: str, other: str) -> float:
+        common = [id for id in answers[one] if id in answers[other] and id != item]
+        apart = sum((answers[one][id] == given[one]) != (answers[other][id] == given[other]) for id in common)
+        return apart / len(common) if common else 0.0
+
+    return _of_pairs(given, distance)
+
+
+_APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
+    "classification": _labels, "sts": _ratings, "reranking": _marks, "clustering": _groups
+}  # fmt: skip
+
+
+def _texts(item: Item) -> tuple[str, ...]:
+    found = [str(item.payload[name]) for name in _TEXTS if item.payload.get(name)]
+    return tuple(text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …" for text in found)
+
+
+def _said(value: Any) -> str:
+    """An answer in words: marks by the places of the documents, shown order, that were marked.
+
+    >>> _said((0, 1, 1)), _said((0, 0)), _said(3.0), _said("joy"), _said(None)
+    ('2, 3', 'none', '3', 'joy', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ", ".join(str(place) for place, mark in enumerate(value, start=1) if mark) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+PANELS = {"family": "family", "group": "group", "all": "reference", "lang": "lang"}
+"""The panels of figure 3 in order, by the grouping of the record: over all pairs it is the reference that differs."""
+Known = tuple[PairRecord, PeopleRank]
+
+
+def every_figure(summary: Summary) -> Iterator[ColumnTable]:
+    """`hume_figure1` to `hume_figure8`, each also where it has no row."""
+    known = [(one.pair, one.standing) for one in beside_models(summary) if one.standing]
+    yield overall_figure(summary)
+    yield spread_figure(known)
+    yield wins_figure(summary)
+    yield best_gap_figure(known)
+    yield median_gap_figure(known)
+    yield difficulty_figure(summary)
+    yield range_figure(known)
+    yield agreement_figure(known)
+
+
+def overall_figure(summary: Summary) -> ColumnTable:
+    """F1: means over pairs, best first."""
+    rows = tuple(
+        (
+            one.rank, one.system, one.kind, points(one.mean.value), points(one.mean.low), points(one.mean.high),
+            one.mean.n, one.parameters_millions, int(one.kind == "human"),
+        )
+        for one in sorted(summary.places, key=lambda one: (one.rank is None, one.rank or 0))
+    )  # fmt: skip
+    columns = (
+        Column("rank", decimals=0), Column("system", "text"), Column("kind", "text"), Column("mean", decimals=1),
+        Column("low", decimals=1), Column("high", decimals=1), Column("pairs", decimals=0),
+        Column("parameters_millions", decimals=1), Column("human", decimals=0),
+    )  # fmt: skip
+    return ColumnTable("hume_figure1", "HUME figure 1: overall", columns, rows, "Mean over all pairs.")
+
+
+def spread_figure(known: list[Known]) -> ColumnTable:
+    """F2: the range of the models per pair and where people are, by language."""
+    columns = (
+        Column("lang", "text"), Column("family", "text"), Column("dataset", "text"), Column("models", decimals=0),
+        *(Column(name, decimals=1) for name in ("min", "median", "max", "human", "human_low", "human_high")),
+        Column("position"), Column("human_rank", decimals=0),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            pair.lang, pair.family, pair.dataset, one.n_models,
+            *(100 * value for value in (one.worst, one.median, one.best, one.human)),
+            points(pair.human.low), points(pair.human.high), one.position, one.rank,
+        )
+        for pair, one in sorted(known, key=lambda item: (item[0].lang, -item[1].human))
+    )  # fmt: skip
+    note = "Position is 0 at the lowest model and 1 at the best."
+    return ColumnTable("hume_figure2", "HUME figure 2: people among the models, by pair", columns, rows, note)
+
+
+def wins_figure(summary: Summary) -> ColumnTable:
+    """F3: in what share of the pairs people are above the models, four panels, with Wilson intervals."""
+    rows = tuple(
+        (panel, one.reference if by == "all" else one.group, one.reference, one.wins, one.pairs, *_rate(one))
+        for by, panel in PANELS.items()
+        for one in summary.wins
+        if one.by == by
+    )
+    columns = (
+        *(Column(name, "text") for name in ("panel", "group", "against")), Column("wins", decimals=0),
+        Column("pairs", decimals=0), *(Column(name, decimals=1) for name in ("win_rate", "low", "high")),
+    )  # fmt: skip
+    note = (
+        "A tie is no win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share datasets and "
+        "annotators, so they are too narrow."
+    )
+    return ColumnTable("hume_figure3", "HUME figure 3: pairs that people win", columns, rows, note)
+
+
+def best_gap_figure(known: list[Known]) -> ColumnTable:
+    """F4: people minus the best model, from their largest lead to their largest deficit."""
+    columns = (
+        *PAIR, Column("gap", "signed", 1), Column("human", decimals=1), Column("best", decimals=1),
+        Column("best_model", "text"), Column("outside_interval", decimals=0), Column("agreement", "text"),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            *_names(pair), 100 * one.gap(), 100 * one.human, 100 * one.best, one.best_model,
+            _outside(pair, one.best_model), pair.trust or "",
+        )
+        for pair, one in sorted(known, key=lambda item: -item[1].gap())
+    )  # fmt: skip
+    note = "Human minus best model: above 0 people are better."
+    return ColumnTable("hume_figure4", "HUME figure 4: gap to the best model", columns, rows, note)
+
+
+def median_gap_figure(known: list[Known]) -> ColumnTable:
+    """F5: people minus the median model, by language and in it from the largest lead."""
+    columns = (*PAIR, Column("gap", "signed", 1), Column("human", decimals=1), Column("median", decimals=1))
+    rows = tuple(
+        (*_names(pair), 100 * one.gap("median"), 100 * one.human, 100 * one.median)
+        for pair, one in sorted(known, key=lambda item: (item[0].lang, -item[1].gap("median")))
+    )
+    note = "Human minus median model: above 0 people are better."
+    return ColumnTable(
+        "hume_figure5", "HUME figure 5: gap to the median model, by language", columns, rows, note
+    )
+
+
+def difficulty_figure(summary: Summary) -> ColumnTable:
+    """F6: how people do, from the easiest pair to the hardest."""
+    scored = [(pair, pair.human.value) for pair in summary.pairs if pair.human.value is not None]
+    rows: tuple[tuple[Value, ...], ...] = tuple(
+        (*_names(pair), 100 * value, points(pair.human.low), points(pair.human.high), pair.difficulty or "")
+        for pair, value in sorted(scored, key=lambda item: -item[1])
+    )
+    columns = (
+        *PAIR, Column("human", decimals=1), Column("low", decimals=1), Column("high", decimals=1),
+        Column("difficulty", "text"),
+    )  # fmt: skip
+    return ColumnTable(
+        "hume_figure6",
+        "HUME figure 6: how hard pairs are for people",
+        columns,
+        rows,
+        "Easy from 70, hard below 50.",
+    )
+
+
+def range_figure(known: list[Known]) -> ColumnTable:
+    """F7: best minus lowest model, from the least consistent pair on."""
+    columns = (
+        *PAIR, *(Column(name, decimals=1) for name in ("range", "best", "lowest", "sd")), Column("models", decimals=0)
+    )  # fmt: skip
+    rows: tuple[tuple[Value, ...], ...] = tuple(
+        (*_names(pair), *(100 * value for value in (one.spread, one.best, one.worst, one.sd)), one.n_models)
+        for pair, one in sorted(known, key=lambda item: -item[1].spread)
+    )
+    note = "Best minus lowest model: the higher, the less consistent the models are."
+    return ColumnTable("hume_figure7", "HUME figure 7: range of the models", columns, rows, note)
+
+
+def agreement_figure(known: list[Known]) -> ColumnTable:
+    """F8, ours: agreement of people against best model minus people, over the pairs that have an agreement."""
+    both = [
+        (pair, one, pair.agreement, pair.agreement.value.value)
+        for pair, one in known
+        if pair.agreement and pair.agreement.value.value is not None
+    ]
+    columns = (
+        *PAIR, Column("coefficient", "text"), Column("agreement"), Column("best_minus_human", "signed", 1),
+        Column("band", "text"), Column("trust", "text"),
+    )  # fmt: skip
+    rows = tuple(
+        (*_names(pair), agreement.coefficient, value, -100 * one.gap(), agreement.band, pair.trust or "")
+        for pair, one, agreement, value in both
+    )
+    found = correlated([value for *_, value in both], [-one.gap() for _, one, *_ in both])
+    note = "Fewer than three pairs, or no variation: no correlation."
+    if found.rho is not None and found.p is not None:
+        note = f"Spearman {found.rho:.2f} over {found.n} pairs (p = {found.p:.3g}): below 0, models stand above people "
+        note += "where people agree least."
+    title = "HUME figure 8: agreement of people and lead of the best model"
+    return ColumnTable("hume_figure8", title, columns, rows, note)
+
+
+def _names(pair: PairRecord) -> tuple[str, str, str]:
+    return pair.family, pair.dataset, pair.lang
+
+
+def _outside(pair: PairRecord, system: str) -> Value:
+    found = next((one.outside for one in (*pair.models, *pair.llms) if one.system == system), None)
+    return None if found is None else int(found)
+
+
+def _rate(one: Wins) -> tuple[float | None, float | None, float | None]:
+    if not one.pairs:
+        return None, None, None
+    found = wilson(one.wins / one.pairs, one.pairs)
+    return 100 * found.estimate, 100 * found.low, 100 * found.high
+
+
+FILE = "report.md"
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
+_ALIGNED = ("---", "---:", "---:", "---", "---", "---:", "---:")
+
+
+def report_markdown(summary: Summary) -> str:
+    """Verdict, main table, flags and advice. Text of data is escaped: it cannot become markup."""
+    parts = [
+        f"# {safe(summary.title)}",
+        *_simulated(summary),
+        "## What it says",
+        "\n".join(f"- {safe(sentence)}" for sentence in findings(summary)),
+        "## Pairs",
+        _table(summary),
+        _reading(summary),
+    ]
+    for title, lines in (("## Flags", [*_flags(summary)]), ("## What to do", [*_advice(summary)])):
+        if lines:
+            parts += [title, "\n".join(f"- {safe(line)}" for line in lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_markdown(folder: Path, summary: Summary) -> Path:
+    """Write `report.md` of a run and return it."""
+    write_atomic(folder / FILE, report_markdown(summary))
+    return folder / FILE
+
+
+def safe(text: str) -> str:
+    """Text on one line, with what Markdown or HTML would read as markup escaped.
+
+    >>> print(safe("a|b <b>"))
+    a\\|b \\<b\\>
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _simulated(summary: Summary) -> Iterator[str]:
+    if summary.simulated:
+        kinds = {one.kind for pair in summary.pairs for one in pair.annotators}
+        who = "All" if kinds == {"simulated"} else "Some"
+        yield (
+            f"**{who} annotators are simulated: scripts answered, not people.** Their scores show that the measurement "
+            "works; they say nothing about people."
+        )
+
+
+def _table(summary: Summary) -> str:
+    headings = ("pair", "n", answerers(summary), "agreement", "best model", "gap", "ceiling")
+    rows = [headings, _ALIGNED, *(_row(one) for one in beside_models(summary))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _row(one: Beside) -> tuple[str, ...]:
+    pair, standing = one.pair, one.standing
+    best, gap = numbers.NONE, numbers.NONE
+    if standing:
+        mark = "\\*" if _is_outside(pair, standing.best_model) else ""
+        best = f"{safe(standing.best_model)} {POINTS.text(standing.best)}{mark}"
+        gap = POINTS.change(standing.gap())
+    return (
+        safe(pair.name), str(pair.n), _scored(pair.human), safe(_agreed(pair)), best, gap,
+        _scored(pair.ceiling) if pair.ceiling else numbers.NONE,
+    )  # fmt: skip
+
+
+def _is_outside(pair: PairRecord, system: str) -> bool:
+    return any(one.outside for one in (*pair.models, *pair.llms) if one.system == system)
+
+
+def _scored(bar: Bar) -> str:
+    if bar.value is None:
+        return "n/a"
+    ends = bar.low is not None and bar.high is not None
+    return POINTS.text(bar.value) + (f" ({POINTS.interval(bar.low or 0.0, bar.high or 0.0)})" if ends else "")
+
+
+def _agreed(pair: PairRecord) -> str:
+    found = pair.agreement
+    if found is None or found.value.value is None:
+        return (found.value.reason if found else "") or (
+            "one annotator" if len(pair.annotators) == 1 else "n/a"
+        )
+    return f"{found.band} {numbers.score(found.value.value, 2)} ({found.coefficient})"
+
+
+def _reading(summary: Summary) -> str:
+    methods = sorted({pair.human.method for pair in summary.pairs if pair.human.method})
+    who = answerers(summary)
+    said = f"Points of 100. Gap is {who} minus the best model. \\* outside the interval of {who}."
+    said += " Ceiling: one annotator scored against the others."
+    return said + (f" Intervals: {safe('; '.join(methods))}." if methods else "")
+
+
+def _flags(summary: Summary) -> Iterator[str]:
+    for pair in summary.pairs:
+        yield from (f"{pair.name}: {flag.rstrip('.')}." for flag in pair.flags)
+    yield from summary.notes
+
+
+def _advice(summary: Summary) -> Iterator[str]:
+    for advice in dict.fromkeys(pair.advice for pair in summary.pairs if pair.advice):
+        names = ", ".join(pair.name for pair in summary.pairs if pair.advice == advice)
+        yield f"{names}: {advice}"
+    for pair in summary.pairs:
+        if pair.need and (sentence := _need(pair, pair.need)):
+            yield f"{pair.name}: {sentence}"
+
+
+def _need(pair: PairRecord, need: Need) -> str:
+    if need.items is not None and need.items <= pair.n:
+        return (
+            f"{numbers.counted(pair.n, 'item')} are enough to set {need.system} apart from {answerers(pair)}."
+        )
+    ways = []
+    if need.items is not None:
+        ways.append(f"{numbers.counted(need.items, 'item')} ({pair.n} now) with these annotators")
+    if need.annotators:
+        now = len(pair.annotators)
+        ways.append(f"{numbers.counted(need.annotators, 'annotator')} ({now} now) with these items")
+    said = f"to set {need.system} apart takes about {', or '.join(ways)}." if ways else ""
+    least = f"This study could show a difference of {POINTS.said(need.smallest)}." if need.smallest else ""
+    return " ".join(filter(None, (said, least, need.note)))
+
+
+POINTS = Unit(100.0, 1, 1)
+_NAMED = 5
+
+
+def findings(summary: Summary) -> Iterator[str]:
+    """The verdict: places, models beyond the interval of people, how people agree, and wins."""
+    every, who = beside_models(summary), answerers(summary)
+    if not summary.pairs:
+        yield "The run has no pair of dataset and language."
+        return
+    yield from _overall(summary, who)
+    yield from _beyond(every, who)
+    yield from _agreement(summary.pairs)
+    yield from _wins(summary, who)
+    yield from _lead(summary)
+
+
+def answerers(of: Summary | PairRecord) -> str:
+    """`people`, `simulated annotators`, or `annotators` where there were both."""
+    pairs = of.pairs if isinstance(of, Summary) else (of,)
+    kinds = answered_by(one for pair in pairs for one in pair.annotators)
+    return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
+
+
+def _overall(summary: Summary, who: str) -> Iterator[str]:
+    human = next((one for one in summary.places if one.kind == "human" and one.rank is not None), None)
+    ranked = [one for one in summary.places if one.rank is not None and one.kind != "human"]
+    if human is None or human.mean.value is None or not ranked:
+        return
+    best = min(ranked, key=lambda one: one.rank or 0)
+    yield (
+        f"Over {numbers.counted(human.mean.n or len(summary.pairs), 'pair')} {who} score "
+        f"{POINTS.said(human.mean.value)}, place {human.rank} of {len(ranked) + 1}; "
+        f"the best model, {best.system}, has {POINTS.said(best.mean.value or 0.0)}."
+    )
+
+
+def _beyond(every: Sequence[Beside], who: str) -> Iterator[str]:
+    known = [one for one in every if one.standing and one.pair.human.low is not None]
+    if not known:
+        yield f"No pair has both a model and an interval of {who}: nothing can be set against it."
+        return
+    above = [one.pair for one in known if _best(one) > (one.pair.human.high or 0.0)]
+    below = [one.pair for one in known if _best(one) < (one.pair.human.low or 0.0)]
+    yield (
+        f"The best model is above the interval of {who} on {len(above)} of {numbers.counted(len(known), 'pair')}, "
+        f"below it on {len(below)}. Outside an interval is not a test."
+    )
+    noise = [pair for pair in above if pair.superhuman_on_noise]
+    if noise:
+        yield (
+            f"On {len(noise)} of those above, annotators agree little: {named(noise)}. A model above people who "
+            "disagree may have learned labels that they do not share."
+        )
+
+
+def _best(one: Beside) -> float:
+    return one.standing.best if one.standing else 0.0
+
+
+def _agreement(pairs: Sequence[PairRecord]) -> Iterator[str]:
+    known = [pair for pair in pairs if pair.trust]
+    alone = len(pairs) - len(known)
+    if known:
+        count = {word: sum(pair.trust == word for pair in known) for word in ("high", "medium", "low")}
+        yield (
+            f"Agreement is high on {count['high']}, medium on {count['medium']} and low on {count['low']} of "
+            f"{numbers.counted(len(known), 'pair')}: read models by the high ones first."
+        )
+    if alone:
+        yield f"Agreement is unknown on {numbers.counted(alone, 'pair')}."
+
+
+def _wins(summary: Summary, who: str) -> Iterator[str]:
+    won = {one.reference: one for one in summary.wins if one.by == "all"}
+    if {"best", "median"} <= won.keys():
+        yield (
+            f"{who.capitalize()} are above the best model on {won['best'].wins} of {won['best'].pairs} pairs, and "
+            f"above the median model on {won['median'].wins}."
+        )
+
+
+def _lead(summary: Summary) -> Iterator[str]:
+    found = summary.agreement_against_gap
+    if found is None or found.value is None:
+        return
+    p = summary.agreement_against_gap_p
+    tail = f", p {'' if p < 0.001 else '= '}{numbers.p_value(p)}" if p is not None else ""
+    yield (
+        f"Agreement and the lead of the best model go together with a Spearman correlation of "
+        f"{numbers.score(found.value, 2)} over {found.n} pairs{tail}: below 0, models lead where people agree least."
+    )
+
+
+def named(pairs: Sequence[PairRecord]) -> str:
+    """The first few pairs by name, and how many more."""
+    first = ", ".join(pair.name for pair in pairs[:_NAMED])
+    return first + (f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else "")

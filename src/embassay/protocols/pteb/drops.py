@@ -1,0 +1,687 @@
+"""What paraphrasing did to every system on every dataset, and what the drops go with: original score, length, language,
+edit distance; and what stands beside them (tables 1 and 13, figure 5), from the rows, items and wordings of a run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from statistics import fmean, median
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data.views import draw
+from embassay.errors import UsageError
+from embassay.measures import edit_distances, spearman
+from embassay.measures.summary import counted_average_precision, counted_spearman
+from embassay.protocols.pteb.judging.ratings import by_words
+from embassay.protocols.pteb.paraphrasing.records import Outcome, Paraphrase
+from embassay.randomness import generator
+from embassay.records import Result, Skipped
+from embassay.stats import Estimate, percentile_interval, resample_means
+from embassay.stats.resampling import resampled_rows, row_counts
+
+HEADLINES: Mapping[str, str] = {
+    "sts": "spearman",
+    "classification": "accuracy",
+    "clustering": "v_measure",
+    "pair_classification": "average_precision",
+    "reranking": "map",
+    "retrieval": "ndcg@10",
+    "summarization": "spearman",
+}
+"""Task -> the measure that its score is."""
+
+_PREFIX, _SEED = "paraphrase:", "seed="
+
+
+@dataclass(frozen=True)
+class Drop:
+    """One system on one dataset: its `original` score and what was added by paraphrasing, `delta` (negative: points
+    were lost), the mean over `runs` runs. Both are fractions."""
+
+    task: str
+    dataset: str
+    lang: str
+    system: str
+    original: float
+    delta: float
+    runs: int
+
+    @property
+    def place(self) -> str:
+        """The task and the dataset: what bootstrap resamples draw as one."""
+        return f"{self.task}/{self.dataset}"
+
+
+@dataclass(frozen=True)
+class Drops:
+    """The drops of a run, and what has none, counted by reason."""
+
+    rows: tuple[Drop, ...]
+    missing: tuple[Skipped, ...]
+
+
+def drops(rows: Iterable[Result], *, by_language: bool = False, source: str | None = None) -> Drops:
+    """The drop of every system on every dataset.
+
+    `by_language` gives the languages of a dataset that has several, each by itself, and no row of all of them.
+    `source` keeps the runs of one paraphraser or prompt (`by=NAME`, `prompt=NAME`); otherwise the mean is over the
+    runs of all. A cell with a run without a score has no drop, and is counted.
+    """
+    cells: dict[tuple[str, ...], list[Result]] = {}
+    originals: dict[tuple[str, ...], Result] = {}
+    divided: set[tuple[str, ...]] = set()
+    for row in rows:
+        if row.protocol != "pteb" or not row.dataset or row.task not in HEADLINES:
+            continue
+        key = (row.task, row.dataset, row.subset, row.lang, row.system)
+        if row.subset:
+            divided.add((row.task, row.dataset))
+        if row.variant == "original" and row.measure == HEADLINES[row.task]:
+            originals[key] = row
+        elif row.measure == "delta" and _is_of(row.variant, source):
+            cells.setdefault(key, []).append(row)
+    kept = {
+        key: deltas for key, deltas in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)
+    }
+    return _means(kept, originals)
+
+
+def source_of(variant: str) -> str:
+    """The paraphraser or prompt of a variant of a cell; empty where a run has one.
+
+    >>> source_of("paraphrase:by=ollama:gemma3:27b,seed=1337")
+    'by=ollama:gemma3:27b'
+    """
+    return variant.removeprefix(_PREFIX).rpartition(_SEED)[0].rstrip(",")
+
+
+def is_run(variant: str) -> bool:
+    """Whether the variant is that of a run on paraphrases."""
+    return variant.startswith(_PREFIX) and _SEED in variant
+
+
+def _is_of(variant: str, source: str | None) -> bool:
+    return is_run(variant) and source in (None, source_of(variant))
+
+
+def _means(
+    cells: Mapping[tuple[str, ...], list[Result]], originals: Mapping[tuple[str, ...], Result]
+) -> Drops:
+    found: list[Drop] = []
+    missing: dict[str, list[str]] = {}
+    for (task, dataset, subset, lang, system), deltas in cells.items():
+        original = originals.get((task, dataset, subset, lang, system))
+        values = [row.value for row in deltas if row.value is not None]
+        reason = ""
+        if original is None or original.value is None:
+            reason = "no original score"
+        elif len(values) < len(deltas):
+            reason = "a run without a score"
+        if reason or original is None or original.value is None:
+            missing.setdefault(reason, []).append(" ".join(filter(None, (system, task, dataset, subset))))
+        else:
+            found.append(Drop(task, dataset, lang, system, original.value, fmean(values), len(values)))
+    counted = (Skipped(reason, len(cells), tuple(cells[:5])) for reason, cells in missing.items())
+    return Drops(tuple(found), tuple(counted))
+
+
+SEED, RESAMPLES = 1337, 1000
+METHOD = f"95% percentile bootstrap over datasets, {RESAMPLES} resamples"
+FEWEST_PLACES = 5
+"""Datasets that an interval needs: resamples of two or three are two or three values."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The mean delta of a group of cells (system x dataset), every cell alike.
+
+    `delta.n` counts cells and `datasets` the datasets they are of; the interval draws datasets, with all their
+    cells, and is NaN for fewer than five.
+    """
+
+    name: str
+    delta: Estimate
+    datasets: int
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two groups and the difference of their mean deltas, first minus second; both sides are drawn together.
+
+    The difference is None where a group is empty.
+    """
+
+    first: Group | None
+    second: Group | None
+    difference: Estimate | None
+
+
+def grouped(
+    drops: Sequence[Drop], name: Callable[[Drop], str | None], order: Sequence[str], *, seed: int = SEED
+) -> tuple[Group, ...]:
+    """The groups that `name` gives the drops (None: in none), in `order`; empty ones are left out."""
+    return tuple(
+        _group(one, members, seed)
+        for one in order
+        if (members := [drop for drop in drops if name(drop) == one])
+    )
+
+
+def contrast(
+    drops: Sequence[Drop], name: Callable[[Drop], str | None], first: str, second: str, *, seed: int = SEED
+) -> Contrast:
+    """The groups `first` and `second` of `grouped`, and their difference."""
+    sides = {one: [drop for drop in drops if name(drop) == one] for one in (first, second)}
+    groups = [_group(one, members, seed) if members else None for one, members in sides.items()]
+    if None in groups:
+        return Contrast(groups[0], groups[1], None)
+    left, right = sides[first], sides[second]
+    value = _mean(left) - _mean(right)
+    places = list(dict.fromkeys(drop.place for drop in (*left, *right)))
+    sums = np.hstack([_sums(left, places), _sums(right, places)])
+    means = _resampled(sums, seed)
+    with np.errstate(invalid="ignore"):
+        draws = means[:, 0] / means[:, 1] - means[:, 2] / means[:, 3]
+    return Contrast(groups[0], groups[1], _estimate(value, draws, len(left) + len(right), len(places)))
+
+
+def _group(name: str, members: Sequence[Drop], seed: int) -> Group:
+    places = list(dict.fromkeys(drop.place for drop in members))
+    means = _resampled(_sums(members, places), seed)
+    return Group(
+        name, _estimate(_mean(members), means[:, 0] / means[:, 1], len(members), len(places)), len(places)
+    )
+
+
+def _resampled(sums: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    return resample_means(sums, n_resamples=RESAMPLES, rng=generator(seed, "bootstrap", "drops"))
+
+
+def _sums(members: Sequence[Drop], places: Sequence[str]) -> NDArray[np.float64]:
+    """Sum and count of the deltas of every place, (places, 2)."""
+    rows = {place: row for row, place in enumerate(places)}
+    sums = np.zeros((len(places), 2))
+    for drop in members:
+        sums[rows[drop.place]] += drop.delta, 1
+    return sums
+
+
+def _mean(members: Sequence[Drop]) -> float:
+    return float(np.mean([drop.delta for drop in members]))
+
+
+def _estimate(value: float, draws: NDArray[np.float64], n: int, places: int) -> Estimate:
+    if places < FEWEST_PLACES:
+        told = f"no interval: {places} dataset{'' if places == 1 else 's'}, fewer than {FEWEST_PLACES}"
+        return Estimate(value, float("nan"), float("nan"), n, told)
+    return Estimate(value, *percentile_interval(draws), n, METHOD)
+
+
+@dataclass(frozen=True)
+class DatasetUsed:
+    """One dataset in one task, with the languages that were scored (`und`: not stated)."""
+
+    task: str
+    dataset: str
+    languages: tuple[str, ...]
+    measure: str
+
+
+def datasets_used(rows: Iterable[Result]) -> tuple[DatasetUsed, ...]:
+    """The datasets of the rows, tasks in the protocol's order, datasets in that of the run."""
+    whole: dict[tuple[str, str], set[str]] = {}
+    parts: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        if row.protocol == "pteb" and row.dataset and row.task in HEADLINES:
+            whole.setdefault((row.task, row.dataset), set()).add(row.lang)
+            if row.subset:
+                parts.setdefault((row.task, row.dataset), set()).add(row.lang)
+    return tuple(
+        DatasetUsed(task, dataset, tuple(sorted(parts.get(key, langs))), HEADLINES[task])
+        for task in HEADLINES
+        for key, langs in whole.items()
+        if key[0] == task
+        for dataset in key[1:]
+    )
+
+
+ENGLISH, OTHER, BOTH = "English", "other languages", "English and another"
+_ENGLISH = {"en", "eng"}
+_UNKNOWN = {"", "und", "mul"}
+
+
+@dataclass(frozen=True)
+class ByLanguage:
+    """Mean drops per language, of English, of other languages and of pairs across the two, and English minus other.
+
+    `same_datasets` is the same difference within the datasets that have English and another language: what differs
+    between datasets is not in it. `missing` counts cells whose language is not known.
+    """
+
+    languages: tuple[Group, ...]
+    groups: tuple[Group, ...]
+    difference: Contrast
+    same_datasets: Contrast
+    missing: tuple[Skipped, ...]
+
+
+def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
+    """The drops of `drops(rows, by_language=True)` by language."""
+    known = [drop for drop in drops if group_of(drop.lang)]
+    unknown = [f"{drop.system} {drop.place}" for drop in drops if not group_of(drop.lang)]
+    groups = {
+        place: {group_of(drop.lang) for drop in known if drop.place == place} for place in _places(known)
+    }
+    shared = [drop for drop in known if {ENGLISH, OTHER} <= groups[drop.place]]
+    return ByLanguage(
+        grouped(known, lambda drop: drop.lang, sorted({drop.lang for drop in known}), seed=seed),
+        grouped(known, lambda drop: group_of(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
+        contrast(known, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
+        contrast(shared, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
+        (Skipped("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
+    )
+
+
+def group_of(lang: str) -> str | None:
+    """English, other languages, or a pair of the two (`ara-eng`); None where the language is not known.
+
+    >>> group_of("en-US"), group_of("pt-BR"), group_of("ara-eng"), group_of("mul")
+    ('English', 'other languages', 'English and another', None)
+    """
+    if lang in _UNKNOWN:
+        return None
+    first, *more = re.split(r"[-_]", lang)
+    # A region is written in capitals and a script with one: neither is a second language.
+    langs = {first.lower(), *(part for part in more if part.islower() and len(part) < 4)}
+    if langs <= _ENGLISH:
+        return ENGLISH
+    return BOTH if langs & _ENGLISH else OTHER
+
+
+def _places(drops: Sequence[Drop]) -> set[str]:
+    return {drop.place for drop in drops}
+
+
+HIGH = 0.8
+DISTANCE_EDGES = (-1.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+CAUTION = (
+    "A high score has more room to fall, and the original score is a part of the drop: "
+    "the two are related even where paraphrasing does the same to all."
+)
+
+
+@dataclass(frozen=True)
+class AgainstOriginal:
+    """The drops as points (`original`, `delta`), in bins of the original score, and above against not above `high`.
+
+    `correlation` is Spearman's of original score and delta over all `points`; NaN where it is undefined. `caution` says
+    what the relation does not mean.
+    """
+
+    points: tuple[Drop, ...]
+    bins: tuple[Group, ...]
+    high: float
+    above: Contrast
+    correlation: float
+    caution: str = CAUTION
+
+
+def against_original(
+    drops: Sequence[Drop], *, high: float = HIGH, edges: Sequence[float] = DISTANCE_EDGES, seed: int = SEED
+) -> AgainstOriginal:
+    """Drops against original scores, both as fractions; bins are [low, high), the last one closed."""
+    names = [f"{max(low, 0) * 100:g} to {top * 100:g}" for low, top in pairwise(edges)]
+    names[0] = f"under {edges[1] * 100:g}"
+
+    def bin_of(drop: Drop) -> str:
+        place = int(np.searchsorted(edges, drop.original, side="right")) - 1
+        return names[min(max(place, 0), len(names) - 1)]
+
+    def side(drop: Drop) -> str:
+        return "above" if drop.original > high else "not above"
+
+    correlation = spearman([drop.original for drop in drops], [drop.delta for drop in drops])
+    return AgainstOriginal(
+        tuple(drops),
+        grouped(drops, bin_of, names, seed=seed),
+        high,
+        contrast(drops, side, "above", "not above", seed=seed),
+        float(correlation),
+    )
+
+
+@dataclass(frozen=True)
+class WordCount:
+    """White-space words per text of one dataset; every text counts as often as it stands there."""
+
+    dataset: str
+    texts: int
+    mean: float
+    median: float
+    most: int
+
+
+def word_counts(texts: Mapping[str, Sequence[str]]) -> tuple[WordCount, ...]:
+    """Table 1 from the texts of every dataset; a dataset without texts is left out."""
+    rows = []
+    for dataset, its in texts.items():
+        counts = [words(text) for text in its]
+        if counts:
+            rows.append(WordCount(dataset, len(counts), fmean(counts), median(counts), max(counts)))
+    return tuple(rows)
+
+
+def average(counts: Sequence[WordCount]) -> float | None:
+    """The last row of table 1: the plain mean over datasets; None where there is none."""
+    return fmean(count.mean for count in counts) if counts else None
+
+
+def words(text: str) -> int:
+    """The words of a text, cut at white space."""
+    return len(text.split())
+
+
+def item_words(items: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """The mean number of words of the texts of every item (both sentences of a pair), (n,)."""
+    return np.array([fmean(map(words, texts)) if texts else np.nan for texts in items], dtype=np.float64)
+
+
+Floats = NDArray[np.float64]
+Score = Literal["spearman", "average precision", "mean"]
+
+SCORES: Mapping[str, Score] = {
+    "sts": "spearman",
+    "summarization": "spearman",
+    "pair_classification": "average precision",
+    "classification": "mean",
+    "reranking": "mean",
+    "retrieval": "mean",
+}
+"""Task -> how a score is made of its items' values. A clustering has no score per text."""
+
+LENGTH_EDGES = (10, 20, 30, 50)
+FEWEST_TEXTS = 10
+_COUNTS = 1 << 22
+
+
+@dataclass(frozen=True)
+class LengthBin:
+    """The items of one length. `original` is their score, `paraphrased` the mean over runs; `delta` is the mean over
+    runs of paraphrased minus original on what was kept in that run, its interval over items.
+
+    All are fractions; None with a `reason` where there are too few items or the measure is undefined. `lost` counts
+    items without a value, over all runs.
+    """
+
+    label: str
+    n: int
+    original: float | None
+    paraphrased: float | None
+    delta: Estimate | None
+    lost: int = 0
+    reason: str = ""
+
+
+def by_length(
+    score: Score,
+    words: Floats,
+    original: Floats,
+    runs: Sequence[Floats],
+    gold: Floats | None = None,
+    *,
+    edges: Sequence[int] = LENGTH_EDGES,
+    seed: int = SEED,
+) -> tuple[LengthBin, ...]:
+    """The score of the items in bins of their number of words.
+
+    `words`, `original` and every run of `runs` have one value per item, (n,), in one order: a similarity, with `gold`
+    its human score or 0/1 label, or a score of the item itself where `score` is their mean. NaN is a lost item: it
+    counts on neither side of its run. Bins without items are left out, bins of under 10 show their n only.
+    UsageError for lengths that differ.
+    """
+    columns = [words, original, *runs, *([] if gold is None else [gold])]
+    if {len(column) for column in columns} != {len(words)} or not runs:
+        raise UsageError(
+            f"Columns of {[len(column) for column in columns]} items are not one table.",
+            mend="Give one value per item in every column, and one run at least.",
+        )
+    bins = (one for one in by_words(words, edges) if one.members.any())
+    return tuple(
+        _bin(
+            one.label,
+            partial(_score, score, gold if gold is None else gold[one.members]),
+            original[one.members],
+            [run[one.members] for run in runs],
+            seed,
+        )
+        for one in bins
+    )
+
+
+class _Missing(Exception):
+    """There is no score, for this reason."""
+
+
+def _bin(
+    label: str, score: partial[Floats], original: Floats, runs: Sequence[Floats], seed: int
+) -> LengthBin:
+    kept = [~(np.isnan(run) | np.isnan(original)) for run in runs]
+    lost = int(sum((~mask).sum() for mask in kept))
+    n = len(original)
+    try:
+        everything = _value(score, original, ~np.isnan(original))
+        after = [_value(score, run, mask) for run, mask in zip(runs, kept, strict=True)]
+        before = [_value(score, original, mask) for mask in kept]
+    except _Missing as reason:
+        return LengthBin(label, n, None, None, None, lost, str(reason))
+    value = float(np.mean(after) - np.mean(before))
+    interval = percentile_interval(_replicates(score, original, runs, kept, seed))
+    method = f"95% percentile bootstrap over items, {RESAMPLES} resamples"
+    return LengthBin(label, n, everything, float(np.mean(after)), Estimate(value, *interval, n, method), lost)
+
+
+def _value(score: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
+    if kept.sum() < FEWEST_TEXTS:
+        raise _Missing(f"{int(kept.sum())} items are too few for a score")
+    value = float(score(values, kept[None, :].astype(np.int64))[0])
+    if np.isnan(value):
+        raise _Missing("the measure is undefined on these items")
+    return value
+
+
+def _replicates(
+    score: partial[Floats],
+    original: Floats,
+    runs: Sequence[Floats],
+    kept: Sequence[NDArray[np.bool_]],
+    seed: int,
+) -> Floats:
+    """The delta on resamples of the items, the same of all runs, (resamples,)."""
+    rng, n = generator(seed, "bootstrap", "length"), len(original)
+    parts = []
+    for rows in resampled_rows(n, RESAMPLES, rng, most=_COUNTS // n):
+        counts = row_counts(rows)
+        # Runs that lost the same items, most often none, share the original's scores.
+        before: dict[bytes, Floats] = {}
+        deltas = []
+        for run, mask in zip(runs, kept, strict=True):
+            drawn = counts * mask
+            if mask.tobytes() not in before:
+                before[mask.tobytes()] = score(original, drawn)
+            deltas.append(score(run, drawn) - before[mask.tobytes()])
+        parts.append(np.mean(deltas, axis=0))
+    return np.concatenate(parts)
+
+
+def _score(score: Score, gold: Floats | None, values: Floats, counts: NDArray[np.int64]) -> Floats:
+    """The score on resamples (b, n) of the items -> (b,); what is not drawn may be NaN."""
+    if score == "mean":
+        totals = counts.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(counts @ np.nan_to_num(values) / totals)
+    if gold is None:
+        raise UsageError(f"The {score} of similarities needs gold values.", mend="Give gold.")
+    if score == "spearman":
+        return counted_spearman(values, gold, counts)
+    return counted_average_precision(gold, values, counts)
+
+
+@dataclass(frozen=True)
+class DistancePoint:
+    """One system on one dataset with one paraphraser or prompt.
+
+    `source` is as in variants (`by=NAME`, `prompt=NAME`; empty where the run has one), `edit_distance` the mean over
+    the distinct texts and runs (0 to 1), `delta` the mean over runs as a fraction, with its interval where the run
+    has one. `distances` is how many wordings are behind the edit distance.
+    """
+
+    source: str
+    task: str
+    dataset: str
+    system: str
+    edit_distance: float
+    distances: int
+    delta: float
+    ci_low: float | None
+    ci_high: float | None
+
+
+@dataclass(frozen=True)
+class AgainstDistance:
+    """The points of figure 8, and per system Spearman's correlation of edit distance and delta over its points (NaN
+    where it is undefined)."""
+
+    points: tuple[DistancePoint, ...]
+    correlations: tuple[tuple[str, float, int], ...]
+    missing: tuple[Skipped, ...]
+
+
+def against_distance(rows: Iterable[Result]) -> AgainstDistance:
+    """The drop of every system, dataset and source against the source's edit distance there.
+
+    The distances are the rows of the task `paraphrases`; languages count by their texts. What has no distance or no
+    drop is counted.
+    """
+    rows = list(rows)
+    distances = _distances(rows)
+    intervals = {
+        (row.variant, row.task, row.dataset, row.system): (row.ci_low, row.ci_high)
+        for row in rows
+        if row.measure == "delta" and not is_run(row.variant) and not row.subset
+    }
+    points, without = [], []
+    missing: list[Skipped] = []
+    for source in dict.fromkeys(source_of(row.variant) for row in rows if is_run(row.variant)):
+        found = drops(rows, source=source)
+        missing += found.missing
+        for drop in found.rows:
+            if (distance := distances.get((source, drop.dataset))) is None:
+                without.append(f"{drop.system} {drop.place} {source}".strip())
+                continue
+            low, high = intervals.get((source, drop.task, drop.dataset, drop.system), (None, None))
+            points.append(
+                DistancePoint(source, drop.task, drop.dataset, drop.system, *distance, drop.delta, low, high)
+            )
+    if without:
+        missing.append(Skipped("no edit distance", len(without), tuple(without[:5])))
+    return AgainstDistance(tuple(points), _correlations(points), tuple(missing))
+
+
+def _distances(rows: Sequence[Result]) -> dict[tuple[str, str], tuple[float, int]]:
+    """(source, dataset) -> mean edit distance and the wordings behind it."""
+    sums: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row.task == "paraphrases" and row.measure == "edit_distance" and is_run(row.variant):
+            if row.value is None or not row.dataset:
+                continue
+            total = sums.setdefault((source_of(row.variant), row.dataset), [0.0, 0.0])
+            total[0] += row.value * row.n
+            total[1] += row.n
+    return {key: (total / n, int(n)) for key, (total, n) in sums.items() if n}
+
+
+def _correlations(points: Sequence[DistancePoint]) -> tuple[tuple[str, float, int], ...]:
+    found = []
+    for system in dict.fromkeys(point.system for point in points):
+        own = [point for point in points if point.system == system]
+        value = spearman([point.edit_distance for point in own], [point.delta for point in own])
+        found.append((system, float(value), len(own)))
+    return tuple(found)
+
+
+SHOWN_SEED, COUNT = 1337, 6
+WORDS = (4, 40)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The text in one run: `wording` is empty where the `outcome` is not usable, and then there is no distance."""
+
+    seed: int
+    wording: str
+    outcome: Outcome
+    edit_distance: float | None
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """A text and what became of it in every run, in the order of the runs."""
+
+    text: str
+    lang: str
+    wordings: tuple[Wording, ...]
+
+    @property
+    def distinct(self) -> int:
+        """How many different wordings the runs gave."""
+        return len({one.wording for one in self.wordings if one.wording})
+
+
+def side_by_side(
+    runs: Mapping[int, Iterable[Paraphrase]], *, count: int = COUNT, seed: int = SHOWN_SEED
+) -> tuple[SideBySide, ...]:
+    """`count` texts drawn with `seed` from those that every run asked for (seed of the run -> its paraphrases).
+
+    Texts of 4 to 40 words come before others, so that they can be read beside each other; a text that failed in a run
+    may be drawn, and shows it. Of several places of one text the first counts. In the order of the data.
+    """
+    tables = {run: _by_text(paraphrases) for run, paraphrases in runs.items()}
+    first, *others = tables.values() or [{}]
+    shared = [key for key in first if key[0].strip() and all(key in table for table in others)]
+    drawn = _drawn(shared, count, seed)
+    return tuple(SideBySide(*key, _wordings(key, tables)) for key in shared if key in drawn)
+
+
+def _by_text(paraphrases: Iterable[Paraphrase]) -> dict[tuple[str, str], Paraphrase]:
+    table: dict[tuple[str, str], Paraphrase] = {}
+    for one in paraphrases:
+        table.setdefault((one.text, one.lang), one)
+    return table
+
+
+def _drawn(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple[str, str]]:
+    low, high = WORDS
+    readable = [key for key in texts if low <= words(key[0]) <= high]
+    others = [key for key in texts if not low <= words(key[0]) <= high]
+    chosen = [readable[place] for place in draw(["\n".join(key) for key in readable], count, seed)]
+    if left := count - len(chosen):
+        chosen += [others[place] for place in draw(["\n".join(key) for key in others], left, seed)]
+    return set(chosen)
+
+
+def _wordings(
+    key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], Paraphrase]]
+) -> tuple[Wording, ...]:
+    each = [(run, table[key]) for run, table in tables.items()]
+    distances = edit_distances([key[0]] * len(each), [one.wording for _, one in each]).tolist()
+    return tuple(
+        Wording(run, one.wording, one.outcome, distance if one.usable else None)
+        for (run, one), distance in zip(each, distances, strict=True)
+    )

@@ -1,0 +1,654 @@
+"""The rating file, one rating per row, and what came back held against the study's key."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data.lines import Delimited, text_lines
+from embassay.data.rows import Row, Source, missing_column, nearest
+from embassay.data.tables import known_suffix, table
+from embassay.errors import DataError, UsageError
+from embassay.measures import krippendorff_alpha
+from embassay.protocols.kernel.estimates import MOST_LOST
+from embassay.protocols.kernel.tables import inert, meant
+from embassay.protocols.pteb.validation.pairs import HIGHEST, LOWEST, Item, Rules
+from embassay.randomness import generator
+from embassay.runs.folder import to_json, write_atomic
+from embassay.stats import Estimate, percentile_interval, resample_means, stratified_means, wilson
+from embassay.stats.resampling import resampled_rows, row_counts
+
+Fate = Literal["kept", "cleared", "rejected"]
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What one rater said of one pair, from 0 to 5; of a language model, its estimate."""
+
+    pair_id: str
+    rater_id: str
+    value: float
+    ts: str = ""
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What the inspector wrote down: a rating of their own per pair, and raters cleared or rejected with the reason."""
+
+    inspected: Mapping[str, float]
+    cleared: Mapping[str, str]
+    rejected: Mapping[str, str]
+
+
+NO_DECISIONS = Decisions({}, {}, {})
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A rating to be inspected: why, and what the models said of the pair."""
+
+    rating: Rating
+    reasons: tuple[str, ...]
+    estimates: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class RaterVerdict:
+    """What became of one rater.
+
+    `ratings` counts ratings of pairs proper, `missing` pairs and dummies of the rater's languages that were left
+    blank; `far` are the pairs rated far from the inspector and from all models.
+    """
+
+    rater_id: str
+    langs: tuple[str, ...]
+    ratings: int
+    missing: int
+    dummies_passed: int
+    dummies_failed: int
+    dummies_missing: int
+    flagged: int
+    far: tuple[str, ...]
+    fate: Fate
+    reason: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The ratings that count, what is to be inspected, and every rater's verdict. `not_inspected` are flagged pairs
+    that the inspector has not rated yet."""
+
+    kept: tuple[Rating, ...]
+    flags: tuple[Flag, ...]
+    raters: tuple[RaterVerdict, ...]
+    not_inspected: tuple[str, ...]
+
+
+def check(
+    ratings: Sequence[Rating],
+    items: Mapping[str, Item],
+    rules: Rules,
+    *,
+    estimates: Iterable[Rating] = (),
+    decisions: Decisions = NO_DECISIONS,
+) -> Checked:
+    """Apply the five steps to the ratings of pairs and dummies alike. `items` is the key by pair id.
+
+    `kept` are the ratings of pairs proper by raters who were not rejected.
+    """
+    said: dict[str, dict[str, float]] = {}
+    for one in estimates:
+        said.setdefault(one.pair_id, {})[one.rater_id] = one.value
+    flags = tuple(
+        Flag(one, reasons, said.get(one.pair_id, {}))
+        for one in ratings
+        if (reasons := _reasons(one, items[one.pair_id], said.get(one.pair_id, {}), rules))
+    )
+    raters = tuple(
+        _verdict(rater, ratings, flags, items, rules, decisions)
+        for rater in dict.fromkeys(one.rater_id for one in ratings)
+    )
+    out = {one.rater_id for one in raters if one.fate == "rejected"}
+    kept = (one for one in ratings if one.rater_id not in out and not items[one.pair_id].is_dummy)
+    waiting = dict.fromkeys(flag.rating.pair_id for flag in flags if not items[flag.rating.pair_id].is_dummy)
+    return Checked(
+        tuple(kept), flags, raters, tuple(pair for pair in waiting if pair not in decisions.inspected)
+    )
+
+
+def fails(rating: Rating, item: Item, rules: Rules) -> bool:
+    """Whether this is a dummy rated too far from what is expected (step 1)."""
+    return item.expected is not None and _apart(rating.value, item.expected, rules.dummy_tolerance)
+
+
+def _reasons(rating: Rating, item: Item, estimates: Mapping[str, float], rules: Rules) -> tuple[str, ...]:
+    """Why a rating is to be inspected (steps 1 to 3); a dummy that passes never is."""
+    if item.expected is not None:
+        far = fails(rating, item, rules)
+        return (f"a dummy, expected {item.expected:g}",) if far else ()
+    far_from = [
+        f"{judge} estimates {value:g}"
+        for judge, value in estimates.items()
+        if _apart(rating.value, value, rules.deviation)
+    ]
+    return (*far_from, *((f"rated {rules.low:g} or lower",) if rating.value <= rules.low else ()))
+
+
+def _is_far(flag: Flag, rules: Rules, decisions: Decisions) -> bool:
+    """Whether the rating is far both from the inspector's and from every model's (step 5); not where one of the two
+    is missing."""
+    inspected = decisions.inspected.get(flag.rating.pair_id)
+    if inspected is None or not flag.estimates:
+        return False
+    others = (inspected, *flag.estimates.values())
+    return all(_apart(flag.rating.value, other, rules.deviation) for other in others)
+
+
+def _apart(a: float, b: float, limit: float) -> bool:
+    """Whether two ratings differ by more than `limit`; the last bits of 4.2 - 2.2 do not count."""
+    return abs(a - b) > limit + 1e-9
+
+
+def _verdict(
+    rater: str,
+    ratings: Sequence[Rating],
+    flags: Sequence[Flag],
+    items: Mapping[str, Item],
+    rules: Rules,
+    decisions: Decisions,
+) -> RaterVerdict:
+    own = [one for one in ratings if one.rater_id == rater]
+    langs = tuple(dict.fromkeys(items[one.pair_id].lang for one in own))
+    due = [item for item in items.values() if item.lang in langs]
+    dummies = [one for one in own if items[one.pair_id].is_dummy]
+    failed = [one for one in dummies if fails(one, items[one.pair_id], rules)]
+    flagged = [flag for flag in flags if flag.rating.rater_id == rater]
+    far = tuple(
+        flag.rating.pair_id
+        for flag in flagged
+        if not items[flag.rating.pair_id].is_dummy and _is_far(flag, rules, decisions)
+    )
+    fate, reason = _fate(rater, failed, far, items, rules, decisions)
+    return RaterVerdict(
+        rater_id=rater,
+        langs=langs,
+        ratings=len(own) - len(dummies),
+        missing=len(due) - len(own),
+        dummies_passed=len(dummies) - len(failed),
+        dummies_failed=len(failed),
+        dummies_missing=sum(item.is_dummy for item in due) - len(dummies),
+        flagged=len(flagged),
+        far=far,
+        fate=fate,
+        reason=reason,
+    )
+
+
+def _fate(
+    rater: str,
+    failed: Sequence[Rating],
+    far: Sequence[str],
+    items: Mapping[str, Item],
+    rules: Rules,
+    decisions: Decisions,
+) -> tuple[Fate, str]:
+    """Step 5. The inspector's word stands above the rules, and both are told."""
+    found = [
+        f"rated the {items[one.pair_id].kind} pair {one.pair_id} {one.value:g}, expected "
+        f"{items[one.pair_id].expected:g}"
+        for one in failed
+    ]
+    if len(far) >= rules.repeated:
+        found.append(
+            f"{len(far)} ratings are more than {rules.deviation:g} from the inspector's and from every model's"
+        )
+    reason = "; ".join(found)
+    if rater in decisions.rejected:
+        return "rejected", "; ".join(filter(None, (f"inspector: {decisions.rejected[rater]}", reason)))
+    if rater in decisions.cleared and reason:
+        return "cleared", f"inspector: {decisions.cleared[rater]} (otherwise: {reason})"
+    return ("rejected" if reason else "kept"), reason
+
+
+RESAMPLES = 1000
+CLASSES = tuple(range(int(HIGHEST) + 1))
+
+
+@dataclass(frozen=True)
+class LanguageResult:
+    """One language, or all of them (`lang` empty).
+
+    `pairs` were drawn, `rated` have a rating that counts and `incomplete` of those fewer than were asked for. `mean`
+    is over pairs (of all: the mean of the languages' means), `median` over ratings. `share` is of pairs at the
+    threshold or above. `alpha` is Krippendorff's, ordinal, over pairs; None where it is undefined. Of the two
+    distributions, 0 to 5, each rating (the mean of each pair) is counted at its nearest whole number, halves upward.
+    `accepted` is None, with the `reason`, where there is no verdict.
+    """
+
+    lang: str
+    pairs: int
+    rated: int
+    incomplete: int
+    ratings: int
+    raters: int
+    rejected: int
+    mean: Estimate | None
+    median: float | None
+    share: Estimate | None
+    alpha: Estimate | None
+    rating_counts: tuple[int, ...]
+    pair_counts: tuple[int, ...]
+    accepted: bool | None
+    reason: str = ""
+
+
+def language_results(
+    kept: Sequence[Rating], items: Iterable[Item], raters: Sequence[RaterVerdict], rules: Rules, *,
+    per_pair: int, seed: int,
+) -> tuple[LanguageResult, ...]:  # fmt: skip
+    """Every language in the order of the study, then all of them. `per_pair` ratings of each pair were asked for."""
+    pairs = [item for item in items if not item.is_dummy]
+    langs = list(dict.fromkeys(item.lang for item in pairs))
+    table = {lang: _Ratings(lang, kept, pairs, raters, per_pair) for lang in langs}
+    each = [_result(own, _mean(own, seed), rules, seed) for own in table.values()]
+    if not each:
+        return ()
+    whole = _Ratings("", kept, pairs, raters, per_pair)
+    return (*each, _result(whole, _mean_of_means(list(table.values()), each, seed), rules, seed, each))
+
+
+class _Ratings:
+    """The ratings of one language (all: "") as a table, a row per rater and a column per pair, NaN where missing."""
+
+    def __init__(
+        self,
+        lang: str,
+        kept: Sequence[Rating],
+        pairs: Sequence[Item],
+        raters: Sequence[RaterVerdict],
+        per_pair: int,
+    ) -> None:
+        ids = [item.pair_id for item in pairs if lang in ("", item.lang)]
+        columns = {pair: column for column, pair in enumerate(ids)}
+        own = [one for one in kept if one.pair_id in columns]
+        rows = {rater: row for row, rater in enumerate(dict.fromkeys(one.rater_id for one in own))}
+        self.lang = lang
+        self.verdicts = [one for one in raters if not lang or lang in one.langs]
+        self.table = np.full((max(len(rows), 1), len(ids)), np.nan)
+        for one in own:
+            self.table[rows[one.rater_id], columns[one.pair_id]] = one.value
+        self.values = [one.value for one in own]
+        given = (~np.isnan(self.table)).sum(axis=0)
+        self.rated = given > 0
+        self.incomplete = int((self.rated & (given < per_pair)).sum())
+        self.pair_means: NDArray[np.float64] = (
+            np.nansum(self.table[:, self.rated], axis=0) / given[self.rated]
+        )
+
+    @property
+    def too_few(self) -> str:
+        """Why there is no verdict; empty where enough pairs have a rating."""
+        pairs = len(self.rated)
+        missing = pairs - int(self.rated.sum())
+        if missing <= MOST_LOST * pairs and missing < pairs:
+            return ""
+        return f"{missing} of {pairs} pairs have no rating that counts (over {MOST_LOST:.0%}, so no verdict)"
+
+
+def _result(
+    own: _Ratings, mean: Estimate | None, rules: Rules, seed: int, each: Sequence[LanguageResult] = ()
+) -> LanguageResult:
+    reason = own.too_few
+    open_langs = [one.lang for one in each if one.accepted is None]
+    if open_langs:
+        reason = f"no verdict on {', '.join(open_langs)}"
+    accepted = None if reason or mean is None else mean.estimate >= rules.threshold
+    if each and accepted is not None:
+        accepted = all(one.accepted for one in each)
+    high = int((own.pair_means >= rules.threshold).sum())
+    n = len(own.pair_means)
+    return LanguageResult(
+        lang=own.lang,
+        pairs=len(own.rated),
+        rated=n,
+        incomplete=own.incomplete,
+        ratings=len(own.values),
+        raters=len(own.verdicts),
+        rejected=sum(one.fate == "rejected" for one in own.verdicts),
+        mean=None if reason else mean,
+        median=median(own.values) if own.values else None,
+        share=wilson(high / n, n) if n else None,
+        alpha=_alpha(own, seed),
+        rating_counts=_counted(own.values),
+        pair_counts=_counted(own.pair_means.tolist()),
+        accepted=accepted,
+        reason=reason,
+    )
+
+
+def _mean(own: _Ratings, seed: int) -> Estimate | None:
+    values = own.pair_means
+    if len(values) < 2:
+        return None if not len(values) else Estimate(float(values[0]), math.nan, math.nan, 1, "one pair")
+    draws = resample_means(values, n_resamples=RESAMPLES, rng=_stream(seed, own.lang))[:, 0]
+    method = f"95% percentile bootstrap over pairs, {RESAMPLES} resamples"
+    return Estimate(float(values.mean()), *percentile_interval(draws), len(values), method)
+
+
+def _mean_of_means(tables: Sequence[_Ratings], each: Sequence[LanguageResult], seed: int) -> Estimate | None:
+    means = [one.mean for one in each]
+    if any(mean is None for mean in means):
+        return None
+    draws = stratified_means(
+        [own.pair_means for own in tables], n_resamples=RESAMPLES, rng=_stream(seed, "")
+    )[:, 0]
+    method = f"mean of languages, 95% percentile bootstrap over pairs in each, {RESAMPLES} resamples"
+    value = fmean(mean.estimate for mean in means if mean is not None)
+    return Estimate(value, *percentile_interval(draws), sum(one.rated for one in each), method)
+
+
+def _alpha(own: _Ratings, seed: int) -> Estimate | None:
+    value = krippendorff_alpha(own.table)
+    twice = int(((~np.isnan(own.table)).sum(axis=0) > 1).sum())
+    if math.isnan(float(value)):
+        return None
+    n = own.table.shape[1]
+    rng = _stream(seed, f"{own.lang} alpha")
+    draws = np.concatenate(
+        [
+            np.asarray(krippendorff_alpha(own.table, counts=row_counts(rows)))
+            for rows in resampled_rows(n, RESAMPLES, rng, most=RESAMPLES)
+        ]
+    )
+    method = f"Krippendorff's alpha, ordinal, 95% percentile bootstrap over pairs, {RESAMPLES} resamples"
+    return Estimate(float(value), *percentile_interval(draws), twice, method)
+
+
+def _counted(values: Sequence[float]) -> tuple[int, ...]:
+    nearest = [math.floor(value + 0.5) for value in values]
+    return tuple(nearest.count(one) for one in CLASSES)
+
+
+def _stream(seed: int, purpose: str) -> np.random.Generator:
+    return generator(seed, "bootstrap", "validation", purpose)
+
+
+COLUMNS = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "is_dummy", "expected", "ts")
+SHOWN = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "ts")
+"""The columns that raters see."""
+NEEDED = ("pair_id", "rater_id", "rating")
+
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A row of a rating file: a rating from 0 to 5, or None where the cell is blank; `texts` as in the file, () where
+    it has none."""
+
+    pair_id: str
+    rater_id: str
+    rating: float | None
+    texts: tuple[str, ...]
+    ts: str
+    path: Path
+    line: int
+
+
+def read_ratings(path: Path) -> list[Rated]:
+    """The rows of a rating file, blank ratings included; rows without anything are passed over.
+
+    CSV may be separated by commas, semicolons or tabs, and write 3,5 for 3.5: spreadsheets of half of Europe do.
+    DataError, with file and line, for a file that is none, and a rating that is no number from 0 to 5.
+    """
+    source = source_of(path)
+    for column in NEEDED:
+        if column not in source.columns():
+            raise missing_column(source, column)
+    texts = [column for column in ("text", "text2") if column in source.columns()]
+    wanted = [*NEEDED, *texts, *(["ts"] if "ts" in source.columns() else [])]
+    return [_rated(row, texts) for row in source.rows(wanted) if any(cell(row, column) for column in wanted)]
+
+
+def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = COLUMNS) -> None:
+    """Write rows with these columns, by the name's ending as CSV or JSON Lines; a missing cell is blank or null."""
+    rows = list(rows)
+    if known_suffix(path.name) == ".jsonl":
+        lines = (to_json({column: row.get(column) for column in columns}) for row in rows)
+        write_atomic(path, "".join(f"{line}\n" for line in lines))
+        return
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([inert(_written(row.get(column))) for column in columns] for row in rows)
+    # Spreadsheets take a file without the mark for one in an old code page.
+    write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
+
+
+def source_of(path: Path) -> Source:
+    """The table in a file; a CSV's separator is the one of comma, semicolon and tab that its header has most of."""
+    if known_suffix(path.name) != ".csv":
+        return table(path)
+    _, header = next(iter(text_lines(path)))
+    return Delimited(path, max((",", ";", "\t"), key=header.count))
+
+
+def cell(row: Row, column: str) -> str:
+    """A cell as text without blanks around it; empty where there is none."""
+    value = row.cells.get(column)
+    return "" if value is None else str(value).strip()
+
+
+def rating_of(row: Row, column: str) -> float | None:
+    """The number from 0 to 5 in a cell, None where it is blank; DataError with file and line for anything else."""
+    found = cell(row, column)
+    if not found:
+        return None
+    value = float(found.replace(",", ".")) if _NUMBER.fullmatch(found) else None
+    if value is None or not LOWEST <= value <= HIGHEST:
+        raise DataError(
+            "the rating is not on the scale", path=row.path, line=row.line, expected="a number from 0 to 5",
+            found=repr(found), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
+        )  # fmt: skip
+    return value
+
+
+def _rated(row: Row, texts: Sequence[str]) -> Rated:
+    pair_id, rater_id = meant(cell(row, "pair_id")), meant(cell(row, "rater_id"))
+    for column, value in (("pair_id", pair_id), ("rater_id", rater_id)):
+        if not value:
+            raise DataError(
+                f"the row has no {column}.", path=row.path, line=row.line,
+                mend="Fill it in as in the file that was sent out.",
+            )  # fmt: skip
+    found = tuple(meant(str(row.cells.get(column) or "")) for column in texts)
+    return Rated(pair_id, rater_id, rating_of(row, "rating"), found, cell(row, "ts"), row.path, row.line)
+
+
+def _written(value: Any) -> Any:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool = False) -> list[Rating]:
+    """The ratings in the files; blank ones are not rated and left out. Of `estimates` the rater is a language model.
+
+    DataError, with file and line, for a pair that the study does not have, texts that are not those of the pair, and a
+    pair that one rater rated twice.
+    """
+    found: dict[tuple[str, str], Rated] = {}
+    for path in files:
+        for row in read_ratings(path):
+            _check_pair(row, items, estimates=estimates)
+            key = (row.rater_id, row.pair_id)
+            if row.rating is None:
+                continue
+            if key in found:
+                first = found[key]
+                raise DataError(
+                    f"{row.rater_id} rated the pair {row.pair_id} before", path=row.path, line=row.line,
+                    found=f"the other in {first.path}:{first.line}",
+                    mend="Keep one of the two; raters need ids of their own.",
+                )  # fmt: skip
+            found[key] = row
+    return [
+        Rating(row.pair_id, row.rater_id, row.rating, row.ts)
+        for row in found.values()
+        if row.rating is not None
+    ]
+
+
+def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapping[str, Item]) -> None:
+    """UsageError for a pair or rater in the inspector's file that the study does not know."""
+    raters = {one.rater_id for one in ratings}
+    for what, names, known in (
+        ("pair", decisions.inspected, set(items)),
+        ("rater", {**decisions.cleared, **decisions.rejected}, raters),
+    ):
+        for name in names:
+            if name not in known:
+                near = nearest(name, known)
+                raise UsageError(
+                    f"The inspector's file has the {what} {name!r}, which the study does not.",
+                    mend=f"Did you mean {near}?" if near else "Correct or remove the row.",
+                )
+
+
+def _check_pair(row: Rated, items: Mapping[str, Item], *, estimates: bool) -> None:
+    item = items.get(row.pair_id)
+    if item is None:
+        raise DataError(
+            f"the study has no pair {row.pair_id!r}.", path=row.path, line=row.line,
+            mend="Is the file of another study, or was the cell changed?",
+        )  # fmt: skip
+    if row.texts and not estimates:
+        ours = sorted(map(_plain, (item.text, item.text2)))
+        if sorted(map(_plain, row.texts)) != ours[: len(row.texts)] and len(row.texts) == 2:
+            raise DataError(
+                f"the texts are not those of the pair {row.pair_id}.", path=row.path, line=row.line,
+                mend="Rows have been moved, or texts edited: get the file from the rater again.",
+            )  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """Without what spreadsheets change: line ends and blanks around."""
+    return " ".join(text.split())
+
+
+DECISION_COLUMNS = ("pair_id", "rater_id", "inspection", "decision", "reason")
+DECISIONS = ("clear", "reject")
+
+
+def read_decisions(path: Path) -> Decisions:
+    """Read a CSV or JSON Lines file with the columns `pair_id` and `inspection` (the inspector's rating from 0 to 5),
+    and `rater_id`, `decision` (clear or reject) and `reason` in rows about a rater; other columns are passed over.
+
+    The file that `score` writes, `inspect.csv`, has them. DataError, with file and line, for a rating off the scale,
+    two ratings of one pair, a decision without a reason, and one that is neither.
+    """
+    source = source_of(path)
+    for column in ("pair_id", "inspection"):
+        if column not in source.columns():
+            raise missing_column(source, column)
+    inspected: dict[str, float] = {}
+    decided: dict[str, dict[str, str]] = {name: {} for name in DECISIONS}
+    for row in source.rows([column for column in DECISION_COLUMNS if column in source.columns()]):
+        pair_id, value = cell(row, "pair_id"), rating_of(row, "inspection")
+        if value is not None:
+            if inspected.get(pair_id, value) != value:
+                raise DataError(
+                    f"the pair {pair_id} was inspected twice, with different ratings.", path=path, line=row.line,
+                    mend="Keep one of them.",
+                )  # fmt: skip
+            inspected[pair_id] = value
+        _decide(row, decided)
+    return Decisions(inspected, decided["clear"], decided["reject"])
+
+
+def _decide(row: Row, decided: dict[str, dict[str, str]]) -> None:
+    decision, rater, reason = (cell(row, column) for column in ("decision", "rater_id", "reason"))
+    if not decision:
+        return
+    if decision not in DECISIONS:
+        near = nearest(decision, DECISIONS)
+        raise DataError(
+            "the decision is neither clear nor reject", path=row.path, line=row.line, found=repr(decision),
+            mend=f"Did you mean {near}?" if near else "Leave it blank where the rules are to decide.",
+        )  # fmt: skip
+    if not (rater and reason):
+        raise DataError(
+            f"a decision needs a {'reason' if rater else 'rater_id'}.", path=row.path, line=row.line,
+            mend="Every decision is logged with its reason.",
+        )  # fmt: skip
+    others = decided[DECISIONS[1 - DECISIONS.index(decision)]]
+    if rater in others:
+        raise DataError(
+            f"the rater {rater} is both cleared and rejected.",
+            path=row.path,
+            line=row.line,
+            mend="Keep one of them.",
+        )
+    decided[decision][rater] = reason
+
+
+FILE = "inspect.csv"
+INSPECTION_COLUMNS = (
+    "pair_id", "rater_id", "lang", "text", "text2", "translation", "translation2", "rating", "why", "estimates",
+    "inspection", "decision", "reason",
+)  # fmt: skip
+"""The inspector fills in `inspection` (a rating of their own); translations are for the inspector; `decision` (clear or
+reject) and `reason` are about the rater."""
+
+
+def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> int:
+    """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
+    everything is not touched. Returns how many rows are new."""
+    header, rows, delimiter = _kept(path)
+    known = {(row.get("pair_id", ""), meant(row.get("rater_id", ""))) for row in rows}
+    new = [
+        _row(flag, items[flag.rating.pair_id])
+        for flag in flags
+        if (flag.rating.pair_id, flag.rating.rater_id) not in known
+    ]
+    if new or not path.exists():
+        columns = [*header, *(name for name in INSPECTION_COLUMNS if name not in header)]
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, columns, delimiter=delimiter, lineterminator="\r\n", restval="")
+        writer.writeheader()
+        writer.writerows([*rows, *new])
+        write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
+    return len(new)
+
+
+def _kept(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
+    """Header, rows and separator of the list as it is."""
+    if not path.exists():
+        return [], [], ","
+    source = source_of(path)
+    columns = list(source.columns())
+    rows = [{column: cell(row, column) for column in columns} for row in source.rows(columns)]
+    return columns, rows, source.delimiter if isinstance(source, Delimited) else ","
+
+
+def _row(flag: Flag, item: Item) -> dict[str, Any]:
+    return {
+        "pair_id": item.pair_id,
+        "rater_id": inert(flag.rating.rater_id),
+        "lang": item.lang,
+        "text": inert(item.text),
+        "text2": inert(item.text2),
+        "rating": f"{flag.rating.value:g}",
+        "why": "; ".join(flag.reasons),
+        "estimates": "; ".join(f"{judge}: {value:g}" for judge, value in flag.estimates.items()),
+    }

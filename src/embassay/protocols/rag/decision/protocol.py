@@ -1,0 +1,309 @@
+"""A study on disk: the passages that may be asked, the labels so far, what is asked next, and what is decided.
+
+The folder holds `pool.jsonl` (passages with their ranks and texts), `terms.json`, `ask.jsonl` (what to grade next) and
+`decision.json`. Labels are in a file of their own that only grows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embassay.data import open_dataset
+from embassay.data.documents import passage_places
+from embassay.data.judged_runs import read_qrels, read_run
+from embassay.data.rows import text_of
+from embassay.data.tables import table
+from embassay.errors import DataError, Unanswered, UsageError
+from embassay.limits import read_bounded
+from embassay.measures.judgements import GRADES, UNJUDGED
+from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.rag.decision.course import Course, Terms, follow
+from embassay.protocols.rag.decision.options import DecisionRequest
+from embassay.protocols.rag.decision.population import Key, Labels, Population, asked_of, built, population_of
+from embassay.protocols.rag.decision.record import Decision, decision_of
+from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
+from embassay.protocols.rag.scoring.inputs import distinct, graded, named_path
+from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.spending import Spending
+from embassay.systems.remote import Ledger
+
+POOL, TERMS, ASK, DECISION, LABELS = "pool.jsonl", "terms.json", "ask.jsonl", "decision.json", "labels.jsonl"
+SAVED = 1
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What people and judges read: texts by query and by document."""
+
+    queries: Mapping[str, str]
+    documents: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A population with its terms, and the texts of its passages where they are known."""
+
+    population: Population
+    terms: Terms
+    texts: Texts | None = None
+
+    def follow(self, labels: Labels) -> Course:
+        """Where it stands with these labels."""
+        return follow(self.population, labels, self.terms)
+
+
+def decide(request: DecisionRequest, out: Path | None = None, *, max_usd: float | None = None) -> Decision:
+    """Where the study of a request stands, with the judge asked until it is decided if there is one; into `out`.
+
+    Raises DataError for files that are not what they should be, UsageError where `out` holds another study,
+    BudgetExceeded at the limit of cost: the grades that were bought are in the file of labels.
+    """
+    study = _study(request)
+    if out is not None:
+        save_study(out, study)
+    labels = read_labels(Path(request.labels), request.grades, request.mapping)
+    if request.judge is not None:
+        labels = _judged(study, labels, request, out, max_usd)
+    course = study.follow(labels)
+    found = decision_of(course, study.terms, request.price)
+    if out is not None:
+        write_standing(out, study, course, found)
+    return found
+
+
+def _study(request: DecisionRequest) -> Study:
+    named = distinct([named_path(given) for given in request.runs])
+    runs = {name: read_run(path, request.mapping) for name, path in named}
+    population = population_of(runs, request.measure, request.bar)
+    guide = {} if request.guide is None else read_labels(Path(request.guide), request.grades, request.mapping)
+    if request.guide is not None and not set(guide) & set(population.keys):
+        raise DataError(
+            "no passage of the runs is graded", path=request.guide,
+            expected=f"such as query {population.keys[0][0]!r}, document {population.keys[0][1]!r}",
+            mend="Give the judge's grades of these runs' passages.",
+        )  # fmt: skip
+    return Study(
+        population, Terms(request.alpha, request.seed, request.block, guide), _texts(request, population)
+    )
+
+
+def _read_corpus(request: DecisionRequest, wanted: Collection[str]) -> dict[str, str]:
+    """The wanted documents of a table, or passages of a folder of documents."""
+    path = Path(request.corpus or "").expanduser()
+    if path.is_file():
+        return _read_texts(path, request.mapping, wanted)
+    passages = passage_places(open_dataset(request.corpus or ""))
+    return {one.id: one.body for one in passages if one.id in wanted}
+
+
+def _texts(request: DecisionRequest, population: Population) -> Texts | None:
+    if request.corpus is None or request.queries is None:
+        return None
+    wanted = {key[1] for key in population.keys}
+    queries = _read_texts(Path(request.queries), request.mapping, set(population.queries))
+    documents = _read_corpus(request, wanted)
+    for what, path, missing in (
+        ("query", request.queries, set(population.queries) - set(queries)),
+        ("document", request.corpus, wanted - set(documents)),
+    ):
+        if missing:
+            raise DataError(
+                f"{len(missing)} of the runs' {what} ids are not there, such as {min(missing)!r}", path=path,
+                mend="Give the texts that the runs were made from.",
+            )  # fmt: skip
+    return Texts(queries, documents)
+
+
+def _read_texts(path: Path, mapping: Mapping[str, str], wanted: set[str]) -> dict[str, str]:
+    source = table(path)
+    columns = source.columns()
+    identity = next(
+        (name for name in (mapping.get("id", "id"), "_id", "query_id", "doc_id") if name in columns), "id"
+    )
+    text, title = mapping.get("text", "text"), mapping.get("title", "title")
+    found = {}
+    for row in source.rows(tuple(name for name in (identity, text, title) if name in columns)):
+        key = str(row.cells.get(identity, ""))
+        if key in wanted:
+            head = str(row.cells.get(title) or "")
+            found[key] = "\n".join(filter(None, (head, text_of(row, text))))
+    return found
+
+
+def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> dict[Key, int]:
+    """The grades in a file, none where it is missing or empty; 0 is a passage that nobody can judge.
+
+    DataError for a value that is none, and for a passage with two grades that differ.
+    """
+    path = path.expanduser()
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+        return {}
+    entries = read_qrels(path, mapping)
+    if grades is not None:
+        frame = graded(entries, grades).frame
+        return {(str(q), str(d)): int(g) for q, d, g in frame.select("query", "doc", "grade").iter_rows()}
+    found: dict[Key, int] = {}
+    for row, (query, doc, value) in enumerate(entries.frame.select("query", "doc", "value").iter_rows()):
+        key = str(query), str(doc)
+        if value not in (UNJUDGED, *GRADES):
+            raise entries.fault(
+                row, "the grade is none", expected="1, 2, 3, 4 or 5, or 0 where nobody can judge", found=f"{value:g}",
+                mend="Give --grades, such as binary, if the file has other values.",
+            )  # fmt: skip
+        if found.setdefault(key, int(value)) != value:
+            raise entries.fault(
+                row, f"query {query!r} and document {doc!r} have two grades", expected=f"{found[key]}, as before",
+                found=f"{value:g}", mend="Keep one.",
+            )  # fmt: skip
+    return found
+
+
+def save_study(out: Path, study: Study) -> None:
+    """Write what a study is about. UsageError where the folder holds another one."""
+    population, terms = study.population, study.terms
+    told = {
+        "schema": SAVED, "measure": population.asked.name, "runs": list(population.runs), "bar": population.bar,
+        "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block,
+    }  # fmt: skip
+    head = to_json(told, indent=1) + "\n"
+    rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _pool(study))
+    for name, text in ((TERMS, head), (POOL, rows)):
+        path = out / name
+        if path.exists() and path.read_text("utf-8") != text:
+            raise UsageError(
+                f"{out} holds another study: its {name} differs.",
+                mend="Give another --out, or the runs, measure, guide and settings that it was begun with.",
+            )
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomic(out / POOL, rows)
+    write_atomic(out / TERMS, head)
+
+
+def _pool(study: Study) -> Iterable[dict[str, Any]]:
+    for place, (query, doc) in enumerate(study.population.keys):
+        row: dict[str, Any] = {
+            "query_id": query,
+            "doc_id": doc,
+            "ranks": study.population.ranks[place].tolist(),
+        }
+        if (query, doc) in study.terms.guide:
+            row["guide"] = study.terms.guide[query, doc]
+        if study.texts is not None:
+            row |= {"query": study.texts.queries[query], "text": study.texts.documents[doc]}
+        yield row
+
+
+def open_study(path: Path) -> Study:
+    """The study in a folder. DataError for one that holds none."""
+    mend = "Make it: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
+    try:
+        told = json.loads(read_bounded(path / TERMS))
+        rows = [json.loads(line) for line in read_bounded(path / POOL).decode("utf-8").splitlines()]
+        if told["schema"] != SAVED:
+            raise ValueError(f"schema {told['schema']}")
+        asked = asked_of(told["measure"], bar=told["bar"] is not None)
+        keys = tuple((row["query_id"], row["doc_id"]) for row in rows)
+        ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(told["runs"]))
+        population = built(asked, tuple(told["runs"]), tuple(told["queries"]), keys, ranks, told["bar"])
+        guide = {key: row["guide"] for key, row in zip(keys, rows, strict=True) if "guide" in row}
+        texts = None
+        if rows and "text" in rows[0]:
+            texts = Texts({r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows})
+        return Study(population, Terms(told["alpha"], told["seed"], told["block"], guide), texts)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            "the folder holds no study of a decision", path=path, found=str(error), mend=mend
+        ) from error
+
+
+def write_standing(out: Path, study: Study, course: Course, found: Decision) -> None:
+    """Write what is asked next, and what is decided."""
+    rows = []
+    for query, doc in course.waiting:
+        row = {"query_id": query, "doc_id": doc}
+        if study.texts is not None:
+            row |= {"query": study.texts.queries[query], "text": study.texts.documents[doc]}
+        rows.append(json.dumps(row, ensure_ascii=False) + "\n")
+    write_atomic(out / ASK, "".join(rows))
+    write_atomic(out / DECISION, to_json(found.as_dict(), indent=1) + "\n")
+
+
+def append_labels(path: Path, labels: Iterable[tuple[Key, int]]) -> None:
+    """Add grades to a file of JSON Lines; what is written is on the disk when this returns."""
+    text = "".join(
+        json.dumps({"query_id": query, "doc_id": doc, "relevance": grade}, ensure_ascii=False) + "\n"
+        for (query, doc), grade in labels
+    )
+    whole = not path.exists() or path.stat().st_size == 0 or path.read_bytes().endswith(b"\n")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(("" if whole else "\n") + text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _judged(
+    study: Study, labels: Mapping[Key, int], request: DecisionRequest, out: Path | None, max_usd: float | None
+) -> dict[Key, int]:
+    """The labels with those of the judge, asked block by block until nothing is left to decide."""
+    path = Path(request.labels).expanduser()
+    if path.suffix != ".jsonl":
+        raise UsageError(f"The judge's grades cannot be added to {path}.", mend="Name a --qrels FILE.jsonl.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = path.parent if out is None else out
+    found = dict(labels)
+
+    def keep(one: tuple[Key, int]) -> None:
+        append_labels(path, [one])
+        found.update([one])
+
+    with closing(Spending(folder / "spending.jsonl", moment("milliseconds"))) as spending:
+        ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
+        judge = open_judge(request.judge or "", ledger=ledger, seed=request.seed, longest=_longest(study))
+        while waiting := study.follow(found).waiting:
+            asyncio.run(_ask(judge, study, waiting, keep))
+    return found
+
+
+def _longest(study: Study) -> int:
+    assert study.texts is not None
+    longest = (
+        max(map(_bytes, texts.values()), default=0) for texts in (study.texts.queries, study.texts.documents)
+    )
+    return sum(longest)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+async def _ask(
+    judge: Judge, study: Study, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], None]
+) -> None:
+    """Grade the passages, some at a time; each grade is kept as it comes, also where a later one fails."""
+    assert study.texts is not None
+    texts, room = study.texts, asyncio.Semaphore(_AT_ONCE)
+
+    async def one(key: Key) -> None:
+        async with room:
+            try:
+                verdict = await judge.grade(
+                    Question(key[0], texts.queries[key[0]]), Passage(key[1], texts.documents[key[1]])
+                )
+                keep((key, verdict.grade))
+            except Unanswered:
+                keep((key, UNJUDGED))
+
+    done = await asyncio.gather(*map(one, waiting), return_exceptions=True)
+    for error in done:
+        if isinstance(error, BaseException):
+            raise error

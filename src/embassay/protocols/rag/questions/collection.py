@@ -1,0 +1,240 @@
+"""What came of a run of questions: repeats taken out, shares counted, a dataset that every command can read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from embassay.data.check.figures import Nearness, Sketches
+from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable
+from embassay.protocols.rag.questions.drafts import KEPT, OUTCOMES, Draft
+from embassay.protocols.rag.questions.draw import DOCUMENTS, TASK, QuestionsPlan, User
+from embassay.protocols.rag.questions.options import OF_DOCUMENTS, OF_MODELS
+from embassay.records import Result
+from embassay.runs.folder import to_json, write_atomic
+from embassay.stats import wilson
+from embassay.text.questions import PseudoQuestion, Text, pseudo_questions
+
+USERS = "users"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of the set: `source` is who asked it (`users`, the model, `documents`), `answers` the passages that
+    are right, the first with the span that answers it; users' questions have none."""
+
+    id: str
+    text: str
+    kind: str
+    source: str
+    answers: tuple[str, ...] = ()
+    document: str = ""
+    start: int | None = None
+    end: int | None = None
+    evidence: str = ""
+    answer: str = ""
+    lang: str = ""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The questions of the set, users' first; drafts by kind with their final outcomes; the passages to search, and
+    what documents did not ask, by reason."""
+
+    asked: tuple[Asked, ...]
+    drafts: Mapping[str, Sequence[Draft]]
+    passages: tuple[Text, ...]
+    wanted: Mapping[str, int]
+    rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    repeated: Mapping[str, int] = field(default_factory=dict)
+    """Source -> questions left out because they repeat an earlier one."""
+
+    def counts(self, kind: str) -> dict[str, int]:
+        """Outcome -> drafts of a kind, in the order of OUTCOMES; of documents' kinds what was asked and what not."""
+        if kind in OF_DOCUMENTS:
+            kept = sum(one.kind == kind for one in self.asked)
+            return {KEPT: kept, **dict(self.rejected.get(kind, {}))}
+        found = Counter(one.outcome for one in self.drafts.get(kind, ()))
+        return {name: found[name] for name in OUTCOMES if found[name]}
+
+    def is_whole(self, kind: str) -> bool:
+        """Whether every passage drawn for a kind has its draft."""
+        return len(self.drafts.get(kind, ())) == self.wanted.get(kind, 0)
+
+    def shares(self) -> dict[str, dict[str, float]]:
+        """Source -> its questions and their share of all."""
+        found = Counter(one.source for one in self.asked)
+        return {name: {"questions": count, "share": count / len(self.asked)} for name, count in found.items()}
+
+
+def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gathered:
+    """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
+    nearly repeat each other the first stays, users' before all."""
+    pseudo = _of_documents(plan)
+    users = [Asked(one.id, one.text, "user", USERS) for one in _unmistaken(plan.users)]
+    written = [
+        _of_draft(plan, one, number)
+        for kind in OF_MODELS
+        for number, one in enumerate(decided.get(kind, ()), 1)
+        if one.kept
+    ]
+    every = [*users, *(one for one, _ in written), *pseudo.asked]
+    repeats = near_repeats([one.text for one in every], plan.request.options.near)
+    gone = {every[place].id for place in repeats}
+    final = {
+        kind: [
+            replace(one, outcome="near-duplicate")
+            if any(draft is one and asked.id in gone for asked, draft in written)
+            else one
+            for one in drafts
+        ]
+        for kind, drafts in decided.items()
+    }
+    left_out = Counter(every[place].source for place in repeats)
+    return Gathered(
+        tuple(one for one in every if one.id not in gone), final, pseudo.passages,
+        {kind: len(drawn) for kind, drawn in plan.drawn.items()}, pseudo.rejected, dict(left_out),
+    )  # fmt: skip
+
+
+def near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
+    """The places of texts that are, or nearly are, an earlier one: equal but for case and spaces, or with a Jaccard
+    index of their runs of 5 characters of `threshold` or more."""
+    seen: dict[str, int] = {}
+    found = set()
+    for place, text in enumerate(texts):
+        if seen.setdefault(" ".join(text.casefold().split()), place) != place:
+            found.add(place)
+    if len(texts) > 1 and threshold < 1:
+        found |= {pair.second for pair in Sketches(texts, Nearness(threshold)).pairs()}
+    return sorted(found)
+
+
+def _unmistaken(users: Sequence[User]) -> list[User]:
+    """Users' questions under ids that no kind of ours begins with."""
+    ours = tuple(f"{kind}-" for kind in (*OF_MODELS, *OF_DOCUMENTS))
+    return [replace(one, id=f"user-{one.id}") if one.id.startswith(ours) else one for one in users]
+
+
+def _of_draft(plan: QuestionsPlan, draft: Draft, number: int) -> tuple[Asked, Draft]:
+    assert plan.writer is not None
+    by = plan.writer.chat.name
+    lang = plan.request.options.into if draft.kind == "language" else ""
+    return (
+        Asked(
+            f"{draft.kind}-{number}", draft.question, draft.kind, by, (draft.passage,), draft.document,
+            draft.start, draft.end, draft.evidence, draft.answer, lang,
+        ),
+        draft,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Pseudo:
+    asked: tuple[Asked, ...]
+    passages: tuple[Text, ...]
+    rejected: Mapping[str, Mapping[str, int]]
+
+
+def _of_documents(plan: QuestionsPlan) -> _Pseudo:
+    """What documents ask of themselves; nothing is taken out of a passage that a model was shown."""
+    texts = [Text(one.id, one.body, one.title, one.document) for one in plan.passages]
+    kinds = [kind for kind in plan.request.chosen if kind in OF_DOCUMENTS]
+    if not kinds:
+        return _Pseudo((), tuple(texts), {})
+    whole = {one.id for drawn in plan.drawn.values() for one in drawn}
+    found = pseudo_questions(
+        texts, kinds=kinds, limit=plan.request.options.n, seed=plan.request.seed, whole=whole
+    )
+    sources = {one.id: one for one in plan.passages}
+    numbers = Counter[str]()
+    asked = []
+    for one in found.questions:
+        numbers[one.kind] += 1
+        source = sources[one.answers[0]]
+        asked.append(_asked(one, f"{one.kind}-{numbers[one.kind]}", source.document or source.id))
+    return _Pseudo(tuple(asked), found.passages, found.rejected)
+
+
+def _asked(one: PseudoQuestion, key: str, document: str) -> Asked:
+    return Asked(key, one.text, one.kind, DOCUMENTS, one.answers, document)
+
+
+def write_export(folder: Path, plan: QuestionsPlan, found: Gathered) -> None:
+    """`corpus.jsonl`, `queries.jsonl` and `qrels.tsv`, which every command reads as a dataset, and `spans.jsonl`: where
+    in the documents the evidence stands."""
+    places = {one.id: one for one in plan.passages}
+    corpus = (
+        {
+            "id": one.id, "title": one.title, "text": one.body, "document": one.document or one.id,
+            "start": places[one.id].start, "end": places[one.id].start + len(places[one.id].body),
+        }
+        for one in found.passages
+    )  # fmt: skip
+    queries = (
+        {
+            "id": one.id, "text": one.text, "tags": [one.kind, *([one.lang] if one.lang else [])],
+            "source": one.source, **({"answer": one.answer} if one.answer else {}),
+        }
+        for one in found.asked
+    )  # fmt: skip
+    spans = (
+        {
+            "query_id": one.id, "document": one.document, "start": one.start, "end": one.end, "relevance": 1,
+            "text": one.evidence,
+        }
+        for one in found.asked
+        if one.start is not None
+    )  # fmt: skip
+    qrels = "".join(f"{one.id}\t{doc}\t1\n" for one in found.asked for doc in one.answers)
+    for name, rows in (("corpus", corpus), ("queries", queries), ("spans", spans)):
+        write_atomic(folder / f"{name}.jsonl", "".join(to_json(row) + "\n" for row in rows))
+    write_atomic(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
+
+
+def rows_of(plan: QuestionsPlan, found: Gathered) -> list[Result]:
+    """The share of drafts that was kept, by kind, with Wilson's interval."""
+    rows = []
+    for cell in plan.cells:
+        counts = found.counts(cell.variant)
+        n, kept = sum(counts.values()), counts.get(KEPT, 0)
+        where = ("rag", TASK, cell.dataset, "", plan.lang(cell.dataset), cell.variant, cell.system, "kept")
+        if not n:
+            rows.append(Result(*where, None, 0, seed=plan.request.seed, reason="nothing could be asked"))
+            continue
+        ends = wilson(kept / n, n)
+        rows.append(Result(*where, kept / n, n, ends.low, ends.high, "Wilson over drafts", plan.request.seed))
+    return rows
+
+
+def tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
+    """Where the questions came from, what became of the drafts, and what documents could not ask."""
+    shares = found.shares()
+    asked = tuple(
+        (name, int(one["questions"]), 100 * one["share"], found.repeated.get(name, 0))
+        for name, one in shares.items()
+    )
+    yield ColumnTable(
+        "sources", "Where the questions came from",
+        (Column("Source", "text"), Column("Questions", decimals=0), Column("Share (%)", decimals=1),
+         Column("Repeats left out", decimals=0)), asked,
+        "Users' questions come first: what repeats one of them is left out.",
+    )  # fmt: skip
+    for name, title, kinds in (
+        ("drafts", "What became of the questions that a model wrote", OF_MODELS),
+        ("documents", "What documents asked of themselves", OF_DOCUMENTS),
+    ):
+        chosen = [kind for kind in plan.request.chosen if kind in kinds]
+        outcomes = list(dict.fromkeys(one for kind in chosen for one in found.counts(kind)))
+        if chosen:
+            columns = (Column("Kind", "text"), *(Column(one.capitalize(), decimals=0) for one in outcomes))
+            rows = tuple((kind, *(found.counts(kind).get(one, 0) for one in outcomes)) for kind in chosen)
+            yield ColumnTable(name, title, columns, rows, _notes(outcomes))
+
+
+def _notes(outcomes: Sequence[str]) -> str:
+    said: dict[str, Any] = {one: OUTCOMES[one] for one in outcomes if one in OUTCOMES and one != KEPT}
+    return "; ".join(f"{name}: {why}" for name, why in said.items())

@@ -1,0 +1,213 @@
+"""Questions from request to finished folder: each draft is kept the moment it is decided."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from embassay.data.documents import Placed
+from embassay.errors import DataError
+from embassay.limits import WHOLE, read_bounded
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.request import request_of
+from embassay.protocols.kernel.session import Accounts, Attempt, Silent
+from embassay.protocols.kernel.tables import write_tables
+from embassay.protocols.rag.questions.collection import Gathered, gathered, rows_of, tables, write_export
+from embassay.protocols.rag.questions.drafts import Draft, prompt
+from embassay.protocols.rag.questions.draw import QuestionsPlan, forecast, make_plan
+from embassay.protocols.rag.questions.options import OF_MODELS, QuestionsRequest
+from embassay.runs.execution import Failure, Workers, all_of
+from embassay.runs.folder import Cell, CellRecord, to_json
+from embassay.runs.forecast import Forecasts
+from embassay.systems.remote import Ledger
+
+DRAFTS = "drafts.jsonl"
+
+
+def questions(
+    corpus: str | Path,
+    *,
+    out: str | Path,
+    llm: str = "",
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    **arguments: Any,
+) -> Run:
+    """Write questions about a `corpus` (a folder of documents, a table or a dataset), resuming what is unfinished in
+    `out`.
+
+    Further arguments are those of `QuestionsRequest`: checker, queries, kinds, mapping, seed (1337), options
+    (`QuestionsOptions`). Without an `llm` the documents ask themselves. Raises UsageError when `out` holds questions of
+    other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
+    """
+    request = request_of(QuestionsRequest, questions, arguments, str(corpus), llm)
+    return Questioning().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+
+
+class Questioning(Protocol):
+    """One attempt at the questions of a corpus."""
+
+    name = "rag"
+
+    def plan(
+        self, request: QuestionsRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> QuestionsPlan:
+        """Open the corpus and the models, and draw passages; a cell is a kind of question."""
+        return make_plan(request, cache, ledger)
+
+    def forecast(self, plan: QuestionsPlan, *, measure: bool = True) -> Forecasts:
+        """Two calls for every draft that is not in the folder."""
+        del measure
+        return forecast(plan, read_drafts(self.folder.path / DRAFTS))
+
+    def check_prices(self, plan: QuestionsPlan, max_usd: float | None) -> None:
+        """Planning has looked at them."""
+
+    def call(self, request: QuestionsRequest, out: Path) -> str:
+        """The call from Python that makes the run, for its manifest."""
+        named = {"llm": request.llm, "checker": request.checker, "queries": request.queries}
+        said = "".join(f", {name}={value!r}" for name, value in named.items() if value)
+        kinds = f", kinds={list(request.kinds)!r}" if request.kinds else ""
+        return f"embassay.rag.questions({request.corpus!r}{said}{kinds}, out={str(out)!r})"
+
+    def attempt(
+        self, plan: QuestionsPlan, accounts: Accounts, workers: Workers, command: str
+    ) -> QuestionsSession:
+        """All kinds together, at the pace of the model."""
+        del workers
+        return QuestionsSession(self.folder, plan, self, accounts, command=command)
+
+
+class QuestionsSession(Attempt):
+    """One attempt at questions; what earlier ones decided stands in `drafts.jsonl`."""
+
+    plan: QuestionsPlan
+
+    def __init__(self, *given: Any, command: str) -> None:
+        super().__init__(*given, command=command)
+        self.drafts: dict[str, Draft] = {}
+        self.done_now = 0
+        self.found: Gathered | None = None
+        self.failed: dict[tuple[str, str], str] = {}
+        """Kind and passage -> why it has no draft: a call that failed, which the next attempt tries again."""
+
+    def begin(self, listener: Silent) -> None:
+        """Read the drafts that are there."""
+        del listener
+        self.drafts = read_drafts(self.folder.path / DRAFTS)
+        if self.plan.writer is not None:
+            self.forecast = self.previous.get("forecast") or self.protocol.forecast(self.plan).as_dict()
+        self.write_manifest("running")
+
+    def do(self, listener: Silent) -> None:
+        """Have every question written and checked that is not there."""
+        writer = self.plan.writer
+        if writer is None:
+            return
+        waiting = [
+            (kind, one)
+            for kind, drawn in self.plan.drawn.items()
+            for one in drawn
+            if writer.key(kind, one) not in self.drafts
+        ]
+        listener.stage("writing questions", len(waiting), "questions")
+        asyncio.run(self._write(waiting, listener))
+
+    async def _write(self, waiting: Sequence[tuple[str, Placed]], listener: Silent) -> None:
+        writer = self.plan.writer
+        assert writer is not None
+        jobs = (partial(writer.draft, kind, one) for kind, one in waiting)
+        with (self.folder.path / DRAFTS).open("a", encoding="utf-8") as kept:
+            async for position, found in all_of(jobs, progress=listener.advanced_by):
+                kind, one = waiting[position]
+                if isinstance(found, Failure):
+                    self.failed[kind, one.id] = found.reason
+                    continue
+                self.drafts[found.key] = found
+                self.done_now += 1
+                kept.write(to_json(found.as_dict()) + "\n")
+                kept.flush()
+
+    def end(self) -> None:
+        """Put together what is there: export, rows and tables; whatever has happened."""
+        plan = self.plan
+        self.found = found = gathered(plan, self.decided())
+        write_export(self.folder.path / "export", plan, found)
+        self.folder.write_results(rows_of(plan, found))
+        write_tables(self.folder.path, tables(plan, found))
+        if plan.writer is not None:
+            plan.writer.chat.cache.close()
+        self.accounts.spending.close()
+        self.records = {cell.key: one for cell in plan.cells if (one := self._record(cell)) is not None}
+        whole = [one for one in self.records.values() if one.done]
+        self.write_manifest("finished" if len(whole) == len(plan.cells) else "partial")
+
+    def _record(self, cell: Cell) -> CellRecord | None:
+        """What is known of a kind: None where drafts are wanting for no reason but that the work stopped."""
+        assert self.found is not None
+        failed = [reason for (kind, _), reason in self.failed.items() if kind == cell.variant]
+        if not failed and not self.found.is_whole(cell.variant):
+            return None
+        reason = f"{len(failed)} calls failed; the first: {failed[0]}" if failed else ""
+        return CellRecord(
+            cell.key, cell.task, cell.dataset, cell.system, "failed" if failed else "done", reason, 0.0, (), {},
+            counts=self.found.counts(cell.variant), variant=cell.variant,
+        )  # fmt: skip
+
+    def decided(self) -> dict[str, list[Draft]]:
+        """Kind -> the drafts of its passages that are decided, in the order of the draw."""
+        writer = self.plan.writer
+        if writer is None:
+            return {}
+        return {
+            kind: [self.drafts[key] for one in drawn if (key := writer.key(kind, one)) in self.drafts]
+            for kind, drawn in self.plan.drawn.items()
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """What it is made with, and where questions came from."""
+        kinds = [kind for kind in self.plan.request.chosen if kind in OF_MODELS]
+        into = self.plan.request.options.into
+        prompts = [prompt(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
+        return {
+            "kind": "questions", "prompts": prompts, "shares": {} if self.found is None else self.found.shares(),
+            "failed": {f"{kind} {one}": reason for (kind, one), reason in self.failed.items()},
+        }  # fmt: skip
+
+    def counted(self) -> dict[str, Any]:
+        """Drafts that were decided."""
+        return {"drafts_done": self.done_now}
+
+
+def read_drafts(path: Path) -> dict[str, Draft]:
+    """The drafts of a file by key. A last line that a kill cut off is passed over; DataError for any other that is
+    none."""
+    if not path.is_file():
+        return {}
+    found = {}
+    content = read_bounded(path, WHOLE)
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            one = _draft(json.loads(line))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            if number == len(lines):
+                path.write_bytes(content[: len(content) - len(line)])
+                break
+            raise DataError(
+                "this line is no draft", path=path, line=number, found=str(error), mend="Remove the line."
+            ) from error
+        found[one.key] = one
+    return found
+
+
+def _draft(said: Mapping[str, Any]) -> Draft:
+    return Draft(**{**said, "rejected": tuple(said["rejected"])})

@@ -1,0 +1,429 @@
+"""The engine `bayes`: as many answers as it takes to know the order, and no more.
+
+Every answer is compared with what was predicted before it came (one step ahead), by pairs: under Plackett-Luce i is put
+before j with the logistic of the difference of their scores, whatever else is shown. The limits were set on simulated
+judges and tried on others: `benchmarks/bench_golden_ranking.py --reliability`.
+
+The judge's sharpness A and the grades' reliability rho differ from query to query, but not by much: each query's point
+on the grid is taken as a common point g0 moved by a kernel K, of which the width is learned as well. Every query q
+brings its evidences E_q over the grid; what the others say to it is
+
+    p_q(g)  =  sum over g0 and widths of  p(g0) p(width) K(g0 -> g)  x  product over r != q of  sum_h K(g0 -> h) E_r(h)
+
+which is exact on the grid and asks nothing of the queries but their evidences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.rag.ranking.choice import Claims, claims, propose
+from embassay.protocols.rag.ranking.engines import (
+    BayesOptions,
+    Call,
+    Candidate,
+    Ranker,
+    Ranking,
+    check_answers,
+)
+from embassay.protocols.rag.ranking.posterior import (
+    RELIABILITY,
+    SHARPNESS,
+    Component,
+    Floats,
+    Posterior,
+    draw,
+    log_weights,
+    spread_of_grades,
+)
+from embassay.randomness import generator
+from embassay.spec import COLON, Spec
+
+STEADY, CIRCULAR = 0.4, 0.004
+"""Fixed errors: pairs shown again stay as they were by more than this (excess over its variance, a shift in logits),
+and yet more than this share of threes goes round in a circle. A sharp judge has the first without the second, fresh
+noise the second without the first."""
+AS_SHOWN = 0.05
+"""The order shown comes back as the answer in more than this share of answers beyond chance."""
+FAVOUR = 0.4
+"""A bias for places above this, in standard deviations of utility."""
+SURPRISE = 0.3
+"""Pairs shown again were less probable than predicted by more than this (nats beyond their expectation, over its
+variance)."""
+BELOW, LEVEL, ALONE, STAYS = 0.7, 0.16, 0.6, 2.4
+"""A claim of the top set comes true in logits as itself, below a half as `BELOW` times itself; plus `LEVEL`, less
+`ALONE` times the share that a query's own answers are of all that the judge is known by, less `STAYS` times how far
+pairs stay as they were beyond fresh noise. Fitted to simulated judges, odd and real ones among them, and tried on other
+pools of theirs."""
+FRESH, NOISY = 0.1, 0.008
+"""The steadiness that fresh noise has too, and the share of circles from which a judge is not just sharp."""
+FEW = {"spread": 3.0, "triads": 50.0, "answers": 10.0, "doubt": 30.0}
+"""Added to what each figure is divided by, so that a few answers raise no alarm."""
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Sums over answers, which add up over queries. Of pairs shown before: `stayed`, how many more than expected were
+    put as before, and `spread`, the variance of that; `surprise`, the log loss beyond what was expected, and `doubt`,
+    its variance. Of `triads`, threes with a majority for each pair, `circles` go round. Of `answers`, `as_shown` more
+    than expected are the order shown."""
+
+    answers: float = 0.0
+    stayed: float = 0.0
+    spread: float = 0.0
+    surprise: float = 0.0
+    doubt: float = 0.0
+    circles: float = 0.0
+    triads: float = 0.0
+    as_shown: float = 0.0
+
+    def __add__(self, other: Checks) -> Checks:
+        return Checks(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+    def __sub__(self, other: Checks) -> Checks:
+        return Checks(**{name: value - getattr(other, name) for name, value in vars(self).items()})
+
+    def figures(self, favour: float) -> Mapping[str, float]:
+        """What is held against the limits, with the bias for places `favour`."""
+        return {
+            "steadiness": self.stayed / (self.spread + FEW["spread"]),
+            "circular": self.circles / (self.triads + FEW["triads"]),
+            "as_shown": self.as_shown / (self.answers + FEW["answers"]),
+            "favour": favour,
+            "surprise": self.surprise / (self.doubt + FEW["doubt"]),
+        }
+
+    def doubts(self, favour: float) -> tuple[str, ...]:
+        """Why nothing should be claimed: `fixed errors`, `order shown`, `places`, `surprises`; none if all is well."""
+        said = self.figures(favour)
+        found = {
+            "fixed errors": said["steadiness"] > STEADY and said["circular"] > CIRCULAR,
+            "order shown": said["as_shown"] > AS_SHOWN,
+            "places": abs(favour) > FAVOUR,
+            "surprises": said["surprise"] > SURPRISE,
+        }
+        return tuple(name for name, holds in found.items() if holds)
+
+    def calibrated(self, chance: float, alone: float) -> float:
+        """What a claim of `chance` comes true as where these are the checks of all answers of the judge, and the
+        query's own are this share of them."""
+        said = self.figures(0.0)
+        stays = max(0.0, said["steadiness"] - FRESH) * min(1.0, said["circular"] / NOISY)
+        known = min(max(chance, 0.01), 0.99)
+        logit = math.log(known / (1 - known)) * (BELOW if known < 0.5 else 1.0)
+        return 1 / (1 + math.exp(ALONE * alone + STAYS * stays - LEVEL - logit))
+
+
+class Answers:
+    """The answers about one pool of n as they come, with their checks."""
+
+    def __init__(self, n: int, random: float) -> None:
+        self._wins, self._random = np.zeros((n, n), dtype=np.int64), random
+        self._sums = Checks()
+
+    def add(self, order: NDArray[np.int64], place: Floats, both: Floats) -> None:
+        """An answer `order` (m,), shown at `place` (m,) in -1 .. 1, where `both` (draws, n + 1) were draws of the
+        scores and the bias before it came."""
+        scores = both[:, order] - place * both[:, -1:]
+        above, below = np.triu_indices(len(order), 1)
+        chance = (1 / (1 + np.exp(scores[:, below] - scores[:, above]))).mean(axis=0)
+        chance = (1 - self._random) * chance + self._random / 2
+        before = self._wins[order[above], order[below]] - self._wins[order[below], order[above]]
+        again = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
+        self._sums += Checks(
+            1.0, *_stayed(chance[before != 0], before[before != 0] > 0), *_surprise(chance[again]),
+            as_shown=float((np.diff(place) > 0).all()) - self._as_shown(scores[:, np.argsort(place)]),
+        )  # fmt: skip
+        self._wins[order[above], order[below]] += 1
+
+    def checks(self) -> Checks:
+        """The sums, with the circles that there are now."""
+        over = (self._wins > self._wins.T).astype(np.int64)
+        either = over + over.T
+        circles, triads = np.trace(over @ over @ over) / 3, np.trace(either @ either @ either) / 6
+        return self._sums + Checks(circles=float(circles), triads=float(triads))
+
+    def _as_shown(self, scores: Floats) -> float:
+        """How probable it is that an answer is the order in which `scores` (draws, m) stand."""
+        tails = np.logaddexp.accumulate(scores[:, ::-1], axis=1)[:, ::-1]
+        real = float(np.exp((scores - tails).sum(axis=1)).mean())
+        return (1 - self._random) * real + self._random / math.factorial(scores.shape[1])
+
+
+def _stayed(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
+    """Of pairs that were put so with `chance`, how many more than expected are as before, and the variance."""
+    expected = np.where(as_before, chance, 1 - chance)
+    return float((as_before - expected).sum()), float((chance * (1 - chance)).sum())
+
+
+def _surprise(chance: Floats) -> tuple[float, float]:
+    """The log loss of pairs that were put so with `chance` beyond its expectation, and its variance."""
+    odds = np.log(chance / (1 - chance))
+    return float((-(1 - chance) * odds).sum()), float((chance * (1 - chance) * odds**2).sum())
+
+
+WIDTHS = (0.15, 0.4, 1.0)
+"""Standard deviations of log A between queries that are thought possible, alike beforehand."""
+CELLS = 2.0
+"""Reliability moves by this many cells of the grid for each unit of width."""
+LOWEST = -300.0
+
+
+def shared_priors(evidences: Floats) -> Floats:
+    """For each query the log prior over the grid that all others give it, (queries, points), of `evidences` of that
+    shape (log, each query with its own constant)."""
+    relative = np.maximum(evidences - evidences.max(axis=1, keepdims=True), LOWEST)
+    heights, kernels = np.exp(relative), _kernels()
+    common = log_weights()
+    told = [np.log(heights @ kernel.T) for kernel in kernels]  # (queries, points) of g0 for each width
+    total = np.array([common + one.sum(axis=0) for one in told])  # (widths, points)
+    priors = np.empty_like(heights)
+    for query in range(len(heights)):
+        others = total - np.array([one[query] for one in told])
+        weights = np.exp(others - others.max())
+        blurred = [weight @ kernel for weight, kernel in zip(weights, kernels, strict=True)]
+        priors[query] = np.log(np.maximum(np.sum(blurred, axis=0) / weights.sum(), np.exp(LOWEST)))
+    return np.asarray(priors)
+
+
+@lru_cache
+def _kernels() -> tuple[Floats, ...]:
+    """K(g0 -> g), (points, points), its rows sums of 1, for each width."""
+    sharpness, reliability = np.log(SHARPNESS), np.arange(len(RELIABILITY), dtype=np.float64)
+    return tuple(
+        np.asarray(np.kron(_moved(sharpness, width), _moved(reliability, CELLS * width)), dtype=np.float64)
+        for width in WIDTHS
+    )
+
+
+def _moved(values: Floats, width: float) -> Floats:
+    kernel = np.exp(-0.5 * ((values[:, None] - values[None, :]) / width) ** 2)
+    return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
+
+
+LOOK_EVERY, LOOKS = 2, 2
+"""Calls between two looks at whether to stop, and how many in a row must say so."""
+
+
+class View:
+    """What the posterior says as it stands: mixture, draws, order."""
+
+    def __init__(self, posterior: Posterior, n: int, draws: int, rng: np.random.Generator) -> None:
+        self.components = posterior.components()
+        self.both = draw(self.components, rng.standard_normal((n + 1, draws)))
+        self.scores = np.ascontiguousarray(self.both[:, :n])
+        # Equal scores keep the order of candidates; rounding must not tell them apart.
+        self.order = np.argsort(-np.round(self.best.mode[:n] / self.best.sharpness, 9), kind="stable")
+
+    @property
+    def best(self) -> Component:
+        """The point of the grid with the largest weight."""
+        return self.components[0]
+
+
+class BayesRanker:
+    """See `Ranker`. Inside, candidates stand by grade, fusion rank and id, whatever order they were given in."""
+
+    def __init__(
+        self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int, options: BayesOptions
+    ) -> None:
+        self._options, self._top = options, max(1, min(top, len(candidates)))
+        self._names = (seed, "ranking", "bayes", query)
+        self._given = np.array(
+            sorted(range(len(candidates)), key=lambda i: _standing(candidates[i])), dtype=np.intp
+        )
+        self._inside = np.argsort(self._given)
+        spread = spread_of_grades([candidates[i].grade for i in self._given])
+        self._limits = options.limits(len(candidates), graded=not spread.says_little)
+        self._borders = spread.borders(self._top)
+        self.posterior = Posterior(
+            spread, options.batch, random=options.random, bias=options.bias, gamma=options.gamma
+        )
+        self._answers = Answers(len(candidates), options.random)
+        self.others = Checks()
+        self.calls = 0
+        self._exposures = np.zeros(len(candidates), dtype=np.int64)
+        self._view: View | None = None
+        self._claims: Claims | None = None
+        self._proposed: list[tuple[int, ...]] | None = None
+        self._looked, self._sure = 0, 0
+        self._stopped = "" if len(candidates) >= options.batch else "too few to judge"
+
+    def proposals(self) -> Sequence[tuple[int, ...]]:
+        """Batches to be judged now; none once it has stopped."""
+        if self._proposed is None:
+            self._look()
+            self._proposed = [] if self._stopped else self._choose()
+        return self._proposed
+
+    def learn(self, answers: Sequence[Call]) -> None:
+        """The answers to all proposals."""
+        check_answers(self.proposals(), answers)
+        if not answers:
+            return
+        orders = np.array([[self._inside[i] for i in call.order] for call in answers], dtype=np.int64)
+        places = np.array([[call.shown.index(i) for i in call.order] for call in answers], dtype=np.float64)
+        places = 2 * places / (orders.shape[1] - 1) - 1
+        for order, place in zip(orders, places, strict=True):
+            self._answers.add(order, place, self._seen().both)
+        self.posterior.learn(orders, places)
+        np.add.at(self._exposures, orders.ravel(), 1)
+        self.calls += len(answers)
+        self.refresh()
+
+    def checks(self) -> Checks:
+        """What this pool's own answers say of the model; `others` is what those of other pools do."""
+        return self._answers.checks()
+
+    def refresh(self) -> None:
+        """Forget what was worked out: the posterior has changed."""
+        self._view = self._claims = self._proposed = None
+
+    def ranking(self) -> Ranking:
+        """The order at the best point of the grid; scores in standard deviations of utility, `info` their precision."""
+        view, n = self._seen(), len(self._given)
+        sharpness = view.best.sharpness
+        precision = sharpness**2 / np.diagonal(view.best.covariance())[:n]
+        return Ranking(
+            order=tuple(int(i) for i in self._given[view.order]),
+            scores=_floats((view.best.mode[:n] / sharpness)[self._inside]),
+            exposures=tuple(int(i) for i in self._exposures[self._inside]),
+            info=_floats(precision[self._inside]),
+            stopped=self._stopped,
+            claims=self._told(),
+            doubts=self._doubts(),
+        )
+
+    def state(self) -> Mapping[str, Any]:
+        """Calls, the mixture's mean sharpness, reliability and bias for places, the checks, and the claims."""
+        parts = self._seen().components
+        both = self._seen().both
+        sharpness = self._sharpness()
+        return {
+            "calls": self.calls,
+            "cap": self._limits.cap,
+            "sharpness": sharpness,
+            "reliability": sum(part.weight * part.reliability for part in parts),
+            "bias": self._favour(),
+            "bias_sd": float(both[:, -1].std()) / sharpness,
+            "components": len(parts),
+            "looks_in_a_row": self._sure,
+            "stopped": self._stopped,
+            **(self.checks() + self.others).figures(self._favour()),
+            "doubts": list(self._doubts()),
+            **self._told(),
+        }
+
+    def _choose(self) -> list[tuple[int, ...]]:
+        options, view = self._options, self._seen()
+        count = min(options.at_once, self._limits.cap - self.calls)
+        batches = propose(
+            view.best, view.scores, view.order, self._borders, m=options.batch, count=count,
+            border=options.border, rng=self._rng("choice"),
+        )  # fmt: skip
+        return [tuple(int(self._given[i]) for i in batch) for batch in batches]
+
+    def _look(self) -> None:
+        """Stop at the cap, or when the claims have been good enough at two looks in a row."""
+        if self._stopped:
+            return
+        due = self.calls >= self._limits.first_look and self.calls >= self._looked + LOOK_EVERY
+        if self._options.stop and self.calls and due:
+            self._looked = self.calls
+            self._sure = self._sure + 1 if self._good_enough() else 0
+        if self._sure >= LOOKS:
+            self._stopped = "sure"
+        elif self.calls >= self._limits.cap:
+            self._stopped = "cap"
+
+    def _good_enough(self) -> bool:
+        said, wanted = self._claimed(), self._options
+        return (
+            not self._doubts()
+            and said.set_errors_at_most_1 >= wanted.surely
+            and said.overlap >= wanted.overlap
+            and said.tau >= wanted.tau
+        )
+
+    def _seen(self) -> View:
+        if self._view is None:
+            self._view = View(self.posterior, len(self._given), self._options.draws, self._rng("draws"))
+        return self._view
+
+    def _claimed(self) -> Claims:
+        if self._claims is None:
+            found, own = claims(self._seen().scores, self._seen().order, self._top), self.checks()
+            known = own + self.others
+            alone = own.answers / max(1.0, known.answers)
+            top = {name: one for name, one in vars(found).items() if name.startswith("set_errors")}
+            held = {name: known.calibrated(chance, alone) for name, chance in top.items()}
+            self._claims = replace(found, **held)
+        return self._claims
+
+    def _told(self) -> Mapping[str, float]:
+        """The claims, none while no answer is there or the answers are not such as the model expects."""
+        return self._claimed().as_mapping() if self.calls and not self._doubts() else {}
+
+    def _doubts(self) -> tuple[str, ...]:
+        return (self.checks() + self.others).doubts(self._favour()) if self.calls else ()
+
+    def _favour(self) -> float:
+        """The bias for places in standard deviations of utility."""
+        return float(self._seen().both[:, -1].mean()) / self._sharpness()
+
+    def _sharpness(self) -> float:
+        return float(np.exp(sum(part.weight * np.log(part.sharpness) for part in self._seen().components)))
+
+    def _rng(self, name: str) -> np.random.Generator:
+        seed, *names = self._names
+        return generator(int(seed), *map(str, names), name, str(self.calls))
+
+
+def _standing(candidate: Candidate) -> tuple[int, int, str]:
+    return (-(candidate.grade or 0), candidate.rank, candidate.id)
+
+
+def _floats(values: Floats | NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+class Bayes:
+    """A posterior over all orders, from grades and answers; asked is what tells most of the order and its top."""
+
+    def __init__(self, options: BayesOptions = BayesOptions()) -> None:  # noqa: B008 - frozen
+        self.options = options
+
+    @property
+    def name(self) -> str:
+        """With the options that are not the default, as `--ranking` takes them."""
+        given = {
+            one.name: getattr(self.options, one.name)
+            for one in fields(self.options)
+            if getattr(self.options, one.name) != one.default
+        }
+        return COLON.format(Spec("bayes", params=given))
+
+    def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> BayesRanker:
+        """Begin with a pool."""
+        return BayesRanker(candidates, query=query, top=top, seed=seed, options=self.options)
+
+    def share(self, rankers: Mapping[str, Ranker]) -> None:
+        """Tell every query what the others' answers say of the judge's sharpness and the grades' reliability, and
+        whether they are such as the model expects."""
+        asked = [one for one in rankers.values() if isinstance(one, BayesRanker) and one.calls]
+        if not self.options.share or len(asked) < 2:
+            return
+        own = {id(one): one.checks() for one in asked}
+        together = sum(own.values(), Checks())
+        for ranker, prior in zip(
+            asked, shared_priors(np.array([one.posterior.evidence for one in asked])), strict=True
+        ):
+            ranker.posterior.log_prior, ranker.others = prior, together - own[id(ranker)]
+            ranker.refresh()

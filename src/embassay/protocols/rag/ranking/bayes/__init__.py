@@ -1,1 +1,0 @@
-"""`bayes`: refinement of an order by a posterior over all judged orders. Its options load without its kernels."""

@@ -1,0 +1,675 @@
+"""Who puts questions in the words of a search: nobody, rules, or a language model, read strictly and never paid twice.
+
+Rules cut away what people say around a question, and nothing of the question. Phrases are cut where a sentence begins
+or ends, never inside it, but for sounds ("um") and asides between commas. A sentence, or the first half of one, is left
+out only where it tells of the asker's day, holds no name, number or quotation, and the rest can be understood without
+it. Words are never changed, so negations stay as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from embassay.contracts import ChatModel, Message, Sampling
+from embassay.errors import Unanswered, UsageError, Why
+from embassay.protocols.rag.judges import Question
+from embassay.randomness import random_bytes
+from embassay.registry import Registry
+from embassay.runs.folder import digest
+from embassay.runs.store import AnswerCache, CachedChat
+from embassay.spec import Value
+from embassay.systems.chat import open_chat_as
+from embassay.systems.remote.ledger import Ledger
+from embassay.text.chunking import sentence_ends
+
+if TYPE_CHECKING:
+    from embassay.runs.store import AnswerCache
+    from embassay.systems.remote.ledger import Ledger
+
+__all__ = ["REWRITERS", "Rewriter", "about", "open_rewriter"]
+
+REWRITERS: Registry[Rewriter] = Registry("rewriter", makes=[["rewrite"]])
+"""Every rewriter by name; other packages join through the entry-point group `embassay.rewriters`."""
+
+REWRITERS.add("identity", "embassay.protocols.rag.rewriters:Identity", "the question as it was asked")
+REWRITERS.add(
+    "rules",
+    "embassay.protocols.rag.rewriters:Rules",
+    "without greetings, politeness, filler, apologies, emoji and digressions, in English and French",
+)
+REWRITERS.add(
+    "llm",
+    "embassay.protocols.rag.rewriters:open_llm",
+    "a language model states the core of the question: llm:ollama:gemma3:27b",
+    needs="embassay[llm]",
+)
+
+
+def open_rewriter(
+    text: str,
+    *,
+    ledger: Ledger | None = None,
+    cache: AnswerCache | Path | None = None,
+    seed: int = 1337,
+) -> Rewriter:
+    """The rewriter that a spec string names: `identity`, `rules`, or `llm:` and any chat model with its parameters
+    (`llm:openai:gpt-5-mini?temperature=0`).
+
+    `ledger` is what a model pays from, `cache` the file of kept answers (by default the user's) or the opened cache,
+    `seed` names what is drawn. UsageError for unknown names and parameters, ModelError when the key or the package of a
+    model is missing.
+    """
+    return REWRITERS.build(text, ledger=ledger, cache=cache, seed=seed)
+
+
+class Rewriter(Protocol):
+    """States only the core of what a question asks for (spec rag 4). Equal questions have equal rewritings.
+
+    A pack's own rewritings need none: the column `rewrite` of the questions wins.
+    """
+
+    @property
+    def name(self) -> str:
+        """The canonical spec string, as in result files."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything its rewritings depend on: version of the rules, model, prompt, sampling."""
+        ...
+
+    async def rewrite(self, question: Question) -> str:
+        """The question rewritten, never empty.
+
+        A ModelError (Unanswered where a model was asked and gave no rewriting) says why there is none; the question
+        itself never takes its place.
+        """
+        ...
+
+
+def about(rewriter: Rewriter) -> Mapping[str, Any]:
+    """What a manifest says of a rewriter: name and identity, and model, prompt and sampling of one that has them."""
+    told = getattr(rewriter, "about", None)
+    return {"name": rewriter.name, "identity": rewriter.identity, **(told() if told else {})}
+
+
+# Characters that are shown as pictures by themselves, and any that is followed by the selector that makes it one.
+_ALONE = (
+    "\U0001f000-\U0001faff\u231a\u231b\u23e9-\u23f3\u25fd\u25fe\u2614\u2615\u2648-\u2653\u267f\u2693\u26a1\u26aa\u26ab"
+    "\u26bd\u26be\u26c4\u26c5\u26ce\u26d4\u26ea\u26f2\u26f3\u26f5\u26fa\u26fd\u2705\u270a\u270b\u2728\u274c\u274e"
+    "\u2753-\u2755\u2757\u2795-\u2797\u27b0\u27bf\u2b1b\u2b1c\u2b50\u2b55"
+)
+_PICTURE = (
+    rf"(?:[{_ALONE}]|[\u00a9\u00ae\u203c-\u3299]\ufe0f)[\ufe0f\u200d\u20e3\U000e0020-\U000e007f\u2640\u2642]*"
+)
+_FACE = r"(?<![\w/])(?:[:;=]['’]?-?(?:[()\[\]|/\\*$3]|[DPpOoxXsS](?!\w))+|[xX]D+(?!\w)|<3+|\^_*\^|\(?¯\\_\(ツ\)_/¯\)?)"
+_SIGNS = re.compile(rf"(?:{_PICTURE})+|{_FACE}")
+
+
+_ENDING = re.compile(rf"(?<=[\w’')])(?:\s*(?:(?:{_PICTURE})+|{_FACE}))+\s+(?=[A-ZÀ-Þ])")
+
+
+def without_emoji(text: str) -> str:
+    """The text with a blank in place of emoji and emoticons.
+
+    >>> without_emoji("Why? 😀 :-)").split()
+    ['Why?']
+    """
+    return _SIGNS.sub(" ", text)
+
+
+def with_stops(text: str) -> str:
+    """The text with a full stop where emoji end a sentence: between a word and a capital.
+
+    >>> with_stops("I am lost 😅 What is it")
+    'I am lost. What is it'
+    """
+    return _ENDING.sub(". ", text)
+
+
+_APOSTROPHE = "['’]"
+_USED = re.compile(r"\{([A-Z_]+)\}")
+_DEFINED = re.compile(r"([A-Z_]+) = (.*)")
+_ELIDED = r"(?<=^[cdjlmnst]['’])|(?<=\W[cdjlmnst]['’])"
+_STOP = r"(?:\s*[,;:.!?…–—]+\s*|\s+-+\s+)"
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """The phrases of one language, compiled; what each is for stands in the file."""
+
+    openers: re.Pattern[str]
+    loose: re.Pattern[str]
+    lead_ins: re.Pattern[str]
+    closers: re.Pattern[str]
+    fillers: re.Pattern[str]
+    asides: re.Pattern[str]
+    speaker: re.Pattern[str]
+    digressions: re.Pattern[str]
+    small_talk: re.Pattern[str]
+    requests: re.Pattern[str]
+    dialogue: re.Pattern[str]
+    hedging: re.Pattern[str]
+    conditions: re.Pattern[str]
+    asking: re.Pattern[str]
+    pointing: re.Pattern[str]
+    common: frozenset[str]
+
+
+@cache
+def open_phrases(language: str) -> Phrases:
+    """The phrases of `english` or `french`."""
+    folder = files("embassay.protocols.rag").joinpath("phrase_texts")
+    parts = read_phrases(folder.joinpath(f"{language}.txt").read_text("utf-8"))
+    return Phrases(
+        openers=_beginning(parts["openers"]),
+        loose=_compiled(rf"{_any(parts['loose'])}(?:{_STOP}|\s*$)"),
+        lead_ins=_anywhere(parts["lead-ins"]),
+        closers=_ending(parts["closers"], parts["loose closers"]),
+        fillers=_anywhere(parts["fillers"]),
+        asides=_between_commas(parts["asides"]),
+        speaker=_anywhere(parts["speaker"]),
+        digressions=_anywhere(parts["digressions"]),
+        small_talk=_beginning(parts["small talk"]),
+        requests=_anywhere(parts["requests"]),
+        dialogue=_anywhere(parts["dialogue"]),
+        hedging=_beginning(parts["hedging"]),
+        conditions=_anywhere(parts["conditions"]),
+        asking=_beginning(parts["asking"]),
+        pointing=_anywhere(parts["pointing"]),
+        common=frozenset(" ".join(parts["common"]).split()),
+    )
+
+
+def read_phrases(text: str) -> Mapping[str, list[str]]:
+    """The lines of each part, what stands for a definition put in its place; lines that begin with # are none.
+
+    >>> read_phrases("WHO = (?:you|they)\\n[asking]  how questions begin\\ndo {WHO} know")
+    {'asking': ['do (?:you|they) know']}
+    """
+    definitions: dict[str, str] = {}
+    parts: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        whole = _USED.sub(lambda match: definitions[match[1]], line)
+        if line.startswith("[") and "]  " in line:
+            lines = parts.setdefault(line[1:].partition("]")[0], [])
+        elif not parts and (defined := _DEFINED.fullmatch(whole)):
+            definitions[defined[1]] = defined[2]
+        else:
+            lines.append(whole)
+    return parts
+
+
+def _any(phrases: Iterable[str]) -> str:
+    """One expression for all phrases, the longest that fit first; a blank is any whitespace, an apostrophe either."""
+    ordered = sorted(phrases, key=len, reverse=True)
+    return "(?:" + "|".join(ordered).replace("'", _APOSTROPHE).replace(" ", r"\s+") + ")"
+
+
+def _anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
+    """Any of the phrases as whole words, also after an elision ("j'ai"), or being one."""
+    return _compiled(rf"(?:(?<![\w'’-])|{_ELIDED}){_any(phrases)}(?:(?!\w)|(?<!\w))")
+
+
+def _beginning(phrases: Iterable[str]) -> re.Pattern[str]:
+    """Any of the phrases, with the punctuation after it."""
+    return _compiled(rf"{_any(phrases)}(?!-?\w)[\s,;:.!?…–—]*")
+
+
+def _ending(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
+    """Any of the phrases up to the last punctuation, with the punctuation and "and" before it; the `loose` ones only
+    after punctuation, or where they are all there is."""
+    joined = r"(?:(?:and|but|et|mais)\s+)?"
+    return _compiled(
+        rf"(?:(?:^\s*|{_STOP}|\s+){joined}{_any(free)}|(?:^\s*|{_STOP}){joined}{_any(loose)})"
+        r"(?!\w)\s*(?=[.!?…\s]*$)"
+    )
+
+
+def _between_commas(phrases: Iterable[str]) -> re.Pattern[str]:
+    """Any of the phrases between commas or dashes, with those."""
+    stop = r"(?:\s*[,…–—]+\s*|\s+-+\s+|\s*\.{2,}\s*)"
+    return _compiled(rf"{stop}{_any(phrases)}(?:{stop}|(?=\s*[.?!]*\s*$))")
+
+
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.IGNORECASE)
+
+
+VERSION = "1"
+"""Raised when any rule or phrase changes."""
+
+_ROUNDS = 8
+_OPENERS = 40
+_LONGEST = 4_000
+_ENOUGH = 3
+_QUOTED = re.compile(
+    r"“[^”\n]+”|«[^»\n]+»|\"[^\"\n]+\"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w)|https?://\S+|\S+@\S+\.\w+"
+)
+_PRIVATE = 0xE000
+_HIDDEN = re.compile("[\ue000-\uf8ff]")
+_WORD = re.compile(r"[\w\ue000-\uf8ff]+")
+_BRACKETS = re.compile(r"\(([^()]*)\)")
+_DOUBLED = re.compile(r"\s+(?=[,.;](?!\w))|,(?=\s*[,.?!])")
+_EDGE = " \t\r\n,;:-–—…"
+_STRAY = re.compile(r"(?:[\s,;:!?…–—]|[-.](?!\w))+")
+_JOINT = r"(?:so|but|however|and|then|anyway|now|donc|mais|cependant|et|alors|or|du\s+coup)"
+_JOINED = re.compile(
+    rf"(?:\s*[,;:–—…]+\s*|\s+-+\s+|\s*\.{{2,}}\s*)(?:{_JOINT},?\s+)*|\s+(?:{_JOINT},?\s+)+", re.IGNORECASE
+)
+_TAKEN_BACK = re.compile(r"\b(?:but|however|mais|cependant)\b", re.IGNORECASE)
+_CLAUSE_END = re.compile(rf"(?:[,;:–—]\s*|\s-+\s+|(?<!\w){_JOINT},?\s+)\Z", re.IGNORECASE)
+
+
+def rewrite_by_rules(text: str) -> str:
+    """The core of what `text` asks for, in NFC on one line.
+
+    The text itself where nothing would be left, or where it is no question but a letter (over 4,000 characters).
+
+    >>> rewrite_by_rules("Hi all! Sorry to bother you, but could you please tell me what causes jet noise? Thanks 😀")
+    'what causes jet noise?'
+    >>> rewrite_by_rules("Bonjour, je me demandais si vous pourriez me dire d'où vient le bruit des jets. Merci !")
+    "d'où vient le bruit des jets."
+    """
+    whole = _one_line(unicodedata.normalize("NFC", text))
+    if len(whole) > _LONGEST:
+        return whole
+    hidden, quotes = _hide_quotes(whole)
+    plain, short = (_one_line(without_emoji(one)) for one in (hidden, with_stops(hidden)))
+    for _ in range(_ROUNDS):
+        before, short = short, _shortened(short, _phrases(short))
+        if short == before:
+            break
+    if not _WORD.search(short):
+        return whole
+    if _WORD.findall(short) == _WORD.findall(plain):
+        return _shown(plain, quotes)
+    if not re.search(r"\s[?!]", whole):
+        short = re.sub(r"\s+(?=[?!])", "", short)
+    return _shown(short, quotes)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _hide_quotes(text: str) -> tuple[str, list[str]]:
+    """The text with one private character for each quotation and address, and these."""
+    quotes: list[str] = []
+    if _HIDDEN.search(text):
+        return text, quotes
+
+    def hide(match: re.Match[str]) -> str:
+        quotes.append(match[0])
+        return chr(_PRIVATE + len(quotes) - 1) if len(quotes) <= 6400 else match[0]
+
+    return _QUOTED.sub(hide, text), quotes
+
+
+def _shown(text: str, quotes: list[str]) -> str:
+    return _HIDDEN.sub(lambda match: quotes[ord(match[0]) - _PRIVATE], text) if quotes else text
+
+
+def _phrases(text: str) -> list[Phrases]:
+    """Those of the language that the text's common words are of; of both where they do not say."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    languages = [open_phrases("english"), open_phrases("french")]
+    hits = [sum(word in language.common for word in words) for language in languages]
+    return [language for language, n in zip(languages, hits, strict=True) if n == max(hits)]
+
+
+def _shortened(text: str, languages: list[Phrases]) -> str:
+    sentences = [text[start:end] for start, end in pairwise([0, *sentence_ends(text)])]
+    for phrases in languages:
+        sentences = _to_the_point(sentences, phrases)
+    return " ".join(sentences)
+
+
+def _cut(sentence: str, phrases: Phrases) -> str:
+    """The sentence without the phrases around and between its words; empty where it is nothing else."""
+    sentence = _BRACKETS.sub(lambda match: _unless_beside(match, phrases), phrases.fillers.sub(" ", sentence))
+    for _ in range(_ROUNDS):
+        before = sentence = _tidy(sentence)
+        closing = _closing(sentence, phrases)
+        if (
+            closing
+            and not _WORD.search(sentence[: closing.start()])
+            and not phrases.lead_ins.search(sentence)
+        ):
+            return ""
+        for _ in range(_OPENERS):
+            match = phrases.openers.match(sentence) or phrases.loose.match(sentence)
+            if match is None:
+                break
+            sentence = _tidy(sentence[match.end() :])
+        sentence = _tidy(phrases.asides.sub(" ", sentence))
+        sentence = _tidy(_without_lead_in(sentence, phrases))
+        if match := _closing(sentence, phrases):
+            sentence = _tidy(sentence[: match.start()] + sentence[match.end() :])
+        if sentence == before:
+            break
+    return _without_beginning(sentence, phrases)
+
+
+def _closing(sentence: str, phrases: Phrases) -> re.Match[str] | None:
+    """The phrase at the end, unless it goes on to ask: "I would be grateful to know ...?"."""
+    match = phrases.closers.search(sentence)
+    return None if match and "?" in sentence and _content(match[0], phrases) > _ENOUGH else match
+
+
+def _unless_beside(bracketed: re.Match[str], phrases: Phrases) -> str:
+    """What stands in brackets, unless it says nothing of the question."""
+    if len(_WORD.findall(bracketed[1])) < 2:
+        return bracketed[0]
+    inside = _cut(bracketed[1], phrases)
+    return bracketed[0] if _WORD.search(inside) and not _is_beside(inside, phrases) else " "
+
+
+def _tidy(sentence: str) -> str:
+    sentence = _DOUBLED.sub("", _one_line(sentence)).rstrip(_EDGE)
+    if stray := _STRAY.match(sentence):
+        sentence = sentence[stray.end() :]
+    return re.sub(r"[?!]*\?[?!]*", "?", re.sub(r"!{2,}", "!", sentence))
+
+
+def _without_lead_in(sentence: str, phrases: Phrases) -> str:
+    """What follows the last "could you tell me", and what is before it unless it tells of the asker's day."""
+    for match in reversed(list(phrases.lead_ins.finditer(sentence))):
+        before, after = sentence[: match.start()], sentence[match.end() :].lstrip(_EDGE)
+        says_nothing = not (_content(before, phrases) or phrases.asking.match(_tidy(before)))
+        if not _content(after, phrases):
+            if says_nothing and not phrases.asking.match(after):
+                return ""
+            continue
+        if says_nothing or _is_beside(before, phrases):
+            return after
+        if _CLAUSE_END.search(before):
+            return before + after
+    return _without_request(sentence, phrases)
+
+
+def _without_request(sentence: str, phrases: Phrases) -> str:
+    """The question after any words of the asker that end with a word for asking: "be a dear and tell me why"."""
+    for match in phrases.requests.finditer(sentence):
+        before, after = sentence[: match.end()], sentence[match.end() :].lstrip(_EDGE)
+        if not (phrases.asking.match(after) and phrases.dialogue.search(before) and _is_plain(before)):
+            continue
+        # "Could you ... tell me why" begins with such a word; "how do I know why" goes on with one.
+        inside = _word_starts(sentence[: match.start()])[1:]
+        if not any(phrases.asking.match(before, place) for place in inside):
+            return after
+    return sentence
+
+
+def _word_starts(text: str) -> list[int]:
+    return [match.start() for match in _WORD.finditer(text)]
+
+
+def _without_beginning(sentence: str, phrases: Phrases) -> str:
+    """The question at the end of a sentence that begins with the asker's day."""
+    for joint in _JOINED.finditer(sentence):
+        before, after = sentence[: joint.start()], sentence[joint.end() :]
+        if phrases.asking.match(after) and _stands_alone(after, phrases):
+            taken_back = _TAKEN_BACK.search(joint[0]) and phrases.hedging.match(before)
+            if _is_beside(before, phrases) or (taken_back and _is_plain(before)):
+                return after
+    return sentence
+
+
+def _to_the_point(sentences: list[str], phrases: Phrases) -> list[str]:
+    """What is left of the sentences, without those that tell of the asker's day if the others can be understood."""
+    left = [(whole, cut) for whole in sentences if _WORD.search(cut := _cut(whole, phrases))]
+    point: list[str] = []
+    asked = False
+    for whole, cut in left:
+        beside = _is_beside(whole, phrases) or _is_beside(cut, phrases)
+        if not beside and not (asked and _is_afterthought(cut, phrases)):
+            point.append(cut)
+        asked = asked or "?" in cut or phrases.asking.match(cut) is not None
+    return point if point and _stands_alone(" ".join(point), phrases) else [cut for _, cut in left]
+
+
+def _is_beside(sentence: str, phrases: Phrases) -> bool:
+    """Whether a statement is of the asker's day, and has no name, number or quotation that may matter."""
+    if not _is_plain(sentence):
+        return False
+    if phrases.small_talk.match(sentence.strip()):
+        return True
+    return bool(phrases.speaker.search(sentence) and phrases.digressions.search(sentence))
+
+
+def _is_afterthought(sentence: str, phrases: Phrases) -> bool:
+    """Whether a statement after the question tells of the asker and asks for nothing more."""
+    asks_on = any(phrases.asking.match(sentence, joint.end()) for joint in _JOINED.finditer(sentence))
+    says_what_for = phrases.conditions.search(sentence)
+    return (
+        not asks_on and not says_what_for and _is_plain(sentence) and bool(phrases.speaker.search(sentence))
+    )
+
+
+def _is_plain(sentence: str) -> bool:
+    """Whether it is a statement without name, number and quotation."""
+    return not (
+        "?" in sentence or re.search(r"\d", sentence) or _HIDDEN.search(sentence) or _has_name(sentence)
+    )
+
+
+def _has_name(sentence: str) -> bool:
+    """Whether a word after the first, or a letter after a word's first, is a capital; "I" and days are no names."""
+    words = [word for word in re.findall(r"[^\W\d_]+", sentence) if not word.endswith("day")]
+    first = not (words[0][1:] or "x").islower() if words else False
+    return first or any(word != word.lower() and word != "I" for word in words[1:])
+
+
+def _stands_alone(text: str, phrases: Phrases) -> bool:
+    """Whether a text says what it is about, and points at nothing said before.
+
+    "It" after enough words of its own is about those, unless it is the last word.
+    """
+    points = any(
+        _content(text[: match.start()], phrases) < _ENOUGH or not _WORD.search(text, match.end())
+        for match in phrases.pointing.finditer(text)
+    )
+    return not points and _content(text, phrases) >= _ENOUGH
+
+
+def _content(text: str, phrases: Phrases) -> int:
+    """How many words say something of the subject; a quotation counts for enough."""
+    words = _WORD.findall(text.lower())
+    return sum(_ENOUGH if _HIDDEN.search(word) else word not in phrases.common for word in words)
+
+
+class Identity:
+    """The question as it was asked."""
+
+    name = identity = "identity"
+
+    async def rewrite(self, question: Question) -> str:
+        """See `Rewriter.rewrite`."""
+        return question.text
+
+
+class Rules:
+    """The question without what people say around it, in English and French; see `rewrite_by_rules`."""
+
+    name = "rules"
+    identity = f"rules/{VERSION}/unicode-{unicodedata.unidata_version}"
+
+    async def rewrite(self, question: Question) -> str:
+        """See `Rewriter.rewrite`."""
+        return rewrite_by_rules(question.text)
+
+
+PROMPT_VERSION = "1"
+"""Raised when a word of the prompt, or how the question is laid out, changes."""
+
+KEY = "rewrite"
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_LONGEST_REWRITTEN = 400
+"""Characters that a rewriting may always have; beyond, it may not be longer than the question."""
+_TOKENS = 8_192
+
+
+@dataclass(frozen=True)
+class RewriteOptions:
+    """How a model rewrites: sampling, and the `attempts` at one answer."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    attempts: int = 6
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or self.attempts < 1:
+            raise UsageError(
+                f"A rewriter cannot have temperature={self.temperature}, top_p={self.top_p}, "
+                f"attempts={self.attempts}.",
+                mend="Take a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
+            )
+
+
+class Malformed(ValueError):
+    """An answer that is no rewriting, and why."""
+
+
+class ChatRewriter:
+    """`chat` as a rewriter; `seed` names its draws."""
+
+    def __init__(
+        self,
+        chat: CachedChat,
+        options: RewriteOptions = RewriteOptions(),
+        *,
+        seed: int = 1337,
+        name: str = "",
+    ) -> None:
+        self._chat, self.options, self._seed = chat, options, seed
+        self.name = name or f"llm:{chat.name}"
+        self.identity = (
+            f"rewriter/1:{chat.identity} {prompt_identity()} temperature={options.temperature:g} "
+            f"top_p={options.top_p:g} seed={seed}"
+        )
+
+    @property
+    def model(self) -> ChatModel:
+        """Who answers: its price and limits."""
+        return self._chat.model
+
+    def about(self) -> Mapping[str, Any]:
+        """What a manifest says: model, sampling, prompt."""
+        options = asdict(self.options)
+        return {"model": self._chat.name, **options, "prompt": prompt_identity()}
+
+    def close(self) -> None:
+        """Release the cache of answers."""
+        self._chat.cache.close()
+
+    async def rewrite(self, question: Question) -> str:
+        """See `Rewriter.rewrite`. Unanswered after so many attempts without an answer that can be read."""
+        return (await self._rewritten(question))[0]
+
+    async def seconds(self, question: Question) -> float:
+        """What the calls that brought the rewriting took when they were made; none is paid for twice."""
+        return (await self._rewritten(question))[1]
+
+    async def _rewritten(self, question: Question) -> tuple[str, float]:
+        messages = rewrite_messages(question.text)
+        rejected, seconds = "", 0.0
+        why: Why = "empty"
+        for attempt in range(self.options.attempts):
+            # 31 bits, which is what servers take.
+            seed = int.from_bytes(random_bytes(4, self._seed, "rewrite", str(attempt))) >> 1
+            sampling = Sampling(self.options.temperature, self.options.top_p, seed)
+            try:
+                answer = await self._chat.complete(messages, sampling=sampling, attempt=attempt)
+                seconds += answer.usage.seconds
+                return rewriting_of(answer.text, question.text), seconds
+            except Malformed as error:
+                rejected, why = str(error), "empty"
+            except Unanswered as error:
+                rejected, why = f"{error.why}: {error.message}", error.why
+        raise Unanswered(
+            f"{self.name} gave no rewriting that can be read in {self.options.attempts} attempts, "
+            f"the last: {rejected}.",
+            why,
+        )
+
+
+def rewriting_of(text: str, question: str) -> str:
+    """The rewriting that an answer consists of: one JSON object with one text and nothing else.
+
+    Malformed for anything else, for an empty text, and for one that is longer than the question and 400 characters: a
+    rewriting says less, an answer to the question says more.
+
+    >>> rewriting_of('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
+    'causes of jet noise'
+    """
+    text = text.strip()
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[1]
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Malformed(f"no JSON object: {_start_of(text)}" if text else "empty") from None
+    if not isinstance(value, dict) or set(value) != {KEY}:
+        raise Malformed(f"not an object with {KEY!r} alone: {_start_of(text)}")
+    found = value[KEY]
+    if not isinstance(found, str) or not (found := " ".join(found.split())):
+        raise Malformed(f"no text in {KEY!r}: {_start_of(text)}")
+    if len(found) > max(_LONGEST_REWRITTEN, len(question)):
+        raise Malformed(f"longer than the question: {_start_of(found)}")
+    return found
+
+
+def rewrite_messages(question: str) -> list[Message]:
+    """What is sent: the instructions, then the question between marked lines."""
+    mark = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    shown = f"[question {mark}]\n{question}\n[end of question {mark}]"
+    return [Message("system", _prompt()), Message("user", shown)]
+
+
+def prompt_identity() -> str:
+    """The prompt's version and a digest of every word."""
+    return f"rewrite@{PROMPT_VERSION}:{digest(_prompt())[:12]}"
+
+
+@cache
+def _prompt() -> str:
+    folder = files("embassay.protocols.rag").joinpath("prompt_texts")
+    return folder.joinpath("rewrite.txt").read_text("utf-8").strip()
+
+
+def _start_of(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:59] + "…"
+
+
+def open_llm(
+    target: str,
+    *,
+    ledger: Ledger | None = None,
+    cache: AnswerCache | Path | None = None,
+    seed: int = 1337,
+    **parameters: Value,
+) -> ChatRewriter:
+    """The model that `target` names (`openai:gpt-5-mini`). Of its parameters those of `RewriteOptions` say how it
+    rewrites, the others belong to the model."""
+    if not target:
+        raise UsageError("The rewriter 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
+    chat, options, name = open_chat_as(target, RewriteOptions, parameters, ledger=ledger)
+    if suit := getattr(chat, "suited", None):
+        chat = suit(tokens=_TOKENS, think=False)
+    answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
+    return ChatRewriter(CachedChat(chat, answers), options, seed=seed, name=f"llm:{name}")

@@ -1,0 +1,468 @@
+"""A scoring by a judge's grades, corrected by the few of people: values, differences, and what the judge is worth.
+
+People's grades have to be drawn at random: whole queries for measures that are made of a query's whole pool, single
+passages for those that are a sum over passages (precision, harm). Which it is, the grades show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data.judged_runs import Entries
+from embassay.errors import DataError
+from embassay.measures.agreement import cohen_kappa
+from embassay.measures.judgements import GRADES
+from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
+from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
+from embassay.protocols.rag.scoring.placement import place
+from embassay.protocols.rag.scoring.score import (
+    CONFIDENCE,
+    Columns,
+    Comparison,
+    Measured,
+    Note,
+    Pair,
+    RequestedMeasure,
+    Score,
+    Value,
+    measured,
+)
+from embassay.runs.folder import read_record
+from embassay.stats.intervals import t_quantile
+from embassay.stats.prediction import FEWEST, Corrected, Outlook, corrected, outlook
+from embassay.stats.ranks import corrected_pairs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = NDArray[np.float64]
+SCHEMA = 1
+CORRECTED = "corrected.json"
+STEPS = (50, 100, 200, 400)
+BANDS = ((1, 3), (4, 10), (11, 30))
+"""Best ranks by which the judge is looked at."""
+_TURNS = 4
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A value of `run`, or with `other` run minus other: by people and judge, by people alone, by the judge alone.
+    `slope` is how much the judge counts, `effective` how many labels of people alone would be as good. `unit` is what
+    people labelled `n` of `total` of."""
+
+    run: str
+    other: str
+    measure: str
+    value: float
+    low: float
+    high: float
+    alone: float
+    alone_low: float
+    alone_high: float
+    judge: float
+    slope: float
+    unit: str
+    n: int
+    total: int
+    effective: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Off:
+    """How far the judge's grades are above people's, on `n` passages of a kind, with its 95% interval where it has
+    one."""
+
+    kind: str
+    n: int
+    mean: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Bought:
+    """What `more` units labelled by people would buy for a difference: half of its interval, and the chance that it is
+    told from 0."""
+
+    run: str
+    other: str
+    measure: str
+    more: int
+    half: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What people's grades made of the judge's. `passages` have both grades; `kappa` is quadratically weighted, None
+    where it is undefined. `use` says in words whether the judge is of any."""
+
+    people: str
+    judge: str
+    passages: int
+    queries: int
+    kappa: float | None
+    exact: float
+    off: tuple[Off, ...]
+    rows: tuple[Correction, ...]
+    ahead: tuple[Bought, ...]
+    use: str
+    notes: tuple[str, ...]
+    schema: int = SCHEMA
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return asdict(self)
+
+
+def read_corrections(path: Path) -> Corrections:
+    """The record in a `corrected.json`; DataError if it holds none."""
+    return read_record(
+        path, Corrections, schema=SCHEMA, what="the corrections", mend="Score again with this --out."
+    )
+
+
+class Corrector:
+    """People's grades beside the judge's on the same runs: `judged` are the runs' values by the judge on `queries`."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        people: Graded1To5,
+        judge: Graded1To5,
+        measures: Sequence[RequestedMeasure],
+        judged: Sequence[Measured],
+        queries: Sequence[str],
+    ) -> None:
+        self.inputs, self.measures, self.queries = inputs, measures, tuple(queries)
+        self.judged = {one.run: one for one in judged}
+        self.people, self.judge = _grades(people.frame), _grades(judge.frame)
+        shared = self.people.keys() & self.judge.keys()
+        if not shared:
+            key = next(iter(self.judge))
+            raise DataError(
+                "no passage is graded by people and by the judge", path=inputs.qrels.path,
+                expected=f"such as query {key[0]!r}, document {key[1]!r}",
+                mend="Give grades of the same queries and documents.",
+            )  # fmt: skip
+        self.shared = sorted(shared)
+        self.own = self._measured(people)
+
+    @cached_property
+    def whole(self) -> NDArray[np.int64]:
+        """The places of the queries of which people graded all that the judge graded."""
+        open_ = {key[0] for key in self.judge.keys() - self.people.keys()}
+        return np.array([i for i, query in enumerate(self.queries) if query not in open_], dtype=np.int64)
+
+    def _measured(self, people: Graded1To5) -> dict[str, Mapping[str, Columns]]:
+        """People's values of the queries that they graded whole, in the order of `queries`."""
+        import polars as pl
+
+        names = [self.queries[i] for i in self.whole]
+        frame = people.frame.filter(pl.col("query").cast(pl.String).is_in(names))
+        if not len(frame):
+            return {}
+        runs = {
+            name: replace(run, frame=run.frame.filter(pl.col("query").cast(pl.String).is_in(names)))
+            for name, run in self.inputs.runs.items()
+        }
+        if any(not len(run.frame) for run in runs.values()):
+            return {}
+        board = place(
+            replace(self.inputs, runs=runs, pools=(None,) * len(runs)), replace(people, frame=frame)
+        )
+        order = {query: i for i, query in enumerate(board.queries)}
+        rows = np.array([order[name] for name in names])
+        found: dict[str, Mapping[str, Columns]] = {}
+        for run in board.runs:
+            columns = measured(run.name, run.graded, self.measures, "zero", None).columns
+            found[run.name] = {
+                name: Columns(one.value[rows], tuple(part[rows] for part in one.parts))
+                for name, one in columns.items()
+            }
+        return found
+
+    def corrections(self) -> Iterator[Correction]:
+        """Of every run and every two, by every measure that people's grades are enough for."""
+        names = list(self.judged)
+        for measure in self.measures:
+            for pair in [(name, "") for name in names] + list(combinations(names, 2)):
+                found = self._passages(measure, *pair) or self._queries(measure, *pair)
+                if found is not None:
+                    yield found
+
+    def _queries(self, measure: RequestedMeasure, run: str, other: str) -> Correction | None:
+        """From whole queries: a mean, or a ratio of means, over those where it is defined."""
+        if len(self.whole) < FEWEST or not self.own:
+            return None
+        mine, theirs = (
+            _quantity(held, measure.name, run, other) for held in (self.own, self._judge_columns())
+        )
+        found = _ratio(mine, theirs, self.whole)
+        if found is None:
+            return None
+        return _correction(run, other, measure.name, "queries", *found)
+
+    def _judge_columns(self) -> dict[str, Mapping[str, Columns]]:
+        return {name: one.columns for name, one in self.judged.items()}
+
+    def _passages(self, measure: RequestedMeasure, run: str, other: str) -> Correction | None:
+        """From single passages, where the measure is a sum over them and people graded more than whole queries."""
+        population = self._population(measure.name)
+        if population is None or population.asked.linear is None:
+            return None
+        linear = population.asked.linear
+        weight = np.concatenate([[0.0], linear.by_rank])
+        place = {name: i for i, name in enumerate(population.runs)}
+        coefficient = weight[population.ranks[:, place[run]]]
+        if other:
+            coefficient = coefficient - weight[population.ranks[:, place[other]]]
+        used = np.flatnonzero(np.abs(coefficient) > 1e-15)
+        keys = [population.keys[i] for i in used]
+        labelled = np.array([key in self.people for key in keys], dtype=bool)
+        whole = {self.queries[i] for i in self.whole}
+        loose = sum(key[0] not in whole for key, is_known in zip(keys, labelled, strict=True) if is_known)
+        if labelled.sum() < FEWEST or loose < labelled.sum() / 10:
+            return None
+        scale = len(used) / len(self.queries)
+        by_judge = coefficient[used] * linear.gain[[self.judge.get(key, 0) for key in keys]] * scale
+        by_people = coefficient[used] * linear.gain[[self.people.get(key, 0) for key in keys]] * scale
+        most = float(np.abs(coefficient[used]).max()) * scale
+        groups = population.query[used]
+        found = corrected(
+            by_people[labelled], by_judge[labelled], by_judge, bounds=(-most if other else 0.0, most),
+            groups=groups[labelled], every_groups=groups, confidence=CONFIDENCE,
+        )  # fmt: skip
+        return _correction(run, other, measure.name, "passages", found, 1.0)
+
+    def _population(self, measure: str) -> Population | None:
+        """The passages among the first of the runs, on the judge's queries; None for a measure that has none."""
+        import polars as pl
+
+        from embassay.errors import UsageError
+
+        known = list(self.queries)
+        runs = {
+            name: replace(run, frame=run.frame.filter(pl.col("query").cast(pl.String).is_in(known)))
+            for name, run in self.inputs.runs.items()
+        }
+        try:
+            return population_of(runs, measure, 0.0)
+        except UsageError:
+            return None
+
+    def off(self) -> Iterator[Off]:
+        """By people's grade, and by how well the runs rank a passage."""
+        ranks = self._best_ranks()
+        both = [(self.people[key], self.judge[key], ranks.get(key, NOT_FOUND)) for key in self.shared]
+        table = np.array(both, dtype=np.float64)
+        yield _off("all", table[:, 1] - table[:, 0])
+        for grade in GRADES:
+            rows = table[table[:, 0] == grade]
+            if len(rows):
+                yield _off(f"grade {grade}", rows[:, 1] - rows[:, 0])
+        for low, high in BANDS:
+            rows = table[(table[:, 2] >= low) & (table[:, 2] <= high)]
+            if len(rows):
+                yield _off(f"ranks {low} to {high}", rows[:, 1] - rows[:, 0])
+
+    def _best_ranks(self) -> dict[tuple[str, str], int]:
+        population = self._population(f"Precision4+@{BANDS[-1][1]}")
+        if population is None:
+            return {}
+        return dict(zip(population.keys, population.best_rank.tolist(), strict=True))
+
+
+def _grades(frame: pl.DataFrame) -> dict[tuple[str, str], int]:
+    return {(str(q), str(d)): int(g) for q, d, g in frame.select("query", "doc", "grade").iter_rows()}
+
+
+Quantity = tuple[Floats, Floats]
+"""What is summed, and what it is divided by, per query; 0 and 0 where it is undefined."""
+
+
+def _quantity(held: Mapping[str, Mapping[str, Columns]], measure: str, run: str, other: str) -> Quantity:
+    first = held[run][measure].parts
+    if not other:
+        top = first[0]
+        under = first[1] if len(first) > 1 else np.where(np.isnan(top), np.nan, 1.0)
+    else:
+        top = held[run][measure].value - held[other][measure].value
+        under = np.where(np.isnan(top), np.nan, 1.0)
+    return np.nan_to_num(top), np.nan_to_num(under)
+
+
+def _ratio(people: Quantity, judge: Quantity, labelled: NDArray[np.int64]) -> tuple[Corrected, float] | None:
+    """The ratio of means whose deviations have the corrected mean 0: that mean, and what it is divided by. The `value`
+    of the mean is the ratio."""
+    top, under = people
+    if under.mean() <= 0:
+        return None
+    ratio = alone = float(top.mean() / under.mean())
+    for _ in range(_TURNS):
+        every = judge[0] - ratio * judge[1]
+        found = corrected(
+            top - ratio * under, every[labelled], every, bounds=(-1.0, 1.0), confidence=CONFIDENCE
+        )
+        ratio += found.value.value / float(under.mean())
+    own = top - alone * under
+    alone_error = float(own.std(ddof=1)) / len(own) ** 0.5
+    by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
+    moved = replace(found.value, value=ratio)
+    half = t_quantile((1 + CONFIDENCE) / 2, len(own) - 1) * alone_error
+    apart = replace(found.alone, value=alone, low=alone - half, high=alone + half)
+    return replace(found, value=moved, alone=apart, judge=by_judge), float(under.mean())
+
+
+def _correction(
+    run: str, other: str, measure: str, unit: str, found: Corrected, under: float
+) -> Correction | None:
+    """The record; ends lie within what the measure can be."""
+    error = found.error / under
+    if not np.isfinite(error):
+        return None
+    least = -1.0 if other else 0.0
+    half = t_quantile((1 + CONFIDENCE) / 2, found.freedom) * error
+    p = replace(found, error=error).p
+    low, high = max(found.value.value - half, least), min(found.value.value + half, 1.0)
+    alone_low, alone_high = max(found.alone.low, least), min(found.alone.high, 1.0)
+    return Correction(
+        run, other, measure, found.value.value, low, high, found.alone.value, alone_low, alone_high, found.judge,
+        found.slope, unit, found.n, found.total, found.effective, p if np.isfinite(p) else 1.0,
+    )  # fmt: skip
+
+
+def _off(kind: str, differences: Floats) -> Off:
+    n, mean = len(differences), float(differences.mean())
+    if n < FEWEST:
+        return Off(kind, n, mean, None, None)
+    half = t_quantile(0.975, n - 1) * float(differences.std(ddof=1)) / n**0.5
+    return Off(kind, n, mean, mean - half, mean + half)
+
+
+def corrections_of(made: Corrector, judge: Entries, headline: str) -> Corrections:
+    """The whole record."""
+    rows = tuple(made.corrections())
+    pairs = [(made.people[key], made.judge[key]) for key in made.shared]
+    mine, theirs = ([pair[i] for pair in pairs] for i in (0, 1))
+    kappa = (
+        cohen_kappa(mine, theirs, weights="quadratic") if len(set(mine) | set(theirs)) > 1 else float("nan")
+    )
+    queries = len({key[0] for key in made.shared})
+    return Corrections(
+        made.inputs.qrels.path, judge.path, len(pairs), queries, None if np.isnan(kappa) else float(kappa),
+        float(np.mean([a == b for a, b in pairs])), tuple(made.off()), rows, tuple(_ahead(rows, headline)),
+        _use(rows, headline), tuple(_notes(made)),
+    )  # fmt: skip
+
+
+def _ahead(rows: Sequence[Correction], headline: str) -> Iterator[Bought]:
+    """For every difference by the headline that is not told from 0."""
+    for one in rows:
+        if one.other and one.measure == headline and one.low <= 0 <= one.high:
+            half = (one.high - one.low) / 2
+            found: tuple[Outlook, ...] = outlook(
+                abs(one.value), half, one.n, one.total, steps=STEPS, finite=False
+            )
+            for step in found:
+                yield Bought(one.run, one.other, one.measure, step.more, step.half, step.chance)
+
+
+def _use(rows: Sequence[Correction], headline: str) -> str:
+    own = [one for one in rows if one.measure == headline]
+    if not own:
+        return f"People graded too little for {headline}."
+    best = max(own, key=lambda one: one.effective / one.n)
+    if best.slope == 0.0:
+        return "The judge is of no use here: people's grades alone tell as much."
+    gained = best.effective / best.n
+    return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
+
+
+def _notes(made: Corrector) -> Iterator[str]:
+    whole = len(made.whole)
+    if whole < FEWEST:
+        yield (
+            f"People graded {whole} of {len(made.queries)} queries whole: measures that are no sum over passages, such "
+            f"as nDCG, need {FEWEST} or more."
+        )
+    missing = sum(key not in made.judge for key in made.people)
+    if missing:
+        yield f"{missing:,} of people's grades are of passages that the judge did not grade; they are left out."
+
+
+def corrected_record(score: Score, found: Corrections) -> Score:
+    """A scoring by the judge with the corrected values and differences in place of the judge's; a value that people's
+    grades are too few for is undefined, for the judge's own would look like one of people's."""
+    rows = {(one.run, one.other, one.measure): one for one in found.rows}
+    values = tuple(_value(one, rows.get((one.run, "", one.measure))) for one in score.values)
+    comparisons = (
+        tuple(_compared(score, one.name, one.direction, rows) for one in score.measures)
+        if len(score.runs) > 1
+        else ()
+    )
+    notes = (*(Note("judge", text) for text in (found.use, *found.notes)), *score.notes)
+    return replace(
+        score, values=values, comparisons=comparisons, readings=(), guidance=(), sensitivity=(), notes=notes
+    )
+
+
+def _value(judge: Value, own: Correction | None) -> Value:
+    if own is None:
+        said = "not enough is graded by people" + (
+            "" if judge.value is None else f"; by the judge alone {judge.value:.3f}"
+        )
+        return replace(judge, value=None, low=None, high=None, n=0, method="", reason=said)
+    method = (
+        f"judge corrected by people's grades of {own.n:,} of {own.total:,} {own.unit}, worth {own.effective:,.0f}; "
+        f"people alone {own.alone:.3f}, judge alone {own.judge:.3f}; 95% interval by Student's t"
+    )
+    return replace(judge, value=own.value, low=own.low, high=own.high, n=own.n, method=method, reason="")
+
+
+def _compared(
+    score: Score, measure: str, direction: str, rows: Mapping[tuple[str, str, str], Correction]
+) -> Comparison:
+    lower = direction == "lower"
+    known = {
+        run.name: rows[run.name, "", measure].value for run in score.runs if (run.name, "", measure) in rows
+    }
+    ranked = sorted(known, key=lambda run: known[run] * (1 if lower else -1))
+    pairs = []
+    for a, b in combinations(ranked, 2):
+        one = rows.get((a, b, measure)) or rows.get((b, a, measure))
+        if one is None:
+            return Comparison(measure, tuple(ranked), reason="not enough is graded by people")
+        low, high = (one.low, one.high) if one.run == a else (-one.high, -one.low)
+        pairs.append(Pair(a, b, one.value if one.run == a else -one.value, low, high, one.p, one.p, one.n))
+    if not pairs:
+        return Comparison(measure, tuple(ranked), reason="fewer than two runs with a value")
+    adjusted = corrected_pairs(
+        [one.p for one in pairs], [False] * len(pairs), [one.difference != 0 for one in pairs]
+    )
+    tested = tuple(
+        replace(
+            one,
+            p_adjusted=p,
+            better=(one.a if (one.difference < 0) == lower else one.b) if p < score.settings.alpha else "",
+        )
+        for one, p in zip(pairs, adjusted, strict=True)
+    )
+    low_rank = [
+        1 + sum(one.better not in ("", run) and run in (one.a, one.b) for one in tested) for run in ranked
+    ]
+    high_rank = [len(ranked) - sum(one.better == run for one in tested) for run in ranked]
+    return Comparison(measure, tuple(ranked), tuple(low_rank), tuple(high_rank), tested)
+
+
+def _first(one: Pair, lower: bool) -> str:
+    return one.a if (one.difference < 0) == lower else one.b

@@ -1,0 +1,115 @@
+"""Questions about a corpus, as a page and on a terminal: how many were kept, where they are from, some of each kind."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from embassay.document.blocks import Block, Care, Column, Command, Heading, Table, Text, Verdict, clipped
+from embassay.limits import WHOLE, read_bounded
+from embassay.protocols.kernel import tables as numbers
+from embassay.report.board import Board
+from embassay.report.record import Record
+from embassay.report.runs import ReportRun
+from embassay.runs.folder import RunFolder
+
+_EXAMPLES = 2
+"""Questions of each kind that are shown."""
+_TITLES = {
+    "sources": "Where the questions came from",
+    "drafts": "What became of the questions that a model wrote",
+    "documents": "What documents asked of themselves",
+}
+
+
+def questions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page of a run; nothing before its export is written."""
+    del alone
+    if (run.record.path / "export" / "queries.jsonl").exists():
+        yield from _blocks(run.record.path)
+
+
+def questions_view(run: Path, wide: bool = False) -> Iterator[Block]:
+    """The same on a terminal, whose tables need no headings."""
+    del wide
+    yield from (block for block in _blocks(run) if not isinstance(block, Heading))
+
+
+def _blocks(run: Path) -> Iterator[Block]:
+    """How many questions, where they are from, what was left out and why, and some of each kind."""
+    asked = _lines(run / "export" / "queries.jsonl")
+    yield _verdict(run, asked)
+    for name, title in _TITLES.items():
+        if (path := run / "tables" / f"{name}.csv").exists():
+            yield Heading(title, f"questions-{name}")
+            yield _table(name, path)
+    yield Heading("For example", "questions-examples")
+    yield _examples(asked)
+    if notes := tuple(_notes(asked)):
+        yield Care(notes)
+    yield Text(("The set, a folder that every -d reads: ", Command(str(run / "export"))), "")
+
+
+def questions_verdict(record: Record, _: Board) -> Verdict:
+    """How many questions there are, and from whom."""
+    return _verdict(record.path, _lines(record.path / "export" / "queries.jsonl"))
+
+
+def _verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
+    manifest = RunFolder(run).read_manifest() or {}
+    shares = [
+        f"{numbers.percent(one['share'])} from {_source(name)}"
+        for name, one in manifest.get("shares", {}).items()
+    ]
+    lede = [(f"Of these {', '.join(shares)}.",)] if shares else []
+    wanting = [one for one in manifest.get("cells", ()) if one["status"] != "done"]
+    if wanting:
+        lede.append(("Not finished: " + ", ".join(one["variant"] for one in wanting) + ".",))
+    return Verdict((f"{numbers.counted(len(asked), 'question')} about these documents",), tuple(lede))
+
+
+def _source(name: str) -> str:
+    return {"users": "users", "documents": "the documents themselves"}.get(name, name)
+
+
+def _table(name: str, path: Path) -> Table:
+    rows = list(csv.reader(path.read_text("utf-8").splitlines()))
+    heads: list[str | Column] = [rows[0][0], *(Column(title, style="num") for title in rows[0][1:])]
+    lines = [[row[0], *(f"{float(cell):.3g}" if cell else "" for cell in row[1:])] for row in rows[1:]]
+    return Table.of(name, heads, lines)
+
+
+def _examples(asked: list[dict[str, Any]]) -> Table:
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for one in asked:
+        by_kind.setdefault(next(iter(one["tags"]), "user"), []).append(one)
+    rows = [
+        [kind, one["id"], clipped(" ".join(one["text"].split()), 90)]
+        for kind, own in by_kind.items()
+        for one in own[:_EXAMPLES]
+    ]
+    return Table.of("examples", ["Kind", "Id", "Question"], rows)
+
+
+def _notes(asked: list[dict[str, Any]]) -> Iterator[str]:
+    sources = {one["source"] for one in asked}
+    if "documents" in sources:
+        yield (
+            "Questions of the documents are made of their own words, which favours systems that match words; what they "
+            "ask is taken out of export/corpus.jsonl, so search that and not the documents."
+        )
+    if sources - {"documents", "users"}:
+        yield (
+            "The passage that a question was written about is its only judgement: others may answer it too. "
+            "`embassay rag golden` grades what search finds."
+        )
+    if "users" in sources:
+        yield "Users’ questions have no judgements; `embassay rag golden` makes them."
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    content = read_bounded(path, WHOLE) if path.exists() else b""
+    return [json.loads(line) for line in content.split(b"\n") if line]

@@ -1,0 +1,412 @@
+"""Elasticsearch as an index: the vectors lie in an index of the server, which does the searching."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from embassay.contracts import IndexFacts, Ranked
+from embassay.errors import ModelError, UsageError
+from embassay.search.indexes.address import (
+    ServerAddress,
+    check_queries,
+    find_address,
+    keep_quiet,
+    ranked,
+)
+from embassay.search.indexes.store import Floats, Vectors, row_blocks, shape_of
+
+FIELD = "embedding"
+MOST = 10_000
+"""Candidates of a search, and what one may give back."""
+_MOST_DIMENSIONS = 4096
+
+Body = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class DenseLayout:
+    """How a `dense_vector` field lies there: `kind` is its index type, with a graph of `m` edges per node built with
+    `ef_construction` candidates (`hnsw`), values in one byte (`int8_hnsw`, `int8_flat`), or all compared (`flat`).
+
+    `similarity` is what the field is made for: by default the inner product of vectors of any length; `dot_product` and
+    `cosine` as production may have it, for vectors of unit length and for any but zero.
+    """
+
+    kind: Literal["int8_hnsw", "hnsw", "int8_flat", "flat"] = "int8_hnsw"
+    m: int = 16
+    ef_construction: int = 100
+    similarity: Literal["max_inner_product", "dot_product", "cosine"] = "max_inner_product"
+
+    def __post_init__(self) -> None:
+        if self.m < 2 or not 1 <= self.ef_construction <= MOST:
+            raise UsageError(
+                f"Elasticsearch builds no graph with m={self.m}, ef_construction={self.ef_construction}.",
+                mend="m is at least 2, ef_construction from 1 to 10000.",
+            )
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether a search is approximate, and wider with more candidates."""
+        return self.kind.endswith("hnsw")
+
+    def name(self, digest: str) -> str:
+        """What the vectors of this digest are listed under."""
+        graph = f"-m{self.m}-c{self.ef_construction}" if self.has_graph else ""
+        return f"embassay-{digest[:32]}-{self.kind}{graph}-{self.similarity}"
+
+    def check(self, dim: int) -> None:
+        """UsageError for more dimensions than Elasticsearch indexes."""
+        if dim > _MOST_DIMENSIONS:
+            raise UsageError(
+                f"Elasticsearch takes at most {_MOST_DIMENSIONS} dimensions, not {dim}.",
+                mend="Use fewer dimensions.",
+            )
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A vector that was found: its position, the server's `score`, and the `inner_product` that this stands for."""
+
+    position: int
+    score: float
+    inner_product: float
+
+
+def mapping(layout: DenseLayout, dim: int) -> dict[str, Any]:
+    """The mappings of an index: the vectors and nothing else; the position of a vector is its document's id."""
+    options: dict[str, Any] = {"type": layout.kind}
+    if layout.has_graph:
+        options |= {"m": layout.m, "ef_construction": layout.ef_construction}
+    field = {
+        "type": "dense_vector", "dims": dim, "index": True, "similarity": layout.similarity,
+        "index_options": options,
+    }  # fmt: skip
+    return {"dynamic": "strict", "_source": {"enabled": False}, "properties": {FIELD: field}}
+
+
+SETTINGS: Body = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1"}
+"""One shard, so that there is one graph, and nothing refreshed while it is loaded."""
+
+
+def actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
+    """What loads each vector, in order; done twice, it is the same."""
+    position = 0
+    for block in row_blocks(vectors):
+        for row in block.tolist():
+            yield {"_index": index, "_id": str(position), FIELD: row}
+            position += 1
+
+
+def knn(query: Floats, k: int, ef: int) -> dict[str, Any]:
+    """The search for the best k, among at least `ef` candidates. UsageError for more than it can give back."""
+    if k > MOST:
+        raise UsageError(f"Elasticsearch gives back at most {MOST} of a search, not {k}.")
+    return {
+        "field": FIELD, "query_vector": query.tolist(), "k": k, "num_candidates": min(MOST, max(ef, k)),
+    }  # fmt: skip
+
+
+def hits(answer: Body, similarity: str) -> list[Hit]:
+    """What a search found. LookupError, TypeError or ValueError for an answer that is none, or holds only a part."""
+    if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
+        raise ValueError("only a part of the index was searched")
+    return [
+        Hit(int(hit["_id"]), float(hit["_score"]), inner_product(float(hit["_score"]), similarity))
+        for hit in answer["hits"]["hits"]
+    ]
+
+
+def inner_product(score: float, similarity: str) -> float:
+    """What a score of Elasticsearch stands for; scores there are never negative.
+
+    (1 + s) / 2 for dot_product and cosine; for max_inner_product 1 + s, and 1 / (1 - s) where s is negative. Source:
+    Elasticsearch's reference of dense_vector; RAG spec, trap T9.
+
+    >>> inner_product(0.75, "cosine"), inner_product(1.5, "max_inner_product"), inner_product(0.5, "max_inner_product")
+    (0.5, 0.5, -1.0)
+    """
+    if similarity != "max_inner_product":
+        return 2 * score - 1
+    if score <= 0:
+        raise ValueError(f"a score of {score} where all are above 0")
+    return score - 1 if score >= 1 else 1 - 1 / score
+
+
+def kept(document: Body) -> tuple[str, float, int]:
+    """Of an entry of the list: the index that holds the vectors, the seconds it took, and its bytes."""
+    source = document["_source"]
+    return str(source["index"]), float(source["build_seconds"]), int(source["bytes"])
+
+
+def first_reason(errors: Sequence[Any]) -> str:
+    """Why the first of the vectors of a bulk request was not taken."""
+    for one in errors:
+        for outcome in one.values():
+            error = outcome.get("error", outcome)
+            return str(error.get("reason", error) if isinstance(error, dict) else error)
+    return "no reason"
+
+
+_PORTS = {"http": 9200, "https": 443}
+_SECONDS = 60
+_AGAIN = "Start it again and repeat the command: what is finished is kept."
+
+
+class Elastic:
+    """The server at `address`; `key` names the environment variable that holds an API key, `ca_certs` is the file of
+    the authority that a server's own certificate is signed by.
+
+    `client` is elasticsearch's own, safe to share between threads; it connects when it is first used.
+    """
+
+    def __init__(self, address: ServerAddress, key: str | None = None, ca_certs: str | None = None) -> None:
+        elasticsearch = _library()
+        keep_quiet("elastic_transport")
+        self._address, api_key = _with_key(address, key)
+        url, self.place = _complete(address)
+        given = {"api_key": api_key, "ca_certs": ca_certs}
+        with self.told():
+            self.client = elasticsearch.Elasticsearch(
+                url, request_timeout=_SECONDS, max_retries=1,
+                **{name: value for name, value in given.items() if value is not None},
+            )  # fmt: skip
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Tell what goes wrong inside as a ModelError that names the server, and no secret."""
+        from elasticsearch import ApiError, TransportError, UnsupportedProductError
+        from elasticsearch.helpers import BulkIndexError
+
+        try:
+            yield
+        except UnsupportedProductError as error:
+            raise ModelError(f"What answers at {self.place} is not Elasticsearch.") from error
+        except BulkIndexError as error:
+            raise self._refusal(first_reason(error.errors)) from error
+        except ApiError as error:
+            raise self._refusal(_reason(error), error.status_code) from error
+        except TransportError as error:
+            said = self._address.redacted(error)
+            raise ModelError(
+                f"Elasticsearch at {self.place} does not answer: {said}.", mend=_AGAIN
+            ) from error
+        except (LookupError, TypeError, ValueError) as error:
+            # Its message may repeat the address, password and all.
+            raise self._refusal(str(error)) from None
+
+    def _refusal(self, said: str, status: int = 0) -> ModelError:
+        mend = ""
+        if status in (401, 403):
+            mend = f"Check the user and the password in {self._address.origin}, or name an API key: key=VARIABLE."
+        elif "compatible-with" in said or "media_type" in said:
+            mend = "Install the client of the server's major version: pip install 'elasticsearch>=8,<9'."
+        return ModelError(
+            f"Elasticsearch at {self.place} refuses: {self._address.redacted(said)}.", mend=mend
+        )
+
+
+def _library() -> Any:
+    try:
+        import elasticsearch
+    except ImportError as error:
+        raise ModelError(
+            f"elasticsearch needs the package {error.name}, which is not installed.",
+            mend="Install it: pip install 'embassay[elastic]'",
+        ) from error
+    return elasticsearch
+
+
+def _with_key(address: ServerAddress, key: str | None) -> tuple[ServerAddress, str | None]:
+    if key is None:
+        return address, None
+    if not re.fullmatch("[A-Z_][A-Z0-9_]*", key):
+        raise UsageError(
+            "`key=` takes the NAME of an environment variable in capitals, not the key itself.",
+            mend="Put the key into a variable (export MY_KEY=...) and name that.",
+        )
+    value = os.environ.get(key, "").strip()
+    if not value:
+        raise ModelError(f"elasticsearch needs a key, and {key} is not set.", mend=f"export {key}=...")
+    return replace(address, secrets=(*address.secrets, value)), value
+
+
+def _complete(address: ServerAddress) -> tuple[str, str]:
+    """The URL with a port, which the client wants, and host and port."""
+    try:
+        parts = urlsplit(address.url)
+        port = parts.port or _PORTS[parts.scheme]
+        host = parts.hostname
+    except ValueError:
+        host = None
+    if not host:
+        raise UsageError(
+            f"{address.origin} is not the address of a server.", mend="Write it like http://localhost:9200."
+        )
+    user, at, _ = parts.netloc.rpartition("@")
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{user}{at}{shown}:{port}{parts.path}", f"{shown}:{port}"
+
+
+def _reason(error: Any) -> str:
+    """The server's own words, where its answer has any."""
+    body = error.body if isinstance(error.body, dict) else {}
+    found = body.get("error", "")
+    if isinstance(found, dict):
+        causes = found.get("root_cause") or [found]
+        found = causes[0].get("reason") or found.get("reason")
+    return str(found or f"{error.message} ({error.status_code})")
+
+
+VARIABLE = "EMBASSAY_ELASTICSEARCH"
+SCHEMES = ("http", "https")
+LIST = "embassay-indexes"
+_LONG = 3600
+"""Seconds for building a graph in one piece."""
+
+
+class ElasticSearch:
+    """`elasticsearch:http://HOST:9200?kind=hnsw`, or `elasticsearch:NAME` of an environment variable with the address,
+    by default EMBASSAY_ELASTICSEARCH.
+
+    `layout` says how the vectors lie there; `ef` is how many candidates a search of the graph looks at (its
+    num_candidates), at least as many as are asked for. `key` names a variable with an API key.
+
+    An index is made once for the content of the vectors and the layout, merged into one segment, and stays in the
+    server. It is listed when it is complete, and what is not listed is not used: of two clients that load the same
+    vectors at once, the first to finish is kept. Scores are inner products, got back from the server's own, which
+    `find` also gives. ModelError, naming the server, when it does not answer; the next call tries again.
+    """
+
+    def __init__(
+        self,
+        target: str = "",
+        *,
+        vectors: Vectors,
+        digest: str,
+        name: str = "",
+        layout: DenseLayout = DenseLayout(),
+        ef: int = 100,
+        key: str | None = None,
+        ca_certs: str | None = None,
+    ) -> None:
+        n, dim = shape_of(vectors)
+        layout.check(dim)
+        if not 1 <= ef <= MOST:
+            raise UsageError(
+                f"Elasticsearch looks at 1 to {MOST} candidates, not ef={ef}.", mend="Use 50 to 1000."
+            )
+        self.name = (name or "elasticsearch").replace("elasticsearch:%24", "elasticsearch:", 1)
+        self._vectors, self._layout, self._ef = vectors, layout, ef
+        self._listed = layout.name(digest)
+        address = find_address("elasticsearch", target, schemes=SCHEMES, variable=VARIABLE)
+        self._server = Elastic(address, key, ca_certs)
+        found = self._find()
+        self._index, seconds, size = found or self._load()
+        self.facts = IndexFacts(n, dim, seconds, size, memory_bytes=None, found=found is not None)
+
+    def search(self, queries: Floats, k: int) -> Ranked:
+        """The best k vectors of each query."""
+        check_queries(queries, self.facts.dim, k)
+        answers = [self.find(query, k) for query in queries]
+        return ranked([[(hit.position, hit.inner_product) for hit in answer] for answer in answers], k)
+
+    def find(self, query: Floats, k: int) -> list[Hit]:
+        """The best k of one query (d,) with the server's own scores, best first. An index that somebody removed is
+        loaded again."""
+        from elasticsearch import NotFoundError
+
+        for _ in range(2):
+            try:
+                with self._server.told():
+                    answer = self._server.client.search(
+                        index=self._index, knn=knn(query, k, self._ef), size=k, source=False,
+                        filter_path="timed_out,_shards.failed,hits.hits._id,hits.hits._score",
+                    )  # fmt: skip
+                    return hits({"hits": {"hits": []}, **answer}, self._layout.similarity)
+            except ModelError as error:
+                if not isinstance(error.__cause__, NotFoundError):
+                    raise
+                last = error
+                self._index = (self._find() or self._load())[0]
+        raise last
+
+    def close(self) -> None:
+        """Close the connections. The index stays."""
+        self._server.client.close()
+
+    def _find(self) -> tuple[str, float, int] | None:
+        """The index that is listed for these vectors, with its seconds and bytes, if it is there."""
+        client = self._server.client.options(ignore_status=404)
+        with self._server.told():
+            listed: Any = client.get(index=LIST, id=self._listed)
+            if not listed.get("found"):
+                return None
+            found = kept(listed)
+            if client.indices.exists(index=found[0]):
+                return found
+            client.delete(index=LIST, id=self._listed, refresh=True)
+        return None
+
+    def _load(self) -> tuple[str, float, int]:
+        """Make an index, and list it when it is complete. Whatever stops this before, it is removed or never used."""
+        from secrets import token_hex
+
+        index = f"{self._listed}-{token_hex(4)}"
+        client = self._server.client
+        try:
+            with self._server.told():
+                started = perf_counter()
+                client.indices.create(
+                    index=index, settings=SETTINGS, mappings=mapping(self._layout, shape_of(self._vectors)[1])
+                )
+                self._fill(index)
+                return self._list(index, perf_counter() - started)
+        except BaseException:
+            self._remove(index)
+            raise
+
+    def _fill(self, index: str) -> None:
+        from elasticsearch.helpers import bulk
+
+        client = self._server.client.options(request_timeout=_LONG)
+        n, _ = bulk(client, actions(index, self._vectors), stats_only=False)
+        client.indices.refresh(index=index)
+        # One segment, so that there is one graph: a graph for each would be searched better and more slowly.
+        client.indices.forcemerge(index=index, max_num_segments=1)
+        client.indices.refresh(index=index)
+        counted = client.count(index=index)["count"]
+        wanted = shape_of(self._vectors)[0]
+        if not n == counted == wanted:
+            raise ValueError(f"it holds {counted} of {wanted} vectors")
+
+    def _list(self, index: str, seconds: float) -> tuple[str, float, int]:
+        """Put the index on the list, or remove it where another client was faster, whose index it then is."""
+        from elasticsearch import ConflictError
+
+        stats = self._server.client.indices.stats(index=index, metric="store")
+        size = int(stats["_all"]["primaries"]["store"]["size_in_bytes"])
+        n, dim = shape_of(self._vectors)
+        entry = {"index": index, "n": n, "dim": dim, "build_seconds": seconds, "bytes": size}
+        try:
+            self._server.client.create(index=LIST, id=self._listed, document=entry, refresh=True)
+        except ConflictError:
+            other = self._find()
+            if other is None:
+                raise
+            self._remove(index)
+            return other
+        return index, seconds, size
+
+    def _remove(self, index: str) -> None:
+        """Best effort: what stays behind is not listed, and so never used."""
+        from elasticsearch import ApiError, TransportError
+
+        with suppress(ApiError, TransportError):
+            self._server.client.options(ignore_status=404).indices.delete(index=index)

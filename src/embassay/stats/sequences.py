@@ -1,0 +1,194 @@
+"""Totals of a finite population from few of its values, valid at every look: draws with unequal chances, and bets.
+
+A population has items of unknown values that lie between known bounds. Items are drawn one by one without replacement,
+each with a known chance; after every draw somebody may look, stop, or change the chances of what is left. A test holds
+at all looks together because it is a bet whose stake cannot grow in the mean where the hypothesis is true (Ville 1939).
+Source: Waudby-Smith and Ramdas 2024 (betting), Shekhar et al. 2023 (unequal chances, foretold values).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FRACTIONS = np.array([0.02, 0.05, 0.12, 0.3, 0.6, 0.9])
+"""Parts of the largest stake that cannot be lost whole; the stake is spread evenly over them."""
+HALVINGS = 24
+"""Steps to the end of an interval."""
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What was drawn, in order, for `k` totals at once.
+
+    `known` (t, k): the sum of the values drawn before. `found` (t, k): an unbiased estimate of what was left then, of
+    the draw alone; `low` and `high` (t, k) are the least and most that it could have been. `rest_low` and `rest_high`
+    (t, k): the bounds of all that is left after the draw. `values` (t, k) are what was seen.
+    """
+
+    values: Floats
+    known: Floats
+    found: Floats
+    low: Floats
+    high: Floats
+    rest_low: Floats
+    rest_high: Floats
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def first(self, n: int) -> Draws:
+        """As after `n` draws."""
+        return Draws(*(getattr(self, name)[:n] for name in _NAMES))
+
+
+_NAMES = ("values", "known", "found", "low", "high", "rest_low", "rest_high")
+
+
+def joined(parts: Sequence[Draws]) -> Draws:
+    """Draws of blocks, one after the other."""
+    return Draws(*(np.concatenate([getattr(one, name) for one in parts]) for name in _NAMES))
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of a population when a block begins: `low`, `high`, `foretold` (n, k) are bounds and guesses of the
+    values, `weight` (n,) above 0 what the chances are proportional to. Guesses lie within the bounds."""
+
+    low: Floats
+    high: Floats
+    foretold: Floats
+    weight: Floats
+
+
+def block_order(weight: Floats, rng: np.random.Generator) -> Ints:
+    """All items in the order in which successive draws with chances proportional to `weight` (n,) take them."""
+    return np.argsort(rng.standard_exponential(len(weight)) / weight, kind="stable")
+
+
+def block(left: Left, order: Ints, values: Floats, known: Floats) -> Draws:
+    """The draws of a block: `order` (t,) places in `left`, `values` (t, k) what was seen there, `known` (k,) the sum of
+    all values drawn before the block."""
+    t = len(order)
+    weight = left.weight[order]
+    others = np.ones(len(left.weight), dtype=bool)
+    others[order] = False
+    remaining = left.weight[others].sum() + _tail(weight[:, None])[:, 0]
+    chance = weight / remaining
+    rest = left.foretold[others].sum(axis=0) + _tail(left.foretold[order])
+    found = (values - left.foretold[order]) / chance[:, None] + rest
+    least = ((left.low - left.foretold) / left.weight[:, None]).min(axis=0)
+    most = ((left.high - left.foretold) / left.weight[:, None]).max(axis=0)
+    before = known + np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])[:t]
+    low, high = left.low[order], left.high[order]
+    return Draws(
+        values, before, found, remaining[:, None] * least + rest, remaining[:, None] * most + rest,
+        left.low[others].sum(axis=0) + _tail(low) - low, left.high[others].sum(axis=0) + _tail(high) - high,
+    )  # fmt: skip
+
+
+def _tail(values: Floats) -> Floats:
+    """Sums from each row to the last."""
+    return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
+
+
+def log_stakes(draws: Draws, at: Floats, *, above: bool) -> Floats:
+    """The logarithm of the stake after each draw, (t, k), of a bet that the totals are `above` those of `at` (k,), or
+    below them.
+
+    Where the total is not, the stake exceeds 1 / alpha at any look with a chance of at most alpha.
+    """
+    sign = 1.0 if above else -1.0
+    left = at - draws.known
+    gain = sign * (draws.found - left)
+    risk = sign * (left - (draws.low if above else draws.high))
+    # A risk of 0 or less: what is left cannot be so little, so any stake is safe.
+    most = 1.0 / np.maximum(risk, _TINY)
+    move = np.maximum(gain * most, -1.0)
+    stakes = np.cumsum(np.log1p(FRACTIONS[:, None, None] * move), axis=1)
+    top = stakes.max(axis=0)
+    return np.asarray(top + np.log(np.exp(stakes - top).mean(axis=0)))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What the draws say of a total: `low` to `high` hold at every look, and `estimate` lies within."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def interval(draws: Draws, column: int, low: float, high: float, alpha: float) -> Interval:
+    """The totals between `low` and `high` (the bounds before any draw) that no bet at any look has ruled out."""
+    if not len(draws):
+        return Interval((low + high) / 2, low, high)
+    one = Draws(*(getattr(draws, name)[:, [column]] for name in _NAMES))
+    known = one.known + one.values
+    low, high = max(low, float((known + one.rest_low).max())), min(high, float((known + one.rest_high).min()))
+    high = max(low, high)
+    least, most = (_end(one, low, high, alpha, above=above) for above in (True, False))
+    least, most = min(least, most), max(least, most)
+    return Interval(min(max(estimate(one)[0], least), most), least, most)
+
+
+def _end(one: Draws, low: float, high: float, alpha: float, *, above: bool) -> float:
+    """The outermost total that the bet does not rule out, by halving: a stake falls as its total is harder to beat."""
+    out, kept = (low, high) if above else (high, low)
+    if not _ruled_out(one, out, alpha, above=above):
+        return out
+    for _ in range(HALVINGS):
+        middle = (out + kept) / 2
+        if _ruled_out(one, middle, alpha, above=above):
+            out = middle
+        else:
+            kept = middle
+    return out
+
+
+def _ruled_out(one: Draws, total: float, alpha: float, *, above: bool) -> bool:
+    return bool(log_stakes(one, np.array([total]), above=above).max() >= math.log(2 / alpha))
+
+
+def estimate(draws: Draws) -> Floats:
+    """What the totals (k,) are thought to be: what is known with the estimates of what was left, a mean over draws in
+    which those of less spread count more."""
+    weight = np.maximum(draws.high - draws.low, _TINY) ** -2
+    return np.asarray(np.average(draws.known + draws.found, axis=0, weights=weight))
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """After how many draws each total (k,) was first known to be above or below its bar: -1 never. `certain` tells
+    where no value that is left could change it."""
+
+    above: Ints
+    below: Ints
+    certain: NDArray[np.bool_]
+
+
+def verdicts(draws: Draws, bars: Floats, alpha: float) -> Verdicts:
+    """Which totals are above or below `bars` (k,), with false ones in at most `alpha` (k,) or a number of all studies,
+    whenever it is looked at."""
+    k = len(bars)
+    if not len(draws):
+        return Verdicts(np.full(k, -1), np.full(k, -1), np.zeros(k, bool))
+    limit = np.log(2 / np.broadcast_to(np.asarray(alpha, float), (k,)))
+    known = draws.known + draws.values
+    sure_above, sure_below = known + draws.rest_low > bars + _TINY, known + draws.rest_high < bars - _TINY
+    above = (log_stakes(draws, bars, above=True) >= limit) | sure_above
+    below = (log_stakes(draws, bars, above=False) >= limit) | sure_below
+    return Verdicts(_first(above), _first(below), np.asarray((sure_above | sure_below).any(axis=0)))
+
+
+def _first(true: NDArray[np.bool_]) -> Ints:
+    """How many draws it took, per column, -1 where it never came."""
+    return np.where(true.any(axis=0), true.argmax(axis=0) + 1, -1)

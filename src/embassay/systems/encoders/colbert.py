@@ -1,0 +1,99 @@
+"""Multi-vector models (ColBERT): a vector for every token, with the trained projection, through sentence-transformers.
+
+It reads its own folders, those of PyLate, without PyLate, and the checkpoints of Stanford's ColBERT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from embassay.contracts import Ragged, Role
+from embassay.systems.encoders.ragged import Alone, Rows, TorchModel
+
+_USUAL_TOKENS = 100
+"""Of a passage, for estimates of memory."""
+
+
+def _trained(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    return own.get("model_type") in ("MultiVectorEncoder", "ColBERT") or "HF_ColBERT" in (
+        config.get("architectures") or ()
+    )
+
+
+@dataclass(eq=False)
+class MultiVector:
+    """The multi-vector model `target`: ORG/MODEL of the hub at `revision`, or a folder.
+
+    A query is read as the model reads queries (its mark, its length, its expansion by mask tokens), a document and a
+    text without a role as documents, without the tokens that the model skips. `max_length` are the tokens of a document
+    that are read, `query_prompt` and `document_prompt` win over the model's own. On a processor a text is alone in its
+    batch, so that its vectors depend on no other. UsageError for parameters that cannot be, ModelError when the model
+    or a package is missing, or fails, or has no trained projection.
+    """
+
+    target: str
+    name: str = "colbert"
+    revision: str | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    max_length: int | None = None
+    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
+    device: str | None = None
+
+    kind = "tokens"
+    uses_roles = True
+    joins_chunks = True
+
+    def __post_init__(self) -> None:
+        self._torch = TorchModel(
+            "MultiVectorEncoder", self.target, self.revision, system="colbert", device=self.device, dtype=self.dtype,
+            trained=_trained, since="6.2",
+        )  # fmt: skip
+        model = self._torch.model
+        if self.max_length is not None:
+            model[0].document_length = self._torch.most(self.max_length)
+        read = model[0].document_length or model.max_seq_length
+        self._limit = self._torch.limit(read)
+        self.max_tokens = self._limit.tokens
+        self.similarity = str(model.similarity_fn_name)
+        self._alone = Alone(self._read, card=self._torch.card, threads=True)
+        self.chunk_size = self._alone.chunk_size
+        self.dim = self.width = self.encode(["dimensions"])[0].shape[1]
+        self.floats = self.dim * min(self.max_tokens or _USUAL_TOKENS, _USUAL_TOKENS)
+        self.identity = self._torch.identity(
+            "colbert",
+            prompts=[self.query_prompt, self.document_prompt],
+            max_length=self.max_tokens,
+            dim=self.dim,
+        )
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Ragged:
+        """Token vectors as the model gives them, (tokens, dim) float32 per text."""
+        return self._alone.encode(texts, role)
+
+    def encode_together(
+        self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
+    ) -> Iterator[tuple[int, Ragged]]:
+        """`encode` of every chunk by its position."""
+        return self._alone.together(chunks, role)
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of the texts have more than `max_tokens` tokens, read as documents."""
+        prompt = self.document_prompt
+        own = (self._torch.model.prompts or {}).get("document") if prompt is None else prompt
+        return self._limit.exceeded(texts, own or "")
+
+    def _read(self, texts: list[str], role: Role | None) -> list[Rows]:
+        model, query = self._torch.model, role == "query"
+        encode = model.encode_query if query else model.encode_document
+        prompt = self.query_prompt if query else self.document_prompt
+        found = self._torch.ask(
+            lambda: encode(
+                texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True
+            )
+        )
+        return [np.asarray(one, dtype=np.float32) for one in found]

@@ -1,0 +1,170 @@
+"""Models of sentence-transformers that give many vectors for a text, asked for one text at a time on a processor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Ragged, Role, ragged
+from embassay.errors import ModelError, UsageError
+from embassay.machine import asked_device
+from embassay.systems.encoders.batches import Batch, TokenLimit, of_similar_length, on_all_cores
+from embassay.systems.models import (
+    PICKLED,
+    SAFE_WEIGHTS,
+    Weights,
+    fetched,
+    find_weights,
+    first_line,
+    is_pickle,
+    model_library,
+)
+
+Rows = NDArray[np.float32]
+_ON_CARD = 64
+_WINDOW = 256
+
+
+class Alone:
+    """Chunks of texts whose vectors depend on no other text: on a processor a text is a chunk and a batch of its own,
+    and as many are read at once as there are cores; a card gets chunks of 64. `read(texts, role)` is the model."""
+
+    def __init__(
+        self, read: Callable[[list[str], Role | None], list[Rows]], *, card: bool, threads: bool
+    ) -> None:
+        self._read, self.card, self._threads = read, card, threads
+        self.chunk_size = _ON_CARD if card else 1
+
+    def encode(self, texts: Sequence[str], role: Role | None) -> Ragged:
+        """The rows of each text."""
+        found: list[Rows] = [np.empty(0, dtype=np.float32)] * len(texts)
+
+        def fill(rows: Batch) -> None:
+            for row, one in zip(rows, self._read([texts[row] for row in rows], role), strict=True):
+                found[row] = one
+
+        batches = of_similar_length(texts, _ON_CARD if self.card else 1)
+        if self.card or not batches:
+            for batch in batches:
+                fill(batch)
+            return ragged(found)
+        start = self._one_thread if self._threads else None
+        # The first call fixes how the tokenizer cuts and pads, which threads must not do at the same time.
+        for some in (batches[:1], batches[1:]):
+            on_all_cores(fill, some, start=start)
+        return ragged(found)
+
+    def together(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Ragged]]:
+        """The rows of every chunk by its position, some chunks at a time."""
+        places = iter(range(len(chunks)))
+        while some := list(islice(places, max(1, _WINDOW // self.chunk_size))):
+            texts = [list(chunks[place]) for place in some]
+            found = iter(self.encode([text for chunk in texts for text in chunk], role))
+            for place, chunk in zip(some, texts, strict=True):
+                yield place, ragged([next(found) for _ in chunk])
+
+    @staticmethod
+    def _one_thread() -> None:
+        import torch
+
+        torch.set_num_threads(1)
+
+
+class TorchModel:
+    """A model of sentence-transformers' class `kind` in torch: `target` of the hub at `revision`, or a folder.
+
+    `trained(configs)` says whether what config.json and config_sentence_transformers.json hold is such a model; from
+    any other the library would make one with layers that nobody has trained, which is refused. `call(model, texts,
+    role, **how)` gives its rows.
+    """
+
+    def __init__(
+        self, kind: str, target: str, revision: str | None, *, system: str, device: str | None, dtype: str,
+        trained: Callable[[Mapping[str, Any], Mapping[str, Any]], bool], since: str,
+    ) -> None:  # fmt: skip
+        what = {"SparseEncoder": "Sparse models", "MultiVectorEncoder": "Multi-vector models"}[kind]
+        mend = "Install it: pip install 'embassay[torch]'"
+        library = model_library("sentence_transformers", what=what, mend=mend)
+        self.weights, self.name = find_weights(target, revision, system=system), f"{system}:{target}"
+        if not hasattr(library, kind):
+            raise ModelError(
+                f"{what} need sentence-transformers {since}, and {library.__version__} is installed.",
+                mend="Install it: pip install -U 'embassay[torch]'",
+            )
+        if not trained(*_configs(self.weights)):
+            raise ModelError(
+                f"{self.name!r} is no {kind}: what makes one of it would be random, not trained.",
+                mend="Take a model that was trained as one; st: is for ordinary embedding models.",
+            )
+        self.model = self._loaded(getattr(library, kind), device, dtype)
+        self.card = self.model.device.type == "cuda"
+        self.version = self._version(library)
+
+    def ask(self, call: Callable[[], Any]) -> Any:
+        """What a call of the model gives. ModelError where it fails."""
+        try:
+            return call()
+        except Exception as error:  # transformers and torch have no root in common
+            raise ModelError(f"{self.name!r} failed while encoding: {first_line(error)}") from error
+
+    def limit(self, tokens: Any) -> TokenLimit:
+        """Counts what has more tokens than that."""
+        return TokenLimit(getattr(self.model, "tokenizer", None), tokens)
+
+    def most(self, asked: int) -> int:
+        """The tokens asked for; UsageError where the model has no places for them."""
+        config = getattr(getattr(self.model[0], "auto_model", None), "config", None)
+        most = getattr(config, "max_position_embeddings", None)
+        if most is not None and asked > most:
+            raise UsageError(f"max_length={asked} cannot be: {self.name!r} reads 1 to {most} tokens.")
+        return asked
+
+    def _loaded(self, kind: Any, device: str | None, dtype: str) -> Any:
+        import torch
+
+        try:
+            model = kind(
+                self.weights.location, revision=self.weights.commit, local_files_only=self.weights.cached,
+                device=device or asked_device(),
+            )  # fmt: skip
+            model.to(getattr(torch, dtype))
+        except Exception as error:  # hub, safetensors, transformers and torch have no root in common
+            if is_pickle(error):
+                raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
+            raise ModelError(
+                f"{self.name!r} cannot be loaded: {first_line(error)}",
+                mend="Check that its files are complete.",
+            ) from error
+        return model
+
+    def _version(self, library: Any) -> list[str]:
+        import torch
+        import transformers
+
+        return [library.__version__, transformers.__version__, torch.__version__]
+
+    def identity(self, system: str, **depends: Any) -> str:
+        """Everything the vectors depend on."""
+        depends |= {"dtype": str(next(self.model.parameters()).dtype), "device": self.model.device.type}
+        said = json.dumps({**depends, "versions": self.version}, separators=(",", ":"))
+        return f"{system}:{self.weights.identity}:{said}"
+
+
+def _configs(weights: Weights) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What config.json and config_sentence_transformers.json hold; nothing where there is no such file."""
+    names = ("config.json", "config_sentence_transformers.json")
+    folder = fetched(weights, names)
+    found = []
+    for name in names:
+        path = folder / name
+        try:
+            held = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        except (OSError, ValueError, RecursionError) as error:
+            raise ModelError(f"{path} cannot be read: {error}.") from error
+        found.append(held if isinstance(held, dict) else {})
+    return found[0], found[1]

@@ -1,0 +1,300 @@
+"""Several systems as one: a weighted mean of their similarities on one scale, or of their ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Kind, Ranked, Similarity, Spread
+from embassay.errors import UsageError
+from embassay.search import merge
+from embassay.systems.cosine import part_with
+
+Floats = NDArray[np.float64]
+VERSION = 1
+_RRF = 60.0
+_DEPTH = 100
+"""Texts that each member finds for a query, at least."""
+_SCALE = (
+    "The bakery on the corner opens at six, and by eight the rolls are sold.",
+    "Our train stood still for an hour because snow had blocked the points.",
+    "She mixed sand and lime and filled the cracks in the garden wall.",
+    "The council will vote on the new cycle path at the end of March.",
+    "Bees find their way home by the sun, even when clouds cover it.",
+    "He lost the match in the last minute, after leading for most of it.",
+    "A small pump keeps the water in the tank moving through the filter.",
+    "The violin was made in Cremona and has been repaired three times.",
+    "Doctors advise drinking more on hot days, and not only when thirsty.",
+    "The lease ends in autumn, and the rent may rise by four percent.",
+    "Most of the island is grazed by sheep; its few trees stand by the harbour.",
+    "The programme crashes when two users save the same file at once.",
+    "Her first novel tells of a lighthouse keeper who cannot read.",
+    "Potatoes keep for months in a dark cellar that stays above freezing.",
+    "The judge found that the contract had never been signed.",
+    "Two comets will be visible this winter, one of them without a telescope.",
+)
+"""Texts of which no two say the same: what a member gives them says where its scale begins and how wide it is."""
+_SHARES = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a member gives texts that have nothing to do with each other (`mean`, `spread`), and, ascending, what it
+    gives these and texts that share a part (`known`)."""
+
+    mean: float
+    spread: float
+    known: Floats
+
+    def standard(self, similar: Floats) -> Floats:
+        """So many spreads above the mean."""
+        return np.asarray((similar - self.mean) / self.spread)
+
+    def ranks(self, similar: Floats) -> Floats:
+        """The share of known similarities below, from 0 to 1; 1 is above all of them."""
+        places = (np.arange(len(self.known)) + 0.5) / len(self.known)
+        inside = np.interp(similar, self.known, places)
+        top = self.known[-1]
+        above = places[-1] + (1 - places[-1]) * (similar - top) / max(1 - top, 1e-9)
+        return np.where(similar > top, np.minimum(above, 1), inside)
+
+
+class Ensemble:
+    """The members `target`, spec strings with + between them (their own ? and & written %3F and %26).
+
+    `of=similarities`: each member's similarity is taken in spreads above what it gives unrelated texts, sixteen of
+    ours; the mean of these by `weights` is scaled so that equal texts have 1, and unrelated ones 0 on average.
+    `of=ranks`: each similarity is replaced by its rank among those of the sixteen texts and of mixtures of them. Both
+    look at two texts alone, so that values of different calls can be compared.
+
+    A search fuses what each member finds, 100 texts deep or ten times what is asked for: scores standardised for each
+    query, or the sum of weight / (60 + rank) (reciprocal rank fusion); a text that a member does not find has its
+    lowest score, or no share.
+
+    UsageError for fewer than two members, weights that are not theirs, and a member behind a server, whose price a plan
+    could not tell.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        opened: Callable[[str], Similarity],
+        weights: str = "",
+        of: Literal["similarities", "ranks"] = "similarities",
+        name: str = "",
+    ) -> None:
+        specs = [part for part in target.split("+") if part]
+        if len(specs) < 2:
+            raise UsageError("An ensemble has two members or more.", mend="Write ensemble:minilm+bm25.")
+        self.weights = _weights(weights, len(specs))
+        self.members = [opened(spec) for spec in specs]
+        for member in self.members:
+            if part_with("price", getattr(member, "encoder", None)) is not None:
+                raise UsageError(
+                    f"{member.name!r} is behind a server, and an ensemble's members run here.",
+                    mend="Take members that run on this machine.",
+                )
+        self.of = of
+        self.name = name or f"ensemble:{target}"
+
+    @property
+    def identity(self) -> str:
+        """The members' identities, their weights, and how they are joined."""
+        members = " + ".join(
+            f"{weight:.15g}*({member.identity})"
+            for weight, member in zip(self.weights, self.members, strict=True)
+        )
+        return f"ensemble/{VERSION} of={self.of} {members}"
+
+    @property
+    def kind(self) -> Kind:
+        """Embedding as soon as a member is one."""
+        kinds = {member.kind for member in self.members}
+        return "embedding" if "embedding" in kinds else "classical"
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """The texts that some member could not read, with the reason."""
+        found: dict[str, str] = {}
+        for member in self.members:
+            found |= getattr(member, "failures", {})
+        return found
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """The members' similarities of `a[i]` and `b[i]` as one, (n,); 1 for equal texts."""
+        joined = self._joined([np.asarray(member.pairs(a, b), np.float64) for member in self.members])
+        equal = np.array([one == other for one, other in zip(a, b, strict=True)], dtype=bool)
+        joined[equal & ~np.isnan(joined)] = 1
+        return joined.astype(np.float32)
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - the members' similarities as one, condensed, not below 0."""
+        similar = (1 - np.asarray(member.distances(texts), np.float64) for member in self.members)
+        return np.maximum(0, 1 - self._joined(list(similar))).astype(np.float32)
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k texts of the corpus that the members find best together."""
+        return next(self.search_shards(queries, [corpus], k))
+
+    def search_shards(
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
+    ) -> Iterator[Ranked]:
+        """`search` in each shard; scores are those of all shards as one corpus."""
+        depth = max(_DEPTH, 10 * k)
+        found = [list(_called(one.search_shards, queries, shards, depth, spread)) for one in self.members]
+        yield from self._fused(found, [len(shard) for shard in shards], k)
+
+    def search_corpora(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        each: int,
+        k: int,
+        *,
+        spread: Spread | None = None,
+    ) -> Iterator[Ranked]:
+        """`search` in each corpus, `each` shards in a row; then in all of them as one."""
+        depth, sizes, n = max(_DEPTH, 10 * k), [len(shard) for shard in shards], len(shards)
+        found: list[list[Ranked]] = []
+        for member in self.members:
+            own: Any = getattr(member, "search_corpora", None)
+            if own is not None:
+                found.append(list(own(queries, shards, each, depth, spread=spread)))
+            else:
+                apart = list(_called(member.search_shards, queries, shards, depth, spread))
+                found.append(apart + apart)
+        for first in range(0, n, each):
+            part = slice(first, first + each)
+            yield from self._fused([one[part] for one in found], sizes[part], k)
+        yield from self._fused([one[n:] for one in found], sizes, k)
+
+    def _joined(self, similar: Sequence[Floats]) -> Floats:
+        """The members' similarities of the same pairs as one."""
+        total, most = np.zeros_like(similar[0]), 0.0
+        for weight, scale, own in zip(self.weights, self.scales, similar, strict=True):
+            if self.of == "ranks":
+                total += weight * scale.ranks(own)
+                most += weight
+            else:
+                total += weight * scale.standard(own)
+                most += weight * float(scale.standard(np.ones(1))[0])
+        return np.asarray(total / most)
+
+    @cached_property
+    def scales(self) -> list[Scale]:
+        """The members' scales, measured once. UsageError for a member to which all texts are alike."""
+        return [_scale(member) for member in self.members]
+
+    def _fused(self, found: Sequence[Sequence[Ranked]], sizes: Sequence[int], k: int) -> Iterator[Ranked]:
+        """The best k of each shard, from what each member found in it."""
+        offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64).tolist()
+        depth = max(one.indices.shape[1] for member in found for one in member)
+        whole = [merge(list(member), offsets, depth) for member in found]
+        queries = [
+            self._of_query([(one.indices[row], one.scores[row]) for one in whole])
+            for row in range(len(whole[0].indices))
+        ]
+        for offset, size in zip(offsets, sizes, strict=True):
+            indices = np.full((len(queries), k), -1, dtype=np.int64)
+            scores = np.full((len(queries), k), -np.inf)
+            for row, (ids, values) in enumerate(queries):
+                own = np.flatnonzero((ids >= offset) & (ids < offset + size))[:k]
+                indices[row, : len(own)], scores[row, : len(own)] = ids[own] - offset, values[own]
+            yield Ranked(indices, scores)
+
+    def _of_query(
+        self, lists: Sequence[tuple[NDArray[np.int64], Floats]]
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """What any member found for a query, best first, ties by index, with the fused scores."""
+        known = [(ids[ids >= 0], values[ids >= 0]) for ids, values in lists]
+        ids = np.unique(np.concatenate([one for one, _ in known]))
+        total = np.zeros(len(ids))
+        for weight, (own, values) in zip(self.weights, known, strict=True):
+            if not len(own):
+                continue
+            places = np.searchsorted(ids, own)
+            if self.of == "ranks":
+                ranks = np.searchsorted(-values, -values)  # equal scores have equal ranks
+                total[places] += weight / (_RRF + 1 + ranks)
+                continue
+            standard = (values - values.mean()) / (values.std() or 1.0)
+            share = np.full(len(ids), standard[-1])
+            share[places] = standard
+            total += weight * share
+        total = np.round(total, 9)
+        order = np.lexsort((ids, -total))
+        return ids[order], total[order]
+
+
+def _called(
+    search: Callable[..., Iterator[Ranked]],
+    queries: Sequence[str],
+    shards: Any,
+    k: int,
+    spread: Spread | None,
+) -> Iterator[Ranked]:
+    # A system of another package may not know of machines to spread over.
+    more = {"spread": spread} if "spread" in signature(search).parameters else {}
+    return search(queries, shards, k, **more)
+
+
+def _weights(text: str, members: int) -> tuple[float, ...]:
+    """One positive number for each member; equal ones where none are given."""
+    if not text:
+        return (1.0,) * members
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if len(found) != members or not all(0 < one < float("inf") for one in found):
+        raise UsageError(
+            f"weights={text} are no {members} positive numbers, one for each member.",
+            mend=f"Write weights={','.join('1' * members)}.",
+        )
+    return found
+
+
+def _mixed(text: list[str], other: list[str], share: float) -> str:
+    """The first share of a text, and the rest of another."""
+    place = round(share * len(text))
+    return " ".join([*text[:place], *other[place:]])
+
+
+def _scale(member: Similarity) -> Scale:
+    pairs = list(combinations(range(len(_SCALE)), 2))
+    a = [_SCALE[i] for i, _ in pairs]
+    b = [_SCALE[j] for _, j in pairs]
+    mixed = [
+        (
+            text,
+            " ".join(
+                [
+                    *text.split()[: round(share * len(text.split()))],
+                    *other.split()[round(share * len(text.split())) :],
+                ]
+            ),
+        )
+        for text, other in zip(_SCALE, _SCALE[1:] + _SCALE[:1], strict=True)
+        for share in _SHARES
+    ]
+    # One call, which ends with equal texts: a metric that is scaled within its batch has its whole range in it.
+    found = member.pairs(
+        [*a, *(one for one, _ in mixed), *_SCALE], [*b, *(other for _, other in mixed), *_SCALE]
+    )
+    similar = np.asarray(found, dtype=np.float64)
+    unrelated = similar[: len(pairs)]
+    spread = float(unrelated.std())
+    if not spread > 0:
+        raise UsageError(
+            f"To {member.name!r} all texts are equally similar, so it adds nothing to an ensemble.",
+            mend="Leave it out.",
+        )
+    return Scale(float(unrelated.mean()), spread, np.sort(similar[: len(pairs) + len(mixed)]))

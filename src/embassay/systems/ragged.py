@@ -1,0 +1,333 @@
+"""Similarities of texts that have many vectors each: late interaction of token vectors, products of sparse ones.
+
+A pair of texts and a distance are symmetric, 1 and 0 for equal texts. A search is the model's own: queries are read as
+queries, and a document scores what the library that trained the model would give it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import IndexFacts, Ragged, RaggedEncoder, Ranked, Role, Spread, ragged
+from embassay.search.exact import RowScores, blocks, condensed_blocks
+from embassay.search.inverted import InvertedIndex, Sparse, accumulate, products_of_rows
+from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
+from embassay.systems.cosine import part_with, unit
+from embassay.systems.lexical.bags import check_pairs
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Found = tuple[list[int], Ragged]
+_BLOCK = 64
+_DECIMALS = 6
+"""Distances are rounded, so that how a product is added up decides no tie."""
+
+
+class RaggedSimilarity(ABC):
+    """The similarity of an encoder of ragged vectors.
+
+    Equal texts have exactly 1, two empty ones too; an empty text has 0 with every other, as in `Cosine`. A text among
+    `failures` has NaN with every text; as a document it is never found, as a query it finds nothing.
+    """
+
+    kind: Literal["embedding"] = "embedding"
+
+    def __init__(
+        self, encoder: RaggedEncoder, *, model: RaggedEncoder | None = None, name: str | None = None
+    ) -> None:
+        """`encoder` is the `model`, or it behind a cache."""
+        self.encoder, self.model = encoder, model or encoder
+        self.name = name or encoder.name
+        self.identity = f"{self.how}({encoder.identity})"
+
+    @property
+    @abstractmethod
+    def how(self) -> str:
+        """How texts are compared, with the version of that."""
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """The texts that could not be encoded so far, with the reason."""
+        part = part_with("failures", self.encoder)
+        failed: Mapping[str, str] = {} if part is None else part.failures
+        return {text: reason for text, reason in failed.items() if text}
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
+        check_pairs(a, b)
+        left, right = self.rows(a), self.rows(b)
+        values = np.empty(len(a))
+        for part in blocks(len(a), 16 * _BLOCK):
+            values[part] = self._compared(left[part], right[part])
+        # Where both are empty they are equal.
+        values[[not one or not other for one, other in zip(a, b, strict=True)]] = 0
+        values[[one == other for one, other in zip(a, b, strict=True)]] = 1
+        values[lost(left) | lost(right)] = np.nan
+        return values.astype(np.float32)
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """1 - similarity of every two texts, condensed; equal texts have exactly 0."""
+        rows = self.rows(texts)
+        gone, similar = lost(rows), self._similar(rows)
+        empty = np.array([not text for text in texts], dtype=bool)
+        number = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        which = np.array([number[text] for text in texts], dtype=np.int64)
+
+        def block(part: slice) -> Floats:
+            found = np.asarray(1 - np.round(similar(part), _DECIMALS), dtype=np.float64)
+            found[empty[part]], found[:, empty[part.start :]] = 1, 1
+            found[which[part, None] == which[None, part.start :]] = 0
+            found[gone[part]], found[:, gone[part.start :]] = np.nan, np.nan
+            return found
+
+        return condensed_blocks(block, len(texts), threads=1)
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The k corpus texts that score highest for each query, exactly; ties by index."""
+        return next(self.search_shards(queries, [corpus], k))
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,
+    ) -> Iterator[Ranked]:
+        """`search` in each shard, in order."""
+        del spread  # a model that gives many vectors is asked where the cell is
+        return map(_ShardSearch(self, self.rows(queries, "query"), k), shards)
+
+    def rows(self, texts: Sequence[str], role: Role | None = None) -> Ragged:
+        """The rows of each text; none of an empty one."""
+        return self._without_empty(texts, self.encoder.encode(texts, role=role))
+
+    def stream(self, texts: Sequence[str], role: Role | None) -> Iterator[Found]:
+        """Places and rows of some texts at a time, in any order."""
+        cached = part_with("stream", self.encoder)
+        if cached is not None:
+            for places, rows in cached.stream(texts, role):
+                yield places, self._without_empty([texts[place] for place in places], rows)
+            return
+        for part in blocks(len(texts), _BLOCK):
+            yield list(range(part.start, part.stop)), self.rows(texts[part], role)
+
+    def _without_empty(self, texts: Sequence[str], rows: Ragged) -> Ragged:
+        nothing = np.empty((0, self.model.width), dtype=np.float32)
+        return ragged([row if text else nothing for text, row in zip(texts, rows, strict=True)])
+
+    @abstractmethod
+    def _compared(self, left: Ragged, right: Ragged) -> Floats:
+        """The similarity of texts in pairs, (n,)."""
+
+    @abstractmethod
+    def _similar(self, rows: Ragged) -> RowScores:
+        """The similarity of some texts with all from the first of them on."""
+
+    @abstractmethod
+    def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
+        """All documents laid out for search, (n,)."""
+
+    @abstractmethod
+    def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
+        """The best k of n documents, which come as `found`, for each query."""
+
+
+@dataclass(frozen=True)
+class _ShardSearch:
+    """The best k of a shard for the queries."""
+
+    system: RaggedSimilarity
+    queries: Ragged
+    k: int
+
+    def __call__(self, shard: Sequence[str]) -> Ranked:
+        asked = np.flatnonzero(~lost(self.queries))
+        found = _known(self.system.stream(list(shard), "document"))
+        part = self.system.searched(self.queries[asked], found, len(shard), self.k)
+        indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
+        scores = np.full((len(self.queries), self.k), -np.inf)
+        indices[asked], scores[asked] = part.indices, part.scores
+        return Ranked(indices, scores)
+
+
+class RaggedIndex:
+    """Documents with many vectors each, in memory, for exact search; an `Index` whose queries are ragged. `find` gives
+    the best k for the rows of queries."""
+
+    def __init__(
+        self,
+        find: Callable[[Ragged, int], Ranked],
+        facts: Callable[[float], IndexFacts],
+        name: str,
+        began: float,
+    ) -> None:
+        self.name, self.facts, self._find = name, facts(perf_counter() - began), find
+
+    def search(self, queries: Ragged, k: int) -> Ranked:
+        """The best k for each query."""
+        return self._find(queries, k)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+class MaxSim(RaggedSimilarity):
+    """Late interaction. Two texts: the mean, over the tokens of either, of the largest cosine with a token of the
+    other, in [-1, 1]; both are read as documents. A search: the model's own sum (or mean) of the largest products, of
+    the tokens of a query."""
+
+    how = "maxsim/1"
+
+    def _compared(self, left: Ragged, right: Ragged) -> Floats:
+        one, other = self._units(left), self._units(right)
+        both = np.arange(len(left))
+        return (_means(one, other, both) + _means(other, one, both)) / 2
+
+    def _similar(self, rows: Ragged) -> RowScores:
+        tokens = self._units(rows)
+
+        def similar(part: slice) -> NDArray[np.float32]:
+            some, rest = _texts(tokens, part), _texts(tokens, slice(part.start, len(tokens)))
+            there = maxsim_matrix(some, rest) / np.maximum(some.lengths, 1)[:, None]
+            back = maxsim_matrix(rest, some).T / np.maximum(rest.lengths, 1)[None, :]
+            return np.asarray((there + back) / 2, dtype=np.float32)
+
+        return similar
+
+    def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
+        """The token vectors as they are."""
+        began, places = perf_counter(), np.arange(len(rows))
+        tokens = TokenVectors.of(list(rows), self.model.width)
+        parts = [(places[part], _texts(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
+
+        def find(queries: Ragged, k: int) -> Ranked:
+            return self._scaled(TokenVectors.of(list(queries), self.model.width), parts, k)
+
+        def facts(seconds: float) -> IndexFacts:
+            return IndexFacts(len(rows), self.model.dim, seconds, None, tokens.values.nbytes)
+
+        return RaggedIndex(find, facts, name, began)
+
+    def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
+        """Part by part, none of which is kept."""
+        del n
+        asked = TokenVectors.of(list(queries), self.model.width)
+        return self._scaled(asked, _parts(found, self.model.width), k)
+
+    def _scaled(self, asked: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int) -> Ranked:
+        """The best k, with scores as the model has them."""
+        ranked = maxsim_search(asked, parts, k)
+        if self.model.similarity == "meanmaxsim":
+            return Ranked(ranked.indices, ranked.scores / np.maximum(asked.lengths, 1)[:, None])
+        return ranked
+
+    def _units(self, rows: Ragged) -> TokenVectors:
+        """Token vectors at length 1; a text that was lost has none."""
+        width = self.model.width
+        vectors = TokenVectors.of([one[~np.isnan(one[:, 0])] for one in rows], width)
+        return TokenVectors(vectors.starts, unit(vectors.values))
+
+
+def _means(left: TokenVectors, right: TokenVectors, both: Ints) -> Floats:
+    return np.asarray(maxsim_pairs(left, right, both, both) / np.maximum(left.lengths, 1))
+
+
+def _texts(tokens: TokenVectors, part: slice) -> TokenVectors:
+    starts = tokens.starts[part.start : part.stop + 1]
+    return TokenVectors(starts - starts[0], tokens.values[starts[0] : starts[-1]])
+
+
+def _parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, TokenVectors]]:
+    """What comes, gathered until it is worth multiplying."""
+    places: list[int] = []
+    rows: list[NDArray[np.float32]] = []
+    held = 0
+    for some, texts in found:
+        places += some
+        rows += list(texts)
+        held += sum(map(len, texts))
+        if held >= PART_TOKENS:
+            yield np.array(places, dtype=np.int64), TokenVectors.of(rows, width)
+            places, rows, held = [], [], 0
+    if places:
+        yield np.array(places, dtype=np.int64), TokenVectors.of(rows, width)
+
+
+class SparseProduct(RaggedSimilarity):
+    """Weights of terms. Two texts: the cosine of their weights, in [0, 1] where no weight is negative; both are read as
+    documents. A search: the model's own inner product (or cosine) of a query and a document, in an inverted index."""
+
+    how = "sparse/1"
+
+    def _compared(self, left: Ragged, right: Ragged) -> Floats:
+        one, other = self._units(left), self._units(right)
+        both = np.arange(len(left))
+        return np.clip(products_of_rows(one, other, both, both), -1, 1)
+
+    def _similar(self, rows: Ragged) -> RowScores:
+        weights = self._units(rows)
+        index = weights.inverted()
+
+        def similar(part: slice) -> Floats:
+            products: Floats = accumulate("products", weights, index, part, above_diagonal=True)
+            return np.clip(products[:, part.start :], -1, 1)
+
+        return similar
+
+    def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
+        """An inverted index of the weights."""
+        began = perf_counter()
+        scaled = self._units if self.model.similarity == "cosine" else self._weights
+        inverted = InvertedIndex.of(scaled(rows))
+
+        def find(queries: Ragged, k: int) -> Ranked:
+            return inverted.search(scaled(queries), k)
+
+        def facts(seconds: float) -> IndexFacts:
+            return IndexFacts(len(rows), self.model.dim, seconds, None, inverted.bytes)
+
+        return RaggedIndex(find, facts, name, began)
+
+    def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
+        """In an inverted index of all n documents: a few kilobytes each."""
+        rows: list[NDArray[np.float32] | None] = [None] * n
+        for places, texts in found:
+            for place, one in zip(places, texts, strict=True):
+                rows[place] = one
+        known = np.array([place for place, one in enumerate(rows) if one is not None], dtype=np.int64)
+        ranked = self.index(ragged([one for one in rows if one is not None])).search(queries, k)
+        return Ranked(np.append(known, -1)[ranked.indices], ranked.scores)
+
+    def _weights(self, rows: Ragged) -> Sparse:
+        """Weights; a text that was lost has none."""
+        return Sparse.of([one[~np.isnan(one[:, 0])] for one in rows], self.model.dim)
+
+    def _units(self, rows: Ragged) -> Sparse:
+        weights = self._weights(rows)
+        return weights.scaled(weights.lengths)
+
+
+def similarity_of(encoder: Any, model: Any, *, name: str) -> RaggedSimilarity:
+    """What an encoder of ragged vectors is compared by; `encoder` is the `model`, or it behind a cache."""
+    of = MaxSim if model.kind == "tokens" else SparseProduct
+    return of(cast(RaggedEncoder, encoder), model=model, name=name)
+
+
+def lost(rows: Ragged) -> NDArray[np.bool_]:
+    """Which texts could not be encoded, (n,)."""
+    return np.array([len(one) > 0 and bool(np.isnan(one[0, 0])) for one in rows], dtype=bool)
+
+
+def _known(found: Iterator[Found]) -> Iterator[Found]:
+    """What comes, without texts that were lost."""
+    for places, rows in found:
+        kept = np.flatnonzero(~lost(rows)).tolist()
+        yield [places[row] for row in kept], rows[kept]

@@ -1,0 +1,246 @@
+"""Questions that documents ask of themselves: titles, headings, questions with their answers, sentences taken out.
+
+No model writes them, so they cost nothing and are the same everywhere; but they are made of the documents' own words,
+which favours systems that match words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from embassay.errors import UsageError
+from embassay.randomness import random_bytes
+from embassay.text.chunking import sentence_ends
+
+KINDS = ("title", "heading", "faq", "sentence")
+CRUMBS = " > "
+"""What stands between the headings in the title of a passage."""
+_WORD = re.compile(r"\w+")
+_HASHES = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<title>[^\n]+?)[ \t#]*$", re.MULTILINE)
+_ASKED = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+|[-*+][ \t]+|\d+[.)][ \t]+)?(?:\*\*|__)?(?:Q(?:uestion)?[ \t]*\d*[.:)][ \t]*)?"
+    r"(?P<asked>[^\n?？#|]{8,200}[?？])(?:\*\*|__)?[ \t]*$\n?",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LEAST_WORDS, _MOST_WORDS = 6, 40
+"""Of a sentence that is taken out."""
+_LEFT = 8
+"""Words that must be left of a passage, so that there is something to find."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A passage: `title` stands before its body (the document's title and the headings, between `CRUMBS`); passages of
+    one `document` come one after the other, and belong together."""
+
+    id: str
+    body: str
+    title: str = ""
+    document: str = ""
+
+    @property
+    def whole(self) -> str:
+        """What is searched: title and body (spec sage 8)."""
+        return " ".join(filter(None, (self.title, self.body)))
+
+
+@dataclass(frozen=True)
+class PseudoQuestion:
+    """A question made of the corpus: `answers` are the ids of the passages that it should find, the one that it is from
+    first, and `start` and `end` where it stood in that one's body (None for a title)."""
+
+    kind: str
+    text: str
+    answers: tuple[str, ...]
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True)
+class PseudoQuestions:
+    """The questions by kind, and the passages without what was taken out to ask it, in their order. `rejected` is
+    kind -> reason -> how many that might have been asked were not."""
+
+    questions: tuple[PseudoQuestion, ...]
+    passages: tuple[Text, ...]
+    rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def pseudo_questions(
+    passages: Sequence[Text],
+    *,
+    kinds: Sequence[str] = KINDS,
+    limit: int | None = None,
+    seed: int = 1337,
+    whole: Container[str] = (),
+) -> PseudoQuestions:
+    """The questions that `passages` ask of themselves, at most `limit` of each kind, drawn with `seed`.
+
+    - title: a document's title finds the document's passages;
+    - heading: a heading below the title finds the passages under it;
+    - faq: a line that ends in a question mark finds what follows it;
+    - sentence: a sentence finds the passage that it was taken out of, one in each passage.
+
+    What is asked is taken out of every passage, so no question is answered by itself: search `passages` of the result,
+    not those given. Titles and headings of fewer than two words, and anything that stands in two documents, ask
+    nothing, and the passages `whole` (by id) give no sentence away. The draw depends on ids and seed alone, not on the
+    order. UsageError for a kind that isn't known.
+    """
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UsageError(
+                f"There is no kind of question called {kind!r}.", mend=f"Kinds are {', '.join(KINDS)}."
+            )
+    making = _Making(passages, limit, seed, whole)
+    for kind in KINDS:
+        if kind in kinds:
+            making.add(kind)
+    return PseudoQuestions(tuple(making.asked), tuple(making.passages), making.rejected)
+
+
+Found = tuple[PseudoQuestion, int]
+"""A question, and the place of the passage that it is from."""
+
+
+class _Making:
+    """The passages as they lose what is asked, and the questions so far; what can be asked is told from those given."""
+
+    def __init__(self, passages: Sequence[Text], limit: int | None, seed: int, whole: Container[str]) -> None:
+        self.given, self.passages = passages, list(passages)
+        self.limit, self.seed = limit, seed
+        self._at = {one.id: place for place, one in enumerate(passages)}
+        self.asked: list[PseudoQuestion] = []
+        self.rejected: dict[str, dict[str, int]] = {}
+        self._taken = {place for place, one in enumerate(passages) if one.id in whole}
+
+    def add(self, kind: str) -> None:
+        """Ask all questions of a kind, or as many of them as are drawn."""
+        rejected = Counter[str]()
+        makers: dict[str, Callable[[Counter[str]], Iterator[Found]]] = {
+            "title": self._titles, "heading": self._headings, "faq": self._faqs, "sentence": self._sentences,
+        }  # fmt: skip
+        found = list(makers[kind](rejected))
+        # By the passage's id, so that the order of the files decides nothing.
+        ranked = sorted(
+            found, key=lambda one: random_bytes(8, self.seed, "questions", kind, one[0].answers[0])
+        )
+        drawn = ranked if self.limit is None else ranked[: self.limit]
+        for question, place in sorted(drawn, key=lambda one: one[1]):
+            if self._take_out(question, place):
+                self.asked.append(question)
+            else:
+                rejected["too little would be left"] += 1
+        self.rejected[kind] = dict(rejected)
+
+    def _titles(self, rejected: Counter[str]) -> Iterator[Found]:
+        yield from self._crumbs(0, rejected)
+
+    def _headings(self, rejected: Counter[str]) -> Iterator[Found]:
+        for depth in range(1, 7):
+            yield from self._crumbs(depth, rejected)
+
+    def _crumbs(self, depth: int, rejected: Counter[str]) -> Iterator[Found]:
+        """The names at this depth of the titles, each with the passages below it."""
+        under: dict[tuple[str, ...], list[int]] = {}
+        owners: dict[str, set[tuple[str, ...]]] = {}
+        for place, one in enumerate(self.given):
+            names = one.title.split(CRUMBS) if one.title else []
+            if len(names) > depth:
+                key = (one.document or one.id, *names[: depth + 1])
+                under.setdefault(key, []).append(place)
+                owners.setdefault(_plain(names[depth]), set()).add(key)
+        for key, places in under.items():
+            if len(_WORD.findall(key[-1])) < 2:
+                rejected["fewer than two words"] += 1
+            elif len(owners[_plain(key[-1])]) > 1:
+                rejected["in two places"] += 1
+            else:
+                ids = tuple(self.given[place].id for place in places)
+                yield PseudoQuestion("heading" if depth else "title", key[-1], ids), places[0]
+
+    def _faqs(self, rejected: Counter[str]) -> Iterator[Found]:
+        seen = Counter(_plain(match["asked"]) for one in self.given for match in _ASKED.finditer(one.body))
+        for place, one in enumerate(self.given):
+            for match, following in pairwise([*_ASKED.finditer(one.body), None]):
+                assert match is not None
+                end = len(one.body) if following is None else following.start()
+                if seen[_plain(match["asked"])] > 1:
+                    rejected["in two places"] += 1
+                elif len(_WORD.findall(one.body[match.end() : end])) < _LEFT:
+                    rejected["too little would be left"] += 1
+                else:
+                    yield _of(one, "faq", match.start("asked"), match.end("asked")), place
+
+    def _sentences(self, rejected: Counter[str]) -> Iterator[Found]:
+        spans = [list(_sentence_spans(one.body)) for one in self.given]
+        seen = Counter(
+            key
+            for one, own in zip(self.given, spans, strict=True)
+            for key in {_plain(one.body[a:b]) for a, b in own}
+        )
+        for place, (one, own) in enumerate(zip(self.given, spans, strict=True)):
+            fit = [(a, b) for a, b in own if _LEAST_WORDS <= len(_WORD.findall(one.body[a:b])) <= _MOST_WORDS]
+            once = [(a, b) for a, b in fit if seen[_plain(one.body[a:b])] == 1]
+            if not once:
+                rejected["no sentence of its own of 6 to 40 words"] += 1
+                continue
+            drawn = int.from_bytes(random_bytes(8, self.seed, "sentence", one.id), "big") % len(once)
+            yield _of(one, "sentence", *once[drawn]), place
+
+    def _take_out(self, question: PseudoQuestion, place: int) -> bool:
+        """Take it out of the passages it finds; False, and nothing is changed, where too little would be left."""
+        if question.start is None:
+            places = [self._at[one] for one in question.answers]
+            return self._replace(places, lambda one: _untitled(one, question.text))
+        if place in self._taken or not self._replace([place], lambda one: _cut(one, question.text)):
+            return False
+        self._taken.add(place)
+        return True
+
+    def _replace(self, places: Sequence[int], change: Callable[[Text], Text]) -> bool:
+        changed = [change(self.passages[place]) for place in places]
+        if len(_WORD.findall(changed[0].body)) < _LEFT:
+            return False
+        for place, one in zip(places, changed, strict=True):
+            self.passages[place] = one
+        return True
+
+
+def _of(one: Text, kind: str, start: int, end: int) -> PseudoQuestion:
+    return PseudoQuestion(kind, one.body[start:end].strip(), (one.id,), start, end)
+
+
+def _sentence_spans(body: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each sentence that is plain prose: no heading, entry of a table, or code."""
+    for start, end in pairwise([0, *sentence_ends(body)]):
+        text = body[start:end]
+        found = text.strip()
+        if found and not found.startswith(("#", "|", "```", "<", "- ", "* ")) and "\n#" not in text:
+            begin = start + len(text) - len(text.lstrip())
+            yield begin, begin + len(found)
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def _cut(one: Text, asked: str) -> Text:
+    """Without the line or sentence; where it was, a space."""
+    return replace(one, body=_joined(one.body, asked))
+
+
+def _joined(body: str, asked: str) -> str:
+    before, _, after = body.partition(asked)
+    return f"{before.rstrip(' ')} {after.lstrip(' ')}".strip()
+
+
+def _untitled(one: Text, name: str) -> Text:
+    """Without this name in its title and as a heading in its body."""
+    names = [each for each in one.title.split(CRUMBS) if each != name]
+    plain = _plain(name)
+    body = _HASHES.sub(lambda found: "" if _plain(found["title"]) == plain else found[0], one.body)
+    return replace(one, title=CRUMBS.join(names), body=body.strip())

@@ -1,0 +1,191 @@
+"""Grading passages until it is decided: the task that people see, whose turn a passage is, and what grades say.
+
+The answers are kept as those of every study. What follows from them is replayed: a server that was killed asks for the
+next passage, and nobody is asked twice. A grade whose block is whole steers what is asked next; it is frozen, and added
+to `labels.jsonl` in the folder, which `embassay rag score --until-decided` reads.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from embassay.errors import DataError
+from embassay.measures.judgements import UNJUDGED
+from embassay.protocols.hume.answers import AnswerStore, Saved
+from embassay.protocols.hume.folder import Practice, Scale, Source, StudyFile, StudyFolder, Task
+from embassay.protocols.hume.study import Item
+from embassay.protocols.rag.decision.course import Course
+from embassay.protocols.rag.decision.population import Key
+from embassay.protocols.rag.decision.protocol import (
+    LABELS,
+    POOL,
+    append_labels,
+    open_study,
+    read_labels,
+    write_standing,
+)
+from embassay.protocols.rag.decision.record import Decision, decision_of
+from embassay.runs.folder import digest
+
+TASK = "passages"
+QUESTION = "How well does the passage answer the question?"
+ANCHORS = {
+    "1": "no help", "2": "touches it", "3": "partial", "4": "much of the answer", "5": "answers it",
+}  # fmt: skip
+GUIDELINES = """Grade how useful **one passage** is for answering **one question**.
+
+Go by the passage alone: use no other knowledge, and do not guess what the rest of its document may say. Grade its use
+for the exact question, not for the topic.
+
+| Grade | The passage |
+|---|---|
+| 5 | answers the question clearly, or holds what the answer needs |
+| 4 | is a large part of the answer, but not all of it |
+| 3 | is related, and does not suffice for an answer |
+| 2 | only touches the question |
+| 1 | is of no help |
+
+If it cannot be judged, because it is broken or in a language you do not read, flag it. Others grade other passages:
+which come to you depends on what has been graded. What you graded can be changed until its block is complete.
+"""
+PRACTICE = (
+    Practice(
+        payload={
+            "query": "how long does bread dough rest before baking",
+            "passage": "After the second kneading cover the dough and let it rest for 45 minutes, then bake it.",
+        },
+        answer=5,
+        explanation="It says how long.",
+    ),
+    Practice(
+        payload={
+            "query": "how long does bread dough rest before baking",
+            "passage": "Resting lets the gluten relax, and dough that rests too short tears when it is shaped.",
+        },
+        answer=3,
+        explanation="It is about resting, and does not say how long.",
+    ),
+    Practice(
+        payload={
+            "query": "how long does bread dough rest before baking",
+            "passage": "The oldest bakery of the town sells eleven kinds of bread and opens at six.",
+        },
+        answer=1,
+        explanation="It has the word bread, and nothing of the answer.",
+    ),
+)
+
+
+def decision_folder(path: Path) -> StudyFolder:
+    """The study in a folder of `rag score --until-decided` as one to serve. DataError where it has no texts."""
+    study = open_study(path)
+    if study.texts is None:
+        raise DataError(
+            "the passages have no texts to read", path=path / POOL,
+            mend="Make the study with --corpus FILE and --queries FILE.",
+        )  # fmt: skip
+    texts = study.texts
+    items = tuple(
+        Item(item_id(place), TASK, "mixed", {"query": texts.queries[query], "passage": texts.documents[doc]})
+        for place, (query, doc) in enumerate(study.population.keys)
+        if study.population.item[place] >= 0
+    )  # fmt: skip
+    task = Task(
+        name=TASK, family="sts", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES, n=len(items),
+        scale=Scale(low=1, high=5, step=1, anchors=ANCHORS), practice=list(PRACTICE), source=Source(dataset=path.name),
+    )  # fmt: skip
+    content = digest([[one.id, dict(one.payload)] for one in items])
+    told = StudyFile(
+        name=path.resolve().name, seed=study.terms.seed, tasks=[task], content=content,
+        guidelines=digest([GUIDELINES, QUESTION, ANCHORS]),
+    )  # fmt: skip
+    return StudyFolder(path, told, items)
+
+
+def item_id(place: int) -> str:
+    """The id of a passage by its place in the pool."""
+    return f"p{place}"
+
+
+class Grading:
+    """The study of a folder while people grade it: safe between threads."""
+
+    def __init__(self, path: Path, store: AnswerStore) -> None:
+        self.path, self._store, self._lock = path, store, Lock()
+        self.study = open_study(path)
+        self._held: tuple[Any, Course, Decision] | None = None
+
+    @cached_property
+    def _places(self) -> Mapping[Key, str]:
+        return {key: item_id(place) for place, key in enumerate(self.study.population.keys)}
+
+    @cached_property
+    def _keys(self) -> Mapping[str, Key]:
+        return {item: key for key, item in self._places.items()}
+
+    def standing(self) -> tuple[Course, Decision]:
+        """Where the study stands with the answers that are stored now; written to the folder where that is new."""
+        with self._lock:
+            fixed = read_labels(self.path / LABELS, None, {})
+            labels = {**self._graded(), **fixed}
+            mark = tuple(sorted(labels.items()))
+            if self._held is None or self._held[0] != mark:
+                course = self.study.follow(labels)
+                new = [(key, labels[key]) for key in course.counted if key not in fixed]
+                if new:
+                    append_labels(self.path / LABELS, new)
+                found = decision_of(course, self.study.terms)
+                write_standing(self.path, self.study, course, found)
+                self._held = mark, course, found
+            return self._held[1:]
+
+    def order(self, annotator: str) -> tuple[str, ...]:
+        """What this annotator has answered, then what is theirs to grade, then what others have not come to yet."""
+        course, _ = self.standing()
+        answers = self._store.all_answers()
+        own = [
+            item for item, one in answers.get(annotator, {}).items() if one.is_decided and item in self._keys
+        ]
+        taken = {item for other in answers.values() for item, one in other.items() if one.is_decided}
+        asked = [self._places[key] for key in course.asked]
+        place = {item: at for at, item in enumerate(asked)}
+        waiting = [item for key in course.waiting if (item := self._places[key]) not in taken]
+        people = [one.id for one in self._store.annotators()]
+        turn, many = people.index(annotator) if annotator in people else 0, max(len(people), 1)
+        mine = [item for item in waiting if place[item] % many == turn]
+        rest = [item for item in waiting if place[item] % many != turn]
+        own.sort(key=lambda item: (answers[annotator][item].seq, item))
+        return (*own, *mine, *rest)
+
+    def is_fixed(self, item: str) -> bool:
+        """Whether a passage's grade steered what was asked since."""
+        return self._keys.get(item) in read_labels(self.path / LABELS, None, {})
+
+    def asked(self) -> tuple[str, ...]:
+        """All passages that were asked for so far."""
+        return tuple(self._places[key] for key in self.standing()[0].asked)
+
+    def shown(self) -> dict[str, Any]:
+        """What the annotators' page is told: no run's name is in it, which could sway a grade."""
+        _, found = self.standing()
+        return {"open": found.is_open, "used": found.used, "needed": found.needed, "waiting": found.waiting}
+
+    def _graded(self) -> dict[Key, int]:
+        """A grade for each passage that somebody decided: the lower median of people's, `UNJUDGED` where all of them
+        say that it cannot be judged."""
+        found: dict[str, list[Saved]] = {}
+        for own in self._store.all_answers().values():
+            for item, one in own.items():
+                if one.is_decided and item in self._keys:
+                    found.setdefault(item, []).append(one)
+        return {self._keys[item]: _grade(given) for item, given in found.items()}
+
+
+def _grade(given: list[Saved]) -> int:
+    grades = [int(one.value) for one in given if one.is_complete]
+    return statistics.median_low(grades) if grades else UNJUDGED

@@ -1,0 +1,147 @@
+"""Hybrid annotation: whose every item is, what stands, and when a model is not believed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embassay.errors import UsageError
+from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.llms.answers import LlmRow, answer_file
+from embassay.protocols.hume.llms.hybrid import HybridOptions, hybrid, joined, study_hybrid, write_hybrid
+from hume_scored import scored_study
+
+ALL = HybridOptions(check=0.0)
+
+
+def _items(n: int, wrong: int = 0) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """A model that answers `a` to everything; people say `b` to the first `wrong` items."""
+    names = [f"i{place:03d}" for place in range(n)]
+    return {name: ["a", "a", "a"] for name in names}, {
+        name: "b" if place < wrong else "a" for place, name in enumerate(names)
+    }
+
+
+def test_draws_that_disagree_are_peoples() -> None:
+    """Equal draws stand, others wait for people, and what could not be read does."""
+    found = hybrid("t", "classification", {"x": ["a", "a"], "y": ["a", "b"], "z": ["a", None]}, {}, ALL)
+    assert found.why == {"x": "agreed", "y": "disagree", "z": "unread"}
+    assert found.values == {"x": "a"}
+    assert found.open == ("y", "z")
+    assert found.share_of_people == pytest.approx(2 / 3)
+
+
+def test_ratings_may_differ_a_little() -> None:
+    """Within the tolerance they are equal, and the value is their mean."""
+    found = hybrid("t", "sts", {"x": [3, 4], "y": [1, 4]}, {}, ALL)
+    assert found.why == {"x": "agreed", "y": "disagree"}
+    assert found.values == {"x": 3.5}
+
+
+def test_a_good_model_saves_all_but_the_sample() -> None:
+    """One hundred equal items: twenty are checked, the rest stand."""
+    draws, people = _items(100)
+    found = hybrid("t", "classification", draws, people)
+    assert found.saved == 80
+    assert found.contradicted is not None
+    assert (found.contradicted.n, found.contradicted.estimate) == (20, 0.0)
+    assert not found.biased
+
+
+def test_a_biased_model_is_not_believed() -> None:
+    """People contradict the sample: nothing of the model stands, whatever its draws agree on."""
+    draws, people = _items(100, wrong=100)
+    found = hybrid("t", "classification", draws, people)
+    assert found.biased
+    assert found.saved == 0
+    assert set(found.values.values()) == {"b"}
+
+
+def test_before_people_have_answered() -> None:
+    """The sample waits, and nothing is said of bias."""
+    draws, _ = _items(50)
+    found = hybrid("t", "classification", draws, {})
+    assert found.contradicted is None
+    assert len(found.open) == 10
+    assert not found.biased
+
+
+def test_peoples_answers_always_stand() -> None:
+    """Also where the model agrees with itself."""
+    found = hybrid("t", "classification", {"x": ["a", "a"]}, {"x": "b", "other": "c"}, ALL)
+    assert found.values == {"x": "b"}
+
+
+def test_the_sample_depends_on_nothing_but_the_seed() -> None:
+    """Not on what people said, nor on the order of items."""
+    draws, people = _items(60, wrong=2)
+    first = hybrid("t", "classification", draws, {}).why
+    turned = hybrid("t", "classification", dict(reversed(draws.items())), people).why
+    assert {item for item, why in first.items() if why == "check"} == {
+        item for item, why in turned.items() if why == "check"
+    }
+    other = hybrid("t", "classification", draws, {}, HybridOptions(seed=7)).why
+    assert other != first
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("ab"), min_size=2, max_size=4), min_size=1, max_size=40),
+    st.floats(0, 1),
+)
+def test_every_item_is_somebodys(draws: list[list[str]], check: float) -> None:
+    """Each has one reason; a value or a place in the queue, never both; people's share is of all items."""
+    named = {f"i{place}": own for place, own in enumerate(draws)}
+    found = hybrid("t", "classification", named, {}, HybridOptions(check=check, least=1))
+    assert set(found.why) == set(named)
+    assert set(found.values).isdisjoint(found.open)
+    assert set(found.values) | set(found.open) == set(named)
+    assert found.saved == sum(why == "agreed" for why in found.why.values())
+    assert 0 <= found.share_of_people <= 1
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=9))
+def test_one_answer_of_several(values: list[str]) -> None:
+    """The most frequent, of equals the smallest, whatever the order."""
+    best = joined("classification", values)
+    assert all((-values.count(best), best) <= (-values.count(one), one) for one in values)
+    assert joined("classification", values[::-1]) == best
+
+
+def test_what_cannot_be_done() -> None:
+    """One draw cannot disagree; groups and lists have no single answer; shares are shares."""
+    with pytest.raises(UsageError, match="single draw"):
+        hybrid("t", "classification", {"x": ["a"]}, {})
+    with pytest.raises(UsageError, match="clustering"):
+        hybrid("t", "clustering", {}, {})
+    with pytest.raises(UsageError, match="check is"):
+        HybridOptions(check=1.5)
+    with pytest.raises(UsageError, match="tolerance"):
+        HybridOptions(tolerance=-1)
+
+
+def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
+    """From the files of a study: gold as the model's answers, one item doubted, people's answers in the sample."""
+    path = scored_study(tmp_path, families=("classification",))
+    folder = read_study(path)
+    (task,) = folder.study.tasks
+    gold = folder.gold(task.name)
+    file = answer_file(path, "stub", "ranking")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    items = [item.id for item in folder.items]
+    rows = [
+        LlmRow(model="stub", item_id=item, task=task.name, run=run, mode="ranking", status="ok",
+               value="?" if run and item == items[0] else gold[item])
+        for run in range(2) for item in items
+    ]  # fmt: skip
+    file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
+    (found,) = study_hybrid(folder)
+    assert found.why[items[0]] == "disagree"
+    assert found.saved + sum(why in ("check", "disagree") for why in found.why.values()) == len(items)
+    assert found.contradicted is not None
+    write_hybrid(tmp_path / "hybrid.jsonl", [found])
+    assert len((tmp_path / "hybrid.jsonl").read_text("utf-8").splitlines()) == len(items)
+    with pytest.raises(UsageError, match="'other'"):
+        study_hybrid(folder, "other")

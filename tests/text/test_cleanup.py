@@ -1,0 +1,51 @@
+"""Cleaning of texts, step by step."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embassay.errors import UsageError
+from embassay.text.cleanup import Cleanup, Speller
+
+
+@given(st.text())
+def test_cleaning_twice_changes_nothing_more(text):
+    """White space and characters; any text passes."""
+    clean = Cleanup("whitespace,unicode")
+    assert clean(clean(text)) == clean(text)
+    assert "  " not in clean(text)
+
+
+def test_steps_are_done_in_one_order():
+    """However they are written."""
+    assert Cleanup("case,unicode").steps == Cleanup("unicode, case").steps == ("unicode", "case")
+    assert Cleanup("").steps == ()
+    assert Cleanup("case")("ÉTÉ  X") == "été  x"
+    assert Cleanup("case").identity == Cleanup("case,case").identity
+    with pytest.raises(UsageError, match="spelling"):
+        Cleanup("speling")
+
+
+@pytest.fixture(scope="module")
+def speller():
+    pytest.importorskip("symspellpy")
+    return Speller()
+
+
+@pytest.mark.parametrize(
+    ("noisy", "clean"),
+    [
+        ("the exampel of a sentence", "the example of a sentence"),
+        ("an 3x4mpl3 of the n01s3", "an example of the noise"),
+        ("He went to Korvain with the othr men.", "He went to Korvain with the other men."),
+        ("THE EXAMPEL IS HERE", "THE EXAMPLE IS HERE"),
+        ("In 1998 the B12 was 50 mg.", "In 1998 the B12 was 50 mg."),
+        ("Das ist nicht richtig geschrieben wordn", "Das ist nicht richtig geschrieben wordn"),
+        ("", ""),
+    ],
+)
+def test_words_are_corrected_and_names_numbers_and_other_languages_stay(speller, noisy, clean):
+    """Digits that stand for letters are read as these."""
+    assert speller(noisy) == clean
