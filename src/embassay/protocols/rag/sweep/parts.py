@@ -437,7 +437,9 @@ class Encoded:
         if self.encoder.many:
             return np.full(len(self.queries), np.nan)
         collection, seed = self.bench.collection, self.bench.parts.request.seed
-        return noise_cosines(collection.query_ids, self.bench.queries, collection.lang, seed, self._embed)
+        return noise_cosines(
+            collection.query_ids, self.bench.queries, unit(self.queries), collection.lang, seed, self._embed
+        )
 
     @cached_property
     def name_change(self) -> dict[str, Floats]:

@@ -55,8 +55,10 @@ def _entropy(scores: Floats | None) -> float:
     return float(-(there * np.log(there)).sum() / np.log(len(first)))
 
 
-def noise_cosines(ids: Sequence[str], texts: Sequence[str], lang: str, seed: int, embed: Embed) -> Floats:
-    """Cosine of each query with itself in much small talk, (q,), English where no language or several are stated; NaN
+def noise_cosines(
+    ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], lang: str, seed: int, embed: Embed
+) -> Floats:
+    """Cosine of each query (`vectors`, of length 1) with itself in much small talk, (q,), English where no language or several are stated; NaN
     in a language that we have no small talk in."""
     lang = "en" if lang in ("", "und", "mul") else lang[:2]
     if lang not in phrases():
@@ -65,7 +67,7 @@ def noise_cosines(ids: Sequence[str], texts: Sequence[str], lang: str, seed: int
         noisy(text, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]
         for key, text in zip(ids, texts, strict=True)
     ]
-    cosines = np.einsum("qd,qd->q", embed(texts, "query"), embed(loud, "query"), dtype=np.float64)
+    cosines = np.einsum("qd,qd->q", vectors, embed(loud, "query"), dtype=np.float64)
     return np.asarray(cosines)
 
 
