@@ -308,7 +308,7 @@ def test_an_extreme_alpha_is_no_overflow() -> None:
 def test_udcg_by_hand():
     """Relevant 1, grade 3 a distractor of weight 1/3, grade 2 of half of that; as the authors' formula."""
     from embassay.measures import evaluate_graded, grade
-    from embassay.measures.utility import measured_udcg, udcg
+    from embassay.measures.programs import measured_udcg, udcg
 
     found = grade({"q": {"a": 5, "b": 3, "c": 2, "d": 1}}, {"q": ["a", "b", "c", "d", "x"]})
     mean = (1 - 1 / 3 - 1 / 6) / 5

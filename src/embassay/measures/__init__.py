@@ -30,7 +30,7 @@ from embassay.measures.judgements import (
     treat_unjudged,
     weights,
 )
-from embassay.measures.programs import alpha_ndcg, nrbp, rbp
+from embassay.measures.programs import alpha_ndcg, measured_udcg, nrbp, rbp, udcg
 from embassay.measures.ranking import average_precision, ndcg, ndcg_arrays, precision, recall, reciprocal_rank
 from embassay.measures.registry import (
     MEASURES,
@@ -65,7 +65,6 @@ from embassay.measures.summary import (
     macro,
     percent_proc,
 )
-from embassay.measures.utility import measured_udcg, udcg
 
 __all__ = [
     "MEASURES",

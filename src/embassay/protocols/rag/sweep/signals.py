@@ -58,7 +58,9 @@ def _entropy(scores: Floats | None) -> float:
 def noise_cosines(
     ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], lang: str, seed: int, embed: Embed
 ) -> Floats:
-    """Cosine of each query (`vectors`, of length 1) with itself in much small talk, (q,), English where no language or several are stated; NaN
+    """Cosine of each query (`vectors`, of length 1) with itself in much small talk, (q,).
+
+    English where no language or several are stated; NaN
     in a language that we have no small talk in."""
     lang = "en" if lang in ("", "und", "mul") else lang[:2]
     if lang not in phrases():
