@@ -46,6 +46,7 @@ TABLE: dict[str, tuple[Any, Any, Any]] = {
     "Precision4+@3": GRADED,
     "Harm@3": GRADED,
     "Harm(rel=1)@3": GRADED,
+    "UDCG@1": GRADED,
     "Hit@3": GRADED,
     "PROC@3": GRADED,
     "PROC(of='N-Recall4+')@3": GRADED,

@@ -303,3 +303,21 @@ def test_an_extreme_alpha_is_no_overflow() -> None:
     """Infinitely rare is capped like very rare."""
     assert weights([0, 0, 1, 1, 9], Weighting(alpha=1000)).tolist() == [0, 0, 0.25, 1, 1]
     assert weights([0, 0, 9, 9, 1], Weighting(alpha=1000)).tolist() == [0, 0, 0, 0, 1]
+
+
+def test_udcg_by_hand():
+    """Relevant 1, grade 3 a distractor of weight 1/3, grade 2 of half of that; as the authors' formula."""
+    from embassay.measures import evaluate_graded, grade
+    from embassay.measures.programs import measured_udcg, udcg
+
+    found = grade({"q": {"a": 5, "b": 3, "c": 2, "d": 1}}, {"q": ["a", "b", "c", "d", "x"]})
+    mean = (1 - 1 / 3 - 1 / 6) / 5
+    assert evaluate_graded(["UDCG@5"], found)["UDCG@5"][0] == pytest.approx(1 / (1 + np.exp(-mean)))
+    assert udcg({"a": 5, "b": 3, "c": 2, "d": 1}, [*"abcdx"], 5) == pytest.approx(1 / (1 + np.exp(-mean)))
+    assert measured_udcg([True, False], [0.9, 0.6]) == pytest.approx(1 / (1 + np.exp(-(0.9 - 0.2) / 2)))
+    assert measured_udcg([True, False, False], [1, 1, 0.5]) == pytest.approx(
+        1 / (1 + np.exp(-(1 - 1 / 3 - 1 / 6) / 3))
+    )
+    assert np.isnan(measured_udcg([], []))
+    with pytest.raises(UsageError):
+        measured_udcg([True], [1.5])

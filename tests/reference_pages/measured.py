@@ -20,7 +20,7 @@ FUNCTIONS: Mapping[str, str] = {
     "nDCG": "ndcg", "AP": "average_precision", "RR": "reciprocal_rank", "R": "recall", "P": "precision",
     "RA-nWG": "ra_nwg", "RA-nWG-novelty": "ra_nwg_novelty", "N-Recall4+": "n_recall", "N-Recall5": "n_recall",
     "N-Recall": "n_recall", "Precision4+": "graded_precision", "Harm": "harm", "Hit": "hit",
-    "Judged": "judged_share", "PROC": "proc", "RBP": "rbp", "alpha-nDCG": "alpha_ndcg", "NRBP": "nrbp",
+    "Judged": "judged_share", "UDCG": "udcg", "PROC": "proc", "RBP": "rbp", "alpha-nDCG": "alpha_ndcg", "NRBP": "nrbp",
     "V-measure": "v_measure", "ARI": "ari", "AMI": "ami", "Pearson": "pearson", "Spearman": "spearman",
     "PairAP": "pair_average_precision", "Accuracy": "binary_classification",
     "Precision": "binary_classification", "Recall": "binary_classification", "F1": "binary_classification",

@@ -31,7 +31,7 @@ from embassay.measures.judgements import (
     treat_unjudged,
     weights,
 )
-from embassay.measures.programs import alpha_ndcg, nrbp, rbp
+from embassay.measures.programs import alpha_ndcg, measured_udcg, nrbp, rbp, udcg
 from embassay.measures.ranking import average_precision, ndcg, ndcg_arrays, precision, recall, reciprocal_rank
 from embassay.measures.registry import (
     MEASURES,
@@ -119,6 +119,7 @@ __all__ = [
     "macro",
     "marks_agreement",
     "mean_pairwise",
+    "measured_udcg",
     "n_recall",
     "ndcg",
     "ndcg_arrays",
@@ -138,6 +139,7 @@ __all__ = [
     "sensitivity_grid",
     "spearman",
     "treat_unjudged",
+    "udcg",
     "v_measure",
     "weights",
 ]

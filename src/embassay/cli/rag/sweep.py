@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from embassay.cli.session import Display
     from embassay.protocols.rag.sweep.config import SweepRequest
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG.yaml", help="Datasets, axes, prices and rules.")]
+Config = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CONFIG.yaml", help="Datasets, axes, prices and rules; or `paper`, its grid, bundled."
+    ),
+]
+Datasets = Annotated[
+    list[str] | None,
+    typer.Option("--dataset", "-d", metavar="DATA", help="A retrieval set, in place of the config's."),
+]
 Limit = Annotated[
     int | None, typer.Option("--limit", min=1, help="Most queries per dataset, drawn at random.")
 ]
@@ -40,6 +49,7 @@ ONCE = ("--force",)
 
 def sweep(
     config: Config,
+    dataset: Datasets = None,
     out: given.Out = None,
     limit: Limit = None,
     seed: Seed = None,
@@ -66,7 +76,7 @@ def sweep(
 
     request = overridden(
         read_config(config), limit=limit, seed=seed, sla_ms=sla_ms, budget=budget, target=target,
-        exclude_self=exclude_self,
+        exclude_self=exclude_self, datasets=dataset or (),
     )  # fmt: skip
     display = Display(json, wide)
     if dry_run:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embassay.protocols.rag import golden, sweep
+    from embassay.protocols.rag.answers.evaluation import AnswerRequest
+    from embassay.protocols.rag.answers.protocol import answer
     from embassay.protocols.rag.golden.options import GoldenOptions
     from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest
     from embassay.protocols.rag.probes.protocol import probe_names, probe_noise
@@ -16,11 +18,13 @@ if TYPE_CHECKING:
     from embassay.protocols.rag.scoring.protocol import Scoring, score
 
 __all__ = [
-    "GoldenOptions", "NamesRequest", "NoiseRequest", "QuestionsOptions", "QuestionsRequest", "ScoreRequest", "Scoring",
-    "golden", "probe_names", "probe_noise", "questions", "score", "sweep",
+    "AnswerRequest", "GoldenOptions", "NamesRequest", "NoiseRequest", "QuestionsOptions", "QuestionsRequest",
+    "ScoreRequest", "Scoring", "answer", "golden", "probe_names", "probe_noise", "questions", "score", "sweep",
 ]  # fmt: skip
 
 _HOMES = {
+    "AnswerRequest": "answers.evaluation",
+    "answer": "answers.protocol",
     "GoldenOptions": "golden.options",
     "NamesRequest": "probes.plan",
     "NoiseRequest": "probes.plan",

@@ -578,8 +578,15 @@ class ChatRewriter:
 
     async def rewrite(self, question: Question) -> str:
         """See `Rewriter.rewrite`. Unanswered after so many attempts without an answer that can be read."""
+        return (await self._rewritten(question))[0]
+
+    async def seconds(self, question: Question) -> float:
+        """What the calls that brought the rewriting took when they were made; none is paid for twice."""
+        return (await self._rewritten(question))[1]
+
+    async def _rewritten(self, question: Question) -> tuple[str, float]:
         messages = rewrite_messages(question.text)
-        rejected = ""
+        rejected, seconds = "", 0.0
         why: Why = "empty"
         for attempt in range(self.options.attempts):
             # 31 bits, which is what servers take.
@@ -587,7 +594,8 @@ class ChatRewriter:
             sampling = Sampling(self.options.temperature, self.options.top_p, seed)
             try:
                 answer = await self._chat.complete(messages, sampling=sampling, attempt=attempt)
-                return rewriting_of(answer.text, question.text)
+                seconds += answer.usage.seconds
+                return rewriting_of(answer.text, question.text), seconds
             except Malformed as error:
                 rejected, why = str(error), "empty"
             except Unanswered as error:

@@ -38,16 +38,18 @@ def group_of(lang: str) -> str | None:
 
 
 Outcome = Literal[
-    "ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing",
-    "prompt too long", "invalid JSON", "invalid text", "cut", "wrong length",
+    "ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "answered", "slot lost", "failed",
+    "missing", "prompt too long", "invalid JSON", "invalid text", "cut", "wrong length",
 ]  # fmt: skip
-"""`ok` and `copied` (equal to the text) are usable. `refused` by the model or its server, `failed` for a call without
-an answer, `missing` from a stored or recorded set; the others are answers that the gate rejected every time. The last
-five are HTEB's."""
+"""`ok` and `copied` (equal to the text but for case, spaces and punctuation) are usable. `refused` by the model or its
+server, `failed` for a call without an answer, `missing` from a stored or recorded set; the others are answers that the
+gate rejected every time, `answered` and `slot lost` only where `meaning` is looked at. The last five are HTEB's."""
 
 USABLE: frozenset[Outcome] = frozenset({"ok", "copied"})
 REJECTED: tuple[Outcome, ...] = ("empty", "too long", "wrong language", "thinking", "refused")
 """What an answer can be rejected for."""
+OF_MEANING: tuple[Outcome, ...] = ("answered", "slot lost")
+"""And besides, where `meaning` is looked at: rows of these are written where there are any."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,10 @@ class Generation:
     strict_length: bool = option(
         False, "Reject a paraphrase over 5 times as long as its text, however short."
     )
+    meaning: bool = option(
+        False,
+        "Reject an answer in place of a paraphrase, and one that loses or adds a number or a name (English).",
+    )
 
     def __post_init__(self) -> None:
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.retries < 0:
@@ -165,8 +171,8 @@ class Generation:
         return Sampling(self.temperature, self.top_p, seed + SEED_STEP * attempt)
 
     def as_dict(self) -> dict[str, Any]:
-        """As saved in manifests."""
-        return asdict(self)
+        """As saved in manifests; `meaning` where it is looked at."""
+        return {key: value for key, value in asdict(self).items() if value or key != "meaning"}
 
 
 NOTHING_USABLE = "no text has a usable wording"
@@ -265,6 +271,8 @@ def _measures(found: Quality) -> Iterable[tuple[str, float | None, int, str]]:
     counts |= {
         f"failed:{outcome}": found.outcomes.get(outcome, 0) for outcome in (*REJECTED, "failed", "missing")
     }
+    counts |= {f"rejected:{outcome}": n for outcome in OF_MEANING if (n := found.rejected.get(outcome, 0))}
+    counts |= {f"failed:{outcome}": n for outcome in OF_MEANING if (n := found.outcomes.get(outcome, 0))}
     for measure, count in counts.items():
         yield measure, count / found.texts if found.texts else None, found.texts, "there are no texts"
 

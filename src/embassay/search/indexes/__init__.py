@@ -43,14 +43,14 @@ INDEXES.add(
 INDEXES.add(
     "hnsw-f32",
     "embassay.search.indexes.faiss_index:hnsw_f32",
-    "a graph of near vectors, as they are: hnsw-f32?m=16&ef_construction=100&ef=64",
+    "a graph of near vectors, as they are: hnsw-f32?m=16&ef_construction=100&ef=64 (or ef=auto)",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "hnsw-int8",
     "embassay.search.indexes.faiss_index:hnsw_int8",
-    "a graph of near vectors of one byte a value: hnsw-int8?m=16&ef_construction=100&ef=64",
+    "a graph of near vectors of one byte a value: hnsw-int8?m=16&ef_construction=100&ef=64 (or ef=auto)",
     kind="approximate",
     needs="embassay[ann]",
 )

@@ -15,9 +15,21 @@ from embassay.contracts import IndexFacts, Ranked
 from embassay.errors import ModelError, UsageError
 from embassay.randomness import generator
 from embassay.search.exact import blocks, exact_search_shards, longest_of
-from embassay.search.indexes.store import Floats, Form, Recipe, Vectors, forget, kept, shape_of, shards_of
+from embassay.search.indexes.store import (
+    AUTO,
+    Floats,
+    Form,
+    Recipe,
+    Vectors,
+    forget,
+    kept,
+    shape_of,
+    shards_of,
+)
 
 SearchParameters = Callable[[Any], Any]
+EF = 64
+"""Candidates that a search of a graph keeps."""
 
 
 class FaissIndex:
@@ -71,6 +83,30 @@ class FaissIndex:
     def close(self) -> None:
         """Release the memory."""
         self._index = None
+
+
+class Graph(FaissIndex):
+    """A graph of near vectors, whose width of search can be set: `ef` candidates are kept while it is asked.
+
+    `ef` may be `auto`: it is then 64 until `set_ef` says what was found, for which it takes queries
+    (`store.smallest_width`).
+    """
+
+    def __init__(
+        self, name: str, recipe: Recipe, folder: Path | None, build: Callable[[], Any], ef: int | str
+    ) -> None:
+        super().__init__(name, recipe, folder, build)
+        self.ef = ef
+        self._set(EF if ef == AUTO else int(ef))
+
+    def set_ef(self, ef: int) -> None:
+        """Search with this width from now on."""
+        self.ef = ef
+        self._set(ef)
+
+    def _set(self, ef: int) -> None:
+        # As parameters of each search: an attribute of the index would change under another thread's search.
+        self._search_parameters = faiss_library("hnsw").SearchParametersHNSW(efSearch=ef)
 
 
 def _ranked(indices: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:
@@ -201,10 +237,11 @@ def hnsw_f32(
     folder: Path | None = None,
     m: int = 16,
     ef_construction: int = 100,
-    ef: int = 64,
-) -> FaissIndex:
+    ef: int | str = EF,
+) -> Graph:
     """A graph over the vectors as they are. `m` links a vector on each level (twice as many on the lowest),
-    `ef_construction` and `ef` are how many candidates a search keeps while building and when asked."""
+    `ef_construction` and `ef` are how many candidates a search keeps while building and when asked (`auto`: the fewest
+    that a sweep finds within 1% of exact recall)."""
     return _hnsw("hnsw-f32", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
@@ -216,28 +253,21 @@ def hnsw_int8(
     folder: Path | None = None,
     m: int = 16,
     ef_construction: int = 100,
-    ef: int = 64,
-) -> FaissIndex:
+    ef: int | str = EF,
+) -> Graph:
     """A graph over vectors of one byte a value, each dimension's range cut in 256 steps. The graph is no smaller."""
     return _hnsw("hnsw-int8", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
 def _hnsw(
-    kind: str, vectors: Vectors, where: tuple[str, str, Path | None], links: tuple[int, int], ef: int
-) -> FaissIndex:
+    kind: str, vectors: Vectors, where: tuple[str, str, Path | None], links: tuple[int, int], ef: int | str
+) -> Graph:
     name, digest, folder = where
     m, ef_construction = links
     _check_graph(kind, m=m, ef_construction=ef_construction, ef=ef)
     faiss = faiss_library(kind)
     recipe = recipe_of(kind, {"m": m, "ef_construction": ef_construction}, digest)
-    return FaissIndex(
-        name,
-        recipe,
-        folder,
-        lambda: _graph(faiss, kind, stacked(vectors), links),
-        # As parameters of each search: an attribute of the index would change under another thread's search.
-        lambda faiss: faiss.SearchParametersHNSW(efSearch=ef),
-    )
+    return Graph(name, recipe, folder, lambda: _graph(faiss, kind, stacked(vectors), links), ef)
 
 
 def _graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int]) -> Any:
@@ -254,12 +284,16 @@ def _graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int]) -> An
     return index
 
 
-def _check_graph(kind: str, *, m: int, ef_construction: int, ef: int) -> None:
+def _check_graph(kind: str, *, m: int, ef_construction: int, ef: int | str) -> None:
     if not 2 <= m <= 512:
         raise UsageError(
             f"The index {kind!r} cannot link {m} neighbours.", mend="m is from 2 to 512, usually 16."
         )
-    for knob, value in (("ef_construction", ef_construction), ("ef", ef)):
+    if isinstance(ef, str) and ef != AUTO:
+        raise UsageError(
+            f"The index {kind!r} cannot keep {ef!r} candidates.", mend=f"ef is a number or {AUTO}."
+        )
+    for knob, value in (("ef_construction", ef_construction), ("ef", EF if isinstance(ef, str) else ef)):
         if value < 1:
             raise UsageError(
                 f"The index {kind!r} cannot keep {value} candidates.",

@@ -67,6 +67,37 @@ def recall(found: Ranked, exact: Ranked, k: int) -> float:
 
 LADDER = (16, 32, 64, 128, 256, 512)
 GAP = 0.02
+AUTO = "auto"
+"""A search width that is to be found."""
+WITHIN = 0.01
+
+
+def smallest_width(
+    values_at: Callable[[int], Mapping[str, float]], *, gap: float = WITHIN, most: int = 2**15
+) -> int:
+    """The smallest search width whose recalls (1 is exact) are all at least 1 - `gap`; `most` where none is.
+
+    Widths are doubled from 1 until one is wide enough, and the smallest between it and the one before is found by
+    halving: recall that falls again with more width, by a hair, does not matter. UsageError for a gap that is no share.
+
+    >>> smallest_width(lambda ef: {"10": min(1.0, 0.9 + ef / 200), "30": min(1.0, 0.8 + ef / 100)})
+    19
+    """
+    if not 0 <= gap < 1 or most < 1:
+        raise UsageError(
+            f"Cannot find a width up to {most} with a gap of {gap:g}.", mend="The gap is from 0 to 1."
+        )
+
+    def is_enough(ef: int) -> bool:
+        return min(values_at(ef).values()) >= 1 - gap - 1e-12
+
+    low, high = 0, 1
+    while high < most and not is_enough(high):
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)

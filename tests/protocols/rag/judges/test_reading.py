@@ -30,7 +30,7 @@ NO_GRADES = {
     '{"grade_1_5": 4, "why": "it says so"}': "more than was asked for: why",
     '{"grade": 4}': "no grade_1_5: grade",
     "{}": "no grade_1_5: an empty object",
-    "4": "no JSON object: 4",
+    "4": "a number without its name: 4",
     "[4]": "no JSON object: [4]",
     "true": "no JSON object: true",
     "": "empty",
@@ -136,3 +136,20 @@ def test_no_answer_breaks_the_reader(text):
 def test_labels_are_distinct(n):
     """However many passages there are."""
     assert len(set(labels(n))) == n
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("{relevance_score}", "a placeholder"), ("3.0", "a number without its name"),
+        ("Relevance Category: 2\n\nThe passage names the river.", "a grade in words"),
+        ("I would rate the relevance of this passage as 0.", "a grade in words"),
+        ("on a boat " * 40, "repetition"), (",,\n\n,,\n" * 20, "repetition"), ("I cannot judge this.", "no JSON"),
+        ("", "empty"),
+    ],
+)  # fmt: skip
+def test_odd_answers_are_refused_by_their_shape(text, kind):
+    """So that a list of failures says what a model does wrong."""
+    with pytest.raises(Malformed) as caught:
+        grade_of(text)
+    assert caught.value.kind == kind

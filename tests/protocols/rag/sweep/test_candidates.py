@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Ranked
-from embassay.protocols.rag.sweep.parts import Ending, Passages, Words, found
+from embassay.protocols.rag.sweep.collection import Passages
+from embassay.protocols.rag.sweep.parts import (
+    Ending,
+    Words,
+    found,
+)
 from embassay.search.bm25 import Hit
 from embassay.systems.rerankers.overlap import Overlap
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
+from embassay.protocols.rag.sweep.collection import collapsed, passages_of, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, Latency, SweepRequest
-from embassay.protocols.rag.sweep.parts import collapsed, passages_of, read_collection
 from embassay.text import open_tokenizer
 
 

@@ -1,5 +1,7 @@
 """The config of a sweep: what it takes, and one line for what is wrong in it."""
 
+from pathlib import Path
+
 import pytest
 
 from embassay.errors import DataError, UsageError
@@ -60,7 +62,7 @@ def test_values_are_as_yaml_has_them(tmp_path):
         ("reranker: [none, overlop]", 3, "no reranker called 'overlop'", "overlap"),
         ("index:\n  - flat\n  - flatt", 5, "no index called 'flatt'", "flat"),
         ("k: [50, 0]", 3, "k is 0: ", ""),
-        ("mode: sparse", 3, "mode is 'sparse'", ""),
+        ("mode: sparze", 3, "mode is 'sparze'", ""),
         ("chunk: 10+9", 3, "'10+9'", "430+70"),
         ("rewrite: rule", 3, "no rewriter called 'rule'", "rules"),
         ("tokenizer: wordz", 3, "no tokenizer called 'wordz'", "words"),
@@ -136,3 +138,41 @@ def test_rules_and_prices_are_no_arguments():
     said = SweepRequest((), ("wordllama",)).as_dict()
     assert not {"rules", "prices", "base"} & said.keys()
     assert said["encoder"] == ("wordllama",)
+
+
+def test_a_generator_is_timed_or_assumed(tmp_path):
+    """Not both, not half of one; it is an argument of the run where there is one, and leaves no mark where not."""
+    assert "generator" not in request_of({"datasets": "sample", "encoder": "wordllama"}).as_dict()
+    found = read_config(
+        _written(tmp_path, LEAST + "generator: {ttft_ms: 400, tokens_per_second: 100, output_tokens: 201}\n")
+    )
+    assert found.generator is not None
+    assert found.generator.assumed_ms == 2400
+    for wrong in (
+        "{ttft_ms: 400}",
+        "{output_tokens: 9}",
+        "{model: 'ollama:m', ttft_ms: 1, tokens_per_second: 1}",
+    ):
+        with pytest.raises(UsageError, match=r"sweep.yaml:3: A generator is timed or assumed"):
+            read_config(_written(tmp_path, LEAST + f"generator: {wrong}\n"))
+
+
+def test_quality_axes_are_measured(tmp_path):
+    """Measures of either direction, of those that the sweep takes."""
+    found = read_config(_written(tmp_path, LEAST + "rules: {quality_axes: [RA-nWG@10, Harm@10]}\n"))
+    assert found.rules.quality_axes == ("RA-nWG@10", "Harm@10")
+    with pytest.raises(UsageError, match="not measured"):
+        read_config(_written(tmp_path, LEAST + "rules: {quality_axes: [RA-nWG@7]}\n"))
+
+
+def test_bundled_files_have_names(tmp_path, monkeypatch):
+    """The paper's grid, planned without a file; a file of that name wins."""
+    monkeypatch.chdir(tmp_path)
+    found = read_config(Path("paper"))
+    assert found.k == (50, 100, 150, 200)
+    assert found.dims == (512, 1024, 2048)
+    assert found.base == Path()
+    Path("paper").write_text(LEAST)
+    assert read_config(Path("paper")).k == (50,)
+    with pytest.raises(UsageError, match="bundled: paper"):
+        read_config(Path("papers"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.sweep.config import SweepRequest
+from embassay.protocols.rag.sweep.config import SweepRequest, request_of
 from embassay.protocols.rag.sweep.grid import grid
 from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.systems import sized
@@ -97,3 +97,19 @@ def test_wanted_and_senseless_are_apart(modes, rerankers, dims):
             continue
         kept = None if size == DIMS[encoder] else size
         assert Configuration(encoder, kept, reranker=reranker, mode=mode.partition("+")[0]) in seen
+
+
+def test_words_alone_are_one_stack_whatever_the_encoders():
+    """Without encoder, dimensions and index; with a reranker and without; beside dense ones, or by themselves."""
+    request = request_of({
+        "datasets": "sample", "encoder": ["wordllama", "minilm"], "dims": [64, "full"], "index": ["flat", "hnsw-f32"],
+        "mode": ["dense", "sparse"], "reranker": ["none", "overlap"], "k": [10, 20], "chunk": ["none", "200"],
+    })  # fmt: skip
+    found = [one for one in grid(request, {"wordllama": 256, "minilm": 384}).wanted if one.mode == "sparse"]
+    assert len(found) == 2 * 2 * 2
+    assert {(one.encoder, one.dims, one.index) for one in found} == {("bm25", None, "none")}
+    assert found[0].id == "bm25/k10/sparse"
+    alone = request_of({"datasets": "sample", "mode": ["sparse", "sparse+rerank"], "reranker": "overlap"})
+    assert [one.id for one in grid(alone, {}).wanted] == ["bm25/k50/sparse", "bm25/k50/sparse/overlap"]
+    with pytest.raises(UsageError, match="'encoder' is missing"):
+        request_of({"datasets": "sample", "mode": ["sparse", "hybrid"]})

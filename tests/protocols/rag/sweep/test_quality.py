@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.measures import n_recall, proc, ra_nwg
+from embassay.protocols.rag.sweep.collection import Collection
 from embassay.protocols.rag.sweep.measurement import (
     ceilings,
     entropies,
@@ -14,7 +15,6 @@ from embassay.protocols.rag.sweep.measurement import (
     margins,
     quality,
 )
-from embassay.protocols.rag.sweep.parts import Collection
 
 MEASURES = ("RA-nWG@3", "N-Recall4+@3", "Harm@3", "nDCG@3")
 

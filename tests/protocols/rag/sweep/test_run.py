@@ -13,8 +13,8 @@ from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
 from embassay.measures import ra_nwg
 from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.rag.sweep.collection import read_collection
 from embassay.protocols.rag.sweep.config import request_of
-from embassay.protocols.rag.sweep.parts import read_collection
 from embassay.protocols.rag.sweep.protocol import read_sweep
 from embassay.search.indexes import INDEXES
 from embassay.search.indexes.faiss_index import Flat

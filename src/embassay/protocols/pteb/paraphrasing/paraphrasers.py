@@ -19,6 +19,7 @@ import numpy as np
 from embassay.contracts import ChatModel, Message
 from embassay.data.language import can_identify, language_fault
 from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError, Why
+from embassay.protocols.pteb.paraphrasing.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.wordings.records import (
     REJECTED,
     USABLE,
@@ -483,8 +484,8 @@ class LLMParaphraser:
             return Verdict("failed", reason=str(error)), False, 0.0
         self._hope.answered()
         self._models.add(answer.model)
-        strict = self.generation.strict_length
-        verdict = judged(asked.text, answer.text, lang=asked.lang, strict_length=strict)
+        strict, meaning = self.generation.strict_length, self.generation.meaning
+        verdict = judged(asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning)
         return verdict, True, answer.usage.seconds
 
 
@@ -539,12 +540,16 @@ def longest_allowed(text: str, *, strict: bool = False) -> int:
     return max(TIMES_LONGER * len(text), 0 if strict else ALWAYS_ALLOWED)
 
 
-def judged(text: str, answer: str, *, lang: str = "und", strict_length: bool = False) -> Verdict:
+def judged(
+    text: str, answer: str, *, lang: str = "und", strict_length: bool = False, meaning: bool = False
+) -> Verdict:
     """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
 
     Rejected are, in this order: nothing (`empty`), what is left of thinking (`thinking`), more characters than
     `longest_allowed` (`too long`), sentences in which assistants decline (`refused`) and another language (`wrong
-    language`); marks that the text has itself do not count against its wording. The text again is `copied`, and usable.
+    language`); with `meaning` also what answers the text or speaks of itself (`answered`) and what loses or adds a
+    number or a name (`slot lost`). Marks that the text has itself do not count against its wording. The text again,
+    but for case, spaces and punctuation, is `copied`, and usable.
 
     >>> judged("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
     'A crimson fox was running.'
@@ -556,7 +561,7 @@ def judged(text: str, answer: str, *, lang: str = "und", strict_length: bool = F
     wording = answer.strip() if _thoughtless(text) != text else _thoughtless(answer).strip()
     if not wording:
         return Verdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")
-    if wording == text.strip():
+    if wording == text.strip() or is_near_copy(text, wording):
         return Verdict("copied", wording)
     if found := new_mark(THINKING, text, wording):
         return Verdict("thinking", reason=f"it thinks aloud: {found!r}")
@@ -567,6 +572,10 @@ def judged(text: str, answer: str, *, lang: str = "und", strict_length: bool = F
         return Verdict("refused", reason=f"the model declined: {found!r}")
     if fault := language_fault(text, wording, lang):
         return Verdict("wrong language", reason=fault)
+    if meaning and (fault := answer_fault(text, wording)):
+        return Verdict("answered", reason=fault)
+    if meaning and (fault := slot_fault(text, wording)):
+        return Verdict("slot lost", reason=fault)
     return Verdict("ok", wording)
 
 
@@ -594,8 +603,8 @@ def _thoughtless(text: str) -> str:
 _REWORD = r"(paraphrase|rephrase|reword|rewrite)"
 _THIS = r"(this|that|such|the (text|sentence|input|request)|your (text|sentence|request))"
 _UNABLE = (
-    r"\bi( can ?not| can't| could not| won't| will not| must (respectfully )?decline to"
-    r"|( am|'m) (unable|not able) to)"
+    r"\bi( can ?not| can'?t| could not| won't| will not| must (respectfully )?decline to"
+    r"|( am|'?m) (unable|not able) to)"
 )
 
 THINKING = re.compile(
@@ -608,14 +617,14 @@ THINKING = re.compile(
 )
 
 REFUSAL = re.compile(
-    r"\b(as|i am|i'm|being) an? (ai|artificial intelligence)( (language )?(model|assistant)|,|;|\.| i\b)"
+    r"\b(as|i am|i'?m|being) an? (ai|artificial intelligence)( (language )?(model|assistant)|,|;|\.| i\b)"
     r"|\b(as|i am|i'm) a (large )?language model\b|\bi am programmed to be\b"
     rf"|{_UNABLE} (assist (you )?(with|in) {_THIS}|comply|fulfill? {_THIS}|paraphrase|rephrase|reword|rewrite {_THIS}"
     rf"|help (you )?with {_THIS}|engage with {_THIS}|process {_THIS}"
     r"|provide (a |the |that |this |any )?(paraphrase|rewording|content|text)"
     r"|(create|generate|produce|continue with) (content|that|this|such))"
     r"|\bi must respectfully decline\b"
-    r"|\A(i('m| am) )?(very |so )?(sorry|apologi[sz]e),? but i (can ?not|can't|am (not able|unable))"
+    r"|\A(i('?m| am)? )?(very |so )?(sorry|apologi[sz]e),? (but )?i('?m| am)? (can ?not|can'?t|not able|unable)"
     rf"|\Aplease (provide|give|send|share|paste)( me)?( with)? the text (that )?(you|to) [^.]*{_REWORD}"
     r"|\Alo siento,? (pero )?no puedo|\A(je suis )?désolée?,? (mais )?je ne (peux|suis pas en mesure)"
     r"|\A(es )?tut mir leid,? (aber )?(\w+ )?(kann ich|ich kann)|\Ami dispiace,? (ma )?non posso"

@@ -44,17 +44,17 @@ def prompt(kind: Kind) -> Prompt:
 
 def grade_messages(question: Question, passage: Passage) -> list[Message]:
     """What is sent for one grade: the instructions, then the question and the passage between marked lines."""
-    mark = _mark([question.text, passage.text])
-    shown = [_block("question", mark, question.text), _block("passage", mark, passage.text)]
+    mark = mark_of([question.text, passage.text])
+    shown = [block("question", mark, question.text), block("passage", mark, passage.text)]
     return [Message("system", prompt("grade").text), Message("user", "\n\n".join(shown))]
 
 
 def order_messages(question: Question, passages: Sequence[Passage]) -> list[Message]:
     """What is sent for one order: the instructions, then the question and the passages, labelled as they come."""
-    mark = _mark([question.text, *(passage.text for passage in passages)])
-    shown = [_block("question", mark, question.text)]
+    mark = mark_of([question.text, *(passage.text for passage in passages)])
+    shown = [block("question", mark, question.text)]
     for label, passage in zip(labels(len(passages)), passages, strict=True):
-        shown.append(_block(f"passage {label}", mark, passage.text))
+        shown.append(block(f"passage {label}", mark, passage.text))
     return [Message("system", prompt("order").text), Message("user", "\n\n".join(shown))]
 
 
@@ -67,11 +67,12 @@ def labels(n: int) -> list[str]:
     return [_ALPHABET[i] if i < 26 else _ALPHABET[i // 26 - 1] + _ALPHABET[i % 26] for i in range(n)]
 
 
-def _block(name: str, mark: str, text: str) -> str:
+def block(name: str, mark: str, text: str) -> str:
+    """A text between two lines that say what it is, with a mark that it cannot hold."""
     return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
 
 
-def _mark(texts: Sequence[str]) -> str:
+def mark_of(texts: Sequence[str]) -> str:
     """Eight digits that no text can hold on purpose, since they follow from all of them: a passage cannot pretend to
     end and speak on in our name. Equal texts have equal marks, so that equal calls are paid once."""
     joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
@@ -191,7 +192,8 @@ def _object(text: str) -> list[tuple[str, Any]]:
     except (ValueError, RecursionError):
         raise Malformed(_why_no_json(text), text) from None
     if not isinstance(value, _Pairs):
-        raise Malformed("no JSON object", text)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        raise Malformed("a number without its name" if is_number else "no JSON object", text)
     return list(value)
 
 
@@ -199,10 +201,27 @@ class _Pairs(list[tuple[str, Any]]):
     """What an object holds, in place of a dictionary that would forget a repeated name."""
 
 
+_PLACEHOLDER = re.compile(r"\{+\s*[A-Za-z_][\w ]*\}+\W*")
+_STATED = re.compile(
+    r"\b(?:category|score|grade|rating|relevance|rate[^.]{0,40}? as)\b\W{0,6}(?:is|of|as|would be)?\W{0,4}\d",
+    re.IGNORECASE,
+)
+_LONG = 12
+"""Words from which on an answer can be told to go round in circles."""
+
+
 def _why_no_json(text: str) -> str:
+    """The shape of an answer without JSON: a placeholder of the prompt, a grade in words, one thing over and over."""
+    if _PLACEHOLDER.fullmatch(text):
+        return "a placeholder"
     start = text.find("{")
     if start < 0:
-        return "no JSON"
+        parts = text.split()
+        if not any(sign.isalnum() for sign in text) or (
+            len(parts) >= _LONG and len(set(parts)) <= len(parts) // 4
+        ):
+            return "repetition"
+        return "a grade in words" if _STATED.search(text) or re.match(r"\W*\d", text) else "no JSON"
     try:
         _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):

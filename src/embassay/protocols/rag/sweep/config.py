@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,7 +18,8 @@ from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
 from embassay.protocols.rag.scoring.score import asked
-from embassay.protocols.rag.sweep.stacks import NONE, Rules
+from embassay.protocols.rag.sweep.signals import check_condition, read_names
+from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, Rules
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.registry import Registry
 from embassay.search.indexes import INDEXES
@@ -34,6 +36,8 @@ SEED = 1337
 MEASURES = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "nDCG")
 CUTOFFS = (10, 30)
 RERANK = "+rerank"
+BUNDLED = ("paper", "sample")
+"""Files that are in the package: the grid of the paper, and a sweep of the sample data in seconds."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,37 @@ class Prices:
 
 
 @dataclass(frozen=True)
+class Generator:
+    """Who answers from the first `passages`: a chat `model` that is timed, or what is assumed, milliseconds to the
+    first token and tokens per second. `output_tokens` are those of an answer, for a model the most."""
+
+    model: str = ""
+    passages: int = 10
+    output_tokens: int = 200
+    ttft_ms: float | None = None
+    tokens_per_second: float | None = None
+
+    @property
+    def assumed_ms(self) -> float | None:
+        """The time of an answer by what is assumed; None where a model is timed.
+
+        >>> Generator(ttft_ms=400.0, tokens_per_second=100.0, output_tokens=201).assumed_ms
+        2400.0
+        """
+        if self.ttft_ms is None or self.tokens_per_second is None:
+            return None
+        return self.ttft_ms + 1000 * max(0, self.output_tokens - 1) / self.tokens_per_second
+
+
+@dataclass(frozen=True)
+class Names:
+    """A `file` of whose name is in which query, and the ablation that shows how much a query hangs on it."""
+
+    file: str
+    condition: str = "gibberish_name"
+
+
+@dataclass(frozen=True)
 class SweepRequest:
     """A sweep: datasets, axes, and how to measure. Spec strings are canonical; `dims` None are all of an encoder's.
 
@@ -103,13 +138,16 @@ class SweepRequest:
     seed: int = SEED
     rules: Rules = field(default_factory=Rules)
     prices: Prices = Prices()
+    generator: Generator | None = None
+    names: Names | None = None
     base: Path = Path()
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them, and as they are compared on resume."""
         plain = asdict(self)
         plain["datasets"] = [one.as_dict() for one in self.datasets]
-        return {key: value for key, value in plain.items() if key not in ("rules", "prices", "base")}
+        unsaid = [name for name in ("generator", "names") if not plain[name]]
+        return {key: value for key, value in plain.items() if key not in ("rules", "prices", "base", *unsaid)}
 
     def path(self, given: str) -> str:
         """A path of the config as it is to be opened.
@@ -136,6 +174,7 @@ _CHUNK = re.compile(r"([1-9][0-9]*)(?:\+([0-9]+))?")
 
 def checked(file: SweepFile, base: Path, at: At) -> SweepRequest:
     """The request of a file whose keys and types are right. UsageError for a name that is none, with the nearest."""
+    _check_some_encoder(file)
     names = {
         "encoder": _names(file.encoder, SYSTEMS, "encoder", at, PARAMETERS),
         "index": _names(file.index, INDEXES, "index", at),
@@ -148,6 +187,8 @@ def checked(file: SweepFile, base: Path, at: At) -> SweepRequest:
     for position, text in enumerate(file.chunk):
         with at("chunk", position):
             chunk_size(text)
+    with at("generator"):
+        generator = _generator(file.generator)
     with at("tokenizer"):
         TOKENIZERS.get(TOKENIZERS.parse(file.tokenizer).name)
     with at("measures"):
@@ -165,7 +206,8 @@ def checked(file: SweepFile, base: Path, at: At) -> SweepRequest:
         deduplicate=_once(file.deduplicate), boost=_once(file.boost), chunk=_once(file.chunk),
         queries=file.queries, depth=file.depth, rrf_c=file.rrf_c, measures=measures,
         latency=Latency(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
-        rules=rules, prices=prices, base=base,
+        rules=rules, prices=prices, base=base, generator=generator,
+        names=_names_file(file.names, base, at),
     )  # fmt: skip
 
 
@@ -225,12 +267,50 @@ def _canonical(text: str, registry: Registry[Any], also: Sequence[str]) -> str:
     return registry.format(spec)
 
 
+def _check_some_encoder(file: SweepFile) -> None:
+    needs = next((mode for mode in file.mode if not mode.startswith(SPARSE)), "")
+    if needs and not file.encoder:
+        raise UsageError(
+            "the key 'encoder' is missing.", mend=f"The mode {needs} needs one: encoder: wordllama."
+        )
+
+
+def _names_file(given: NamesFile | None, base: Path, at: At) -> Names | None:
+    """The file of names, read once to see that it can be."""
+    if given is None:
+        return None
+    with at("names", "condition"):
+        check_condition(given.condition)
+    found = Names(given.file, given.condition)
+    read_names(Path(SweepRequest((), (), base=base).path(found.file)))
+    return found
+
+
+def _generator(given: GeneratorFile | None) -> Generator | None:
+    """The generator; UsageError where it is neither timed nor assumed, or both."""
+    if given is None:
+        return None
+    found = Generator(**given.model_dump())
+    if found.model:
+        from embassay.systems.chat import CHAT_MODELS
+
+        CHAT_MODELS.check_values(CHAT_MODELS.parse(found.model))
+    if bool(found.model) == (found.assumed_ms is not None) or (found.ttft_ms is None) != (
+        found.tokens_per_second is None
+    ):
+        raise UsageError(
+            "A generator is timed or assumed.",
+            mend="Give model: SPEC, or both ttft_ms: and tokens_per_second:.",
+        )
+    return found
+
+
 def _check_encoder(text: str) -> None:
     kind = dict(SYSTEMS.get(SYSTEMS.parse(text).name).facts).get("kind", "embedding")
     if kind != "embedding":
         raise UsageError(
             f"{text!r} makes no vectors, so it is no encoder.",
-            mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ...; words are mode: hybrid.",
+            mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ...; words are mode: sparse or hybrid.",
         )
 
 
@@ -262,7 +342,12 @@ def _weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[s
 
 def _rules(file: SweepFile, measures: Sequence[str]) -> Rules:
     weights = _weights(file.rules.efficiency, measures)
-    rules = Rules(**{**file.rules.model_dump(), "slos_ms": tuple(file.rules.slos_ms), "efficiency": weights})
+    lists = {"slos_ms": tuple(file.rules.slos_ms), "quality_axes": tuple(file.rules.quality_axes)}
+    rules = Rules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
+    if unknown := next((one for one in rules.quality_axes if one not in measures), None):
+        raise UsageError(
+            f"The quality axis {unknown!r} is not measured.", mend=f"Measured are {', '.join(measures)}."
+        )
     if rules.measure not in measures:
         near = nearest(rules.measure, measures)
         raise UsageError(
@@ -334,7 +419,7 @@ Share = Annotated[float, BeforeValidator(_off), Field(strict=True, ge=0, le=1)]
 Weight = Annotated[float, BeforeValidator(_off), Field(strict=True, ge=0, allow_inf_nan=False)]
 Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-Mode = Literal["dense", "hybrid", "dense+rerank", "hybrid+rerank"]
+Mode = Literal["dense", "sparse", "hybrid", "dense+rerank", "sparse+rerank", "hybrid+rerank"]
 
 
 class _Strict(BaseModel):
@@ -369,6 +454,23 @@ class PricesFile(_Strict):
     generator: Usd | None = None
 
 
+class GeneratorFile(_Strict):
+    """Who answers, and how long that takes."""
+
+    model: str = ""
+    passages: Positive = 10
+    output_tokens: Positive = 200
+    ttft_ms: Milliseconds | None = None
+    tokens_per_second: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)] | None = None
+
+
+class NamesFile(_Strict):
+    """Whose name is in which query."""
+
+    file: Text
+    condition: str = "gibberish_name"
+
+
 class RulesFile(_Strict):
     """What the operator asks for."""
 
@@ -382,13 +484,14 @@ class RulesFile(_Strict):
     jitter_ms: Weight | None = None
     cost_share: Share = COST_SHARE
     efficiency: dict[str, Weight] = dict(WEIGHTS)
+    quality_axes: Annotated[list[str], BeforeValidator(_listed)] = []
 
 
 class SweepFile(_Strict):
     """The whole file."""
 
     datasets: Annotated[list[Text | DatasetFile], BeforeValidator(_listed), Field(min_length=1)]
-    encoder: Texts
+    encoder: Annotated[list[Text], BeforeValidator(_listed)] = []
     dims: Annotated[
         list[Annotated[Positive | None, BeforeValidator(_full)]],
         BeforeValidator(_listed),
@@ -410,14 +513,23 @@ class SweepFile(_Strict):
     latency: LatencyFile = LatencyFile()
     prices: PricesFile = PricesFile()
     rules: RulesFile = RulesFile()
+    generator: GeneratorFile | None = None
+    names: NamesFile | None = None
     tokenizer: str = "words"
     seed: Whole = SEED
 
 
 def read_config(path: Path) -> SweepRequest:
-    """The request that the file makes. UsageError or DataError, with the line, for what is wrong in it."""
+    """The request that the file makes, or the bundled one of the name (`paper`, `sample`), whose relative paths start
+    from the folder that is worked in. UsageError or DataError, with the line, for what is wrong in it."""
+    if str(path) in BUNDLED and not path.exists():
+        with as_file(files("embassay.protocols.rag.sweep").joinpath(f"{path}.yaml")) as bundled:
+            return replace(read_config(bundled), base=Path())
     if not path.is_file():
-        raise UsageError(f"There is no file {str(path)!r}.", mend="Name the YAML file of the sweep.")
+        raise UsageError(
+            f"There is no file {str(path)!r}.",
+            mend=f"Name the YAML file of the sweep, or one that is bundled: {', '.join(BUNDLED)}.",
+        )
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise DataError(
@@ -488,6 +600,7 @@ def _wrong(error: ValidationError, where: _Where) -> UsageError:
 def _keys(place: Sequence[str | int]) -> list[str]:
     inner: Mapping[str, type[BaseModel]] = {
         "datasets": DatasetFile, "latency": LatencyFile, "prices": PricesFile, "rules": RulesFile,
+        "generator": GeneratorFile, "names": NamesFile,
     }  # fmt: skip
     model = inner.get(str(place[0]), SweepFile) if place else SweepFile
     return list(model.model_fields)

@@ -25,20 +25,17 @@ from embassay.protocols.kernel.forecast import (
 )
 from embassay.protocols.kernel.forecast import Work as Effort
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
+from embassay.protocols.rag.sweep.collection import Collection, passages_of, read_collection, token_lengths
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
 from embassay.protocols.rag.sweep.parts import (
-    Collection,
     Parts,
     SweepEncoder,
-    passages_of,
-    read_collection,
-    token_lengths,
 )
-from embassay.protocols.rag.sweep.stacks import NONE, TASK, Configuration
+from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, TASK, WORDS, Configuration
 from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost, words_bytes
 from embassay.registry import Registry
 from embassay.runs.folder import Cell, digest
-from embassay.runs.forecast import Forecast, Forecasts, served
+from embassay.runs.forecast import Forecast, Forecasts, remote_seconds, served
 from embassay.runs.memory import Footprint
 from embassay.search.indexes import INDEXES
 from embassay.systems import RAGGED, SYSTEMS, sized
@@ -87,8 +84,17 @@ FLAT = "flat"
 def _all(
     request: SweepRequest, dims: Mapping[str, int | None], sized: Sized
 ) -> Iterator[tuple[Configuration, str]]:
-    heads = product(request.chunk, request.rewrite, request.encoder, request.dims, request.index)
     tails = list(_tails(request))
+    sparse = [one for one in tails if one[1].startswith(SPARSE)]
+    for chunk, rewrite, (k, _, reranker, deduplicate, boost, reason) in product(
+        request.chunk, request.rewrite, sparse
+    ):
+        yield (
+            Configuration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
+            reason,
+        )
+    tails = [one for one in tails if one not in sparse]
+    heads = product(request.chunk, request.rewrite, request.encoder, request.dims, request.index)
     for chunk, rewrite, encoder, size, index in heads:
         whole = dims.get(encoder)
         kept = None if size == whole else size
@@ -97,7 +103,7 @@ def _all(
             if kept is not None and whole is not None and kept > whole and sized(encoder, kept) == encoder
             else ""
         )
-        if encoder.partition(":")[0] in RAGGED and (kept is not None or index != FLAT):
+        if encoder.partition("?")[0].partition(":")[0] in RAGGED and (kept is not None or index != FLAT):
             too_many = f"{encoder} has many vectors for a text, which go into {FLAT} with all dimensions"
         for k, mode, reranker, deduplicate, boost, reason in tails:
             one = Configuration(
@@ -154,11 +160,11 @@ def plan_of(parts: Parts) -> SweepPlan:
     request = parts.request
     collections = tuple(read_collection(one, request) for one in request.datasets)
     check_names(one.name for one in collections)
-    systems = {name: _encoder(parts, name) for name in request.encoder}
+    systems = {name: _encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
     dims = {name: one.facts.get("dims") for name, one in systems.items()}
     whole = grid(request, dims, sized)
     systems |= {
-        name: _encoder(parts, one.encoder, one.dims)
+        name: _words() if one.mode == SPARSE else _encoder(parts, one.encoder, one.dims)
         for one in whole.wanted if (name := sized(one.encoder, one.dims)) not in systems
     }  # fmt: skip
     used = {sized(one.encoder, one.dims) for one in whole.wanted}
@@ -182,7 +188,7 @@ def label(one: Configuration) -> str:
     >>> label(Configuration("wordllama", 64, "hnsw-f32", chunk="200"))
     'wordllama/64d/hnsw-f32/chunk=200'
     """
-    parts = [one.encoder, f"{one.dims}d" if one.dims else "", one.index]
+    parts = [one.encoder, f"{one.dims}d" if one.dims else "", "" if one.index == NONE else one.index]
     parts += [f"{name}={value}" for name in ("rewrite", "chunk") if (value := getattr(one, name)) != NONE]
     return "/".join(filter(None, parts))
 
@@ -205,6 +211,15 @@ def _cells(
         )
         job = CellJob(collection, tuple(own))
         yield Cell(TASK, collection.name, name, key, len(own) * len(collection.query_ids), job)
+
+
+def _is_sparse_only(request: SweepRequest) -> bool:
+    return all(mode.startswith(SPARSE) for mode in request.mode)
+
+
+def _words() -> PlannedSystem:
+    """Search by words as a system of the plan."""
+    return PlannedSystem(WORDS, WORDS, "words/1", "classical", {"summary": "finds passages by words"})
 
 
 def _encoder(parts: Parts, base: str, size: int | None = None) -> PlannedSystem:
@@ -368,16 +383,17 @@ class Room:
         *,
         made: Sequence[str] = (),
     ) -> Footprint:
-        """The estimate for configurations on one index; what is `made` (`passages`, `words`) is held already."""
+        """The estimate for configurations on one index of the vectors of `system` (None: by words alone); what is
+        `made` (`passages`, `words`) is held already."""
         head, sizes = configurations[0], self._of(collection, configurations[0].chunk)
-        dim, queries = dimensions(system), len(collection.queries)
-        n = sizes.passages
-        hybrid = any(one.mode == "hybrid" or one.boost for one in configurations)
+        queries, n = len(collection.queries), sizes.passages
+        dim = 0 if system is None else dimensions(system)
+        words = any(one.mode in ("hybrid", SPARSE) or one.boost for one in configurations)
         parts = {
-            f"the vectors of {n:,} passages": vectors(n + 2 * queries, dim) + n * _TABLES,
+            f"the vectors of {n:,} passages": (dim > 0) * (vectors(n + 2 * queries, dim) + n * _TABLES),
             "passages": read_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
-            "the index": self._index(head, n, dim),
-            "words": hybrid * ("words" not in made) * sizes.words,
+            "the index": 0 if head.index == NONE else self._index(head, n, dim),
+            "words": words * ("words" not in made) * sizes.words,
         }
         return footprint(parts, _mend(head))
 
@@ -402,6 +418,8 @@ def _sizes(one: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
 
 def _mend(head: Configuration) -> str:
     """What makes this cell smaller."""
+    if head.mode == SPARSE:
+        return "Sweep a smaller corpus, or fewer queries"
     ways = ["Sweep a smaller corpus", "an encoder of fewer dimensions"]
     ways += ["longer chunks"] if head.chunk != NONE else []
     ways += ["the index flat, which needs no second copy"] if head.index != "flat" else []
@@ -409,6 +427,8 @@ def _mend(head: Configuration) -> str:
 
 
 _SAMPLE = 16
+_PROMPT = 250
+"""Tokens of the instructions that go before a question."""
 _NAMED = 6
 """So many combinations are named for each reason that leaves some out."""
 _LISTED_BYTES = 20
@@ -454,7 +474,7 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
     prices = price_list(request)
     parts = Parts(request, ledger)
     plan = plan_of(parts)
-    cells = [*_encoding(plan, parts), *_reranking(plan, parts, prices)]
+    cells = [*_encoding(plan, parts), *_reranking(plan, parts, prices), *_talking(plan, parts)]
     combinations = sum(len(cell.job.configurations) for cell in plan.cells)
     listed = sum(one.k for cell in plan.cells for one in cell.job.configurations)
     values = combinations * (2 * len(request.measures) + 3)
@@ -468,7 +488,7 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
 
 def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
-    heads = [cell.job.head for cell in plan.cells]
+    heads = [cell.job.head for cell in plan.cells if cell.job.head.mode != SPARSE]
     asked = {sized(head.encoder, head.dims) for head in heads}
     encoders = [one for one in plan.systems if one.name in asked]
     made = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
@@ -484,7 +504,10 @@ def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
         def held(system: Similarity, one: Collection = one) -> Footprint:
             jobs = [cell.job for cell in plan.cells if cell.job.collection is one]
             own = [job for job in jobs if sized(job.head.encoder, job.head.dims) == system.name] or jobs
-            return largest(room.needed(one, job.configurations, system) for job in own)
+            return largest(
+                room.needed(one, job.configurations, None if job.head.mode == SPARSE else system)
+                for job in own
+            )
 
         yield from made.cells(
             Effort(
@@ -521,12 +544,44 @@ def _reranking(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[For
             )  # fmt: skip
 
 
+def _talking(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
+    """The calls of language models that rewrite every query, and that are timed as generators: an answer and a word for
+    each timed query."""
+    request = plan.request
+    for one in plan.collections:
+        passage = float(np.mean(_some_lengths(one, parts)))
+        query = float(np.mean(token_lengths(parts.tokenizer, one.queries)))
+        for name in request.rewrite:
+            chat = None if name == NONE else getattr(parts.rewriter(name), "model", None)
+            if chat is not None:
+                head = Forecast("rewrite", one.name, name, len(one.queries), 0, 0)
+                yield _of_calls(head, chat, requests=len(one.queries), read=_PROMPT + query, written=query)
+        said = request.generator
+        if said is not None and said.model:
+            chat, read = (
+                parts.answerer(said).model,
+                _PROMPT + query + min(said.passages, len(one.ids)) * passage,
+            )
+            head = Forecast("generate", one.name, said.model, len(one.timed), 0, 0)
+            yield _of_calls(
+                head, chat, requests=2 * len(one.timed), read=read, written=said.output_tokens / 2
+            )
+
+
+def _of_calls(head: Forecast, chat: Any, *, requests: int, read: float, written: float) -> Forecast:
+    """`head` with what so many calls take, each of which reads and writes so many tokens."""
+    price, tokens = getattr(chat, "price", None), round(requests * (read + written))
+    usd = None if price is None else price.usd(round(requests * read), round(requests * written))
+    seconds = remote_seconds(chat, requests, tokens)
+    return replace(head, requests=requests, tokens=tokens, usd=usd, seconds=seconds, assumed=True)
+
+
 def _pairs(configurations: list[Configuration], one: Collection) -> int:
     """About how many pairs differ: for each encoder its deepest list, and one of words where there is a hybrid; other
     dimensions and indexes find nearly the same passages, and a pair is scored once."""
     lists: dict[tuple[str, str, str], int] = {}
     for each in configurations:
-        sources = [each.encoder, *(["words"] if each.mode == "hybrid" else [])]
+        sources = [each.encoder, *([WORDS] if each.mode == "hybrid" else [])]
         for source in sources:
             key = source, each.chunk, each.rewrite
             lists[key] = max(lists.get(key, 0), each.k)
@@ -540,14 +595,17 @@ def _timed(configurations: list[Configuration], request: SweepRequest, queries: 
     }
     latency = request.latency
     calls = latency.repeats * (latency.warmup + queries)
-    loaded = {each for each in configurations if each.dims is None and each.index == request.index[0]}
+    loaded = {each for each in configurations if each.dims is None and each.index in (request.index[0], NONE)}
     return sum(key[1] for key in keys) * calls + sum(each.k for each in loaded) * (queries + latency.warmup)
 
 
+def _some_lengths(one: Collection, parts: Parts) -> Any:
+    """Tokens of some passages."""
+    return token_lengths(parts.tokenizer, one.texts[:: max(1, len(one.texts) // 200)])
+
+
 def _candidate_tokens(one: Collection, parts: Parts) -> float:
-    step = max(1, len(one.texts) // 200)
-    passages = token_lengths(parts.tokenizer, one.texts[::step])
-    return float(np.mean(passages) + np.mean(token_lengths(parts.tokenizer, one.queries)))
+    return float(np.mean(_some_lengths(one, parts)) + np.mean(token_lengths(parts.tokenizer, one.queries)))
 
 
 def _seconds(one: Collection, name: str, parts: Parts) -> float | None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -21,33 +22,47 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Index, Ranked
+from embassay.contracts import Index, IndexFacts, Ranked
+from embassay.data import draw
 from embassay.measures import evaluate_graded
 from embassay.measures.judgements import ABSENT, UNJUDGED, Graded
 from embassay.measures.sets import Companion
+from embassay.protocols.rag.answers.answerer import Answer
 from embassay.protocols.rag.judges import Question
+from embassay.protocols.rag.sweep.collection import Collection, collapsed
 from embassay.protocols.rag.sweep.config import Latency
 from embassay.protocols.rag.sweep.parts import (
     Bench,
-    Collection,
     Encoded,
     Final,
     Listed,
     Parts,
     RerankerFailed,
     Vectors,
-    collapsed,
     ending_of,
     first,
     found,
 )
-from embassay.protocols.rag.sweep.stacks import NONE, Configuration, Found, Skipped, Stack
+from embassay.protocols.rag.sweep.signals import entropies, margins
+from embassay.protocols.rag.sweep.stacks import (
+    FIRST_TOKENS,
+    FIRST_WORD,
+    GENERATE,
+    NONE,
+    WORDS,
+    WRITTEN,
+    Configuration,
+    Found,
+    Skipped,
+    Stack,
+)
 from embassay.runs.folder import digest, to_json, write_atomic
+from embassay.search import exact_search
+from embassay.search.bm25 import Hit
+from embassay.search.indexes.store import AUTO, recall, smallest_width
 from embassay.systems.remote.calls import wait_for
 
 Floats = NDArray[np.float64]
-MARGIN_RANK = 10
-ENTROPY_OF = 50
 
 
 def graded(collection: Collection, lists: Sequence[Sequence[int]], pools: Sequence[Sequence[int]]) -> Graded:
@@ -82,34 +97,6 @@ def _ceiling(measure: str) -> str:
     return f"PROC(of={name!r})@{cutoff}" if name in get_args(Companion) else ""
 
 
-def margins(scores: Sequence[Sequence[float]]) -> Floats:
-    """The first score less the tenth of each list, (q,); NaN for a shorter one. Spec rag 3.5."""
-    return np.array(
-        [one[0] - one[MARGIN_RANK - 1] if len(one) >= MARGIN_RANK else np.nan for one in scores],
-        dtype=np.float64,
-    )
-
-
-def entropies(scores: Sequence[Floats | None]) -> Floats:
-    """How undecided a reranker is on the first 50 candidates, (q,): the entropy of the softmax of its scores over its
-    maximum, 0 to 1; NaN where there is none or fewer than two. Spec rag 3.5.
-
-    >>> float(entropies([np.array([2.0, 1.0, 0.0, 0.0])])[0].round(6))
-    0.756481
-    """
-    return np.array([_entropy(one) for one in scores], dtype=np.float64)
-
-
-def _entropy(scores: Floats | None) -> float:
-    if scores is None or len(scores) < 2:
-        return float("nan")
-    first = scores[:ENTROPY_OF]
-    weights = np.exp(first - first.max())
-    share = weights / weights.sum()
-    there = share[share > 0]
-    return float(-(there * np.log(there)).sum() / np.log(len(first)))
-
-
 def index_recall(
     exact: Sequence[Sequence[int]], own: Sequence[Sequence[int]], cutoffs: Sequence[int]
 ) -> Mapping[int, float]:
@@ -140,6 +127,13 @@ class Stopwatch:
     def alone(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
         """Time `do` for one query at a time; the name under which the samples are kept, (sessions, queries) in ms."""
         return self._kept(what, (self.latency.repeats, len(queries)), lambda: self._sessions(queries, do))
+
+    def once(self, what: Mapping[str, Any], queries: Sequence[int], take: Callable[[int], float]) -> str:
+        """Keep what `take` says that each query took, in ms, for what is timed where it is done: (1, queries)."""
+        shape = 1, len(queries)
+        return self._kept(
+            what, shape, lambda: np.array([[take(query) for query in queries]], dtype=np.float64)
+        )
 
     def together(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
         """The same with as many queries in flight as the config says, once: (1, queries)."""
@@ -215,146 +209,63 @@ def _milliseconds(do: Do, query: int) -> float:
     return 1000 * (perf_counter() - began)
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Takes the time of stacks on an `index` of an encoder's vectors, whose `queries` are cut to `dims`."""
-
-    encoded: Encoded
-    dims: int | None
-    index: Index
-    queries: Vectors
-    watch: Stopwatch
-
-    @property
-    def bench(self) -> Bench:
-        """What is searched and asked."""
-        return self.encoded.bench
-
-    def stages(self, one: Configuration, depth: int) -> dict[str, str]:
-        """The names of the samples of each stage that the configuration has."""
-        bench, watch, timed = self.bench, self.watch, self.bench.collection.timed
-        what, rows = bench.what, self.queries
-        encoder = {**what, "encoder": self.encoded.encoder.name}
-        with self.bench.parts.charged(self.encoded.encoder.name):
-            embed = watch.alone({"stage": "embed", **encoder}, timed, self._embed)
-        names = {
-            "embed": embed,
-            "retrieve": watch.alone(
-                {"stage": "retrieve", **encoder, "dims": self.dims, "index": one.index, "depth": depth}, timed,
-                lambda query: self.index.search(rows[query : query + 1], min(depth, len(bench.passages))),
-            ),
-        }  # fmt: skip
-        if one.mode == "hybrid":
-            names["fuse"] = watch.alone({"stage": "fuse", **what}, timed, self._fuse())
-        if one.reranker != NONE or one.deduplicate:
-            done = {
-                "stage": "rerank", **what, "mode": one.mode, "k": one.k, "reranker": one.reranker,
-                "deduplicate": one.deduplicate, "boost": one.boost,
-            }  # fmt: skip
-            with self.bench.parts.charged(one.reranker):
-                names["rerank"] = watch.alone(done, timed, self._rerank(one, depth))
-        return names
-
-    def _embed(self, query: int) -> Vectors:
-        """A real encoding of a query, after a rewriting by rules; a language model's rewriting takes no time here."""
-        bench, text = self.bench, self.bench.queries[query]
-        if bench.rewrite != NONE:
-            rewriter = self.bench.parts.rewriter(bench.rewrite)
-            if not hasattr(rewriter, "model"):
-                asked = Question(bench.collection.query_ids[query], bench.collection.queries[query])
-                text = wait_for(lambda: rewriter.rewrite(asked))
-        encoder = self.encoded.encoder
-        return encoder.cut(encoder.afresh(text), self.dims)
-
-    def _fuse(self) -> Callable[[int], Any]:
-        words, queries = self.bench.words, self.bench.queries
-        exact = self.encoded.exact(None, self.bench.parts.request.depth)
-        return lambda query: words.fused(exact[query], words.hits(queries[query]))
-
-    def _rerank(self, one: Configuration, depth: int) -> Callable[[int], Any]:
-        """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
-        index or encoder changes which texts are scored, not how many."""
-        bench, ending = self.bench, ending_of(self.bench, one, cached=False)
-        exact = self.encoded.exact(None, depth)
-        given: dict[int, Listed] = {}
-        for query in bench.collection.timed:
-            given[query] = exact[query], (0.0,) * len(exact[query])
-            if one.mode == "hybrid":
-                given[query] = first(bench.words.fused(exact[query], bench.hits[query]), one.k)
-        return lambda query: ending(bench.queries[query], *given[query])
-
-    def loaded(self, one: Configuration, depth: int) -> str:
-        """Whole queries with several in flight."""
-        depth = min(depth, len(self.bench.passages))
-        words, texts = self.bench.words, self.bench.queries
-        ending = ending_of(self.bench, one, cached=False)
-
-        def whole(query: int) -> Final:
-            listed = found(self.index.search(self._embed(query), depth), 0)
-            if one.mode == "hybrid":
-                listed = first(words.fused(listed[0], words.hits(texts[query])), one.k)
-            return ending(texts[query], *listed)
-
-        # One account for both: threads that each name their own would mix them up.
-        with self.bench.parts.charged(self.encoded.encoder.name if one.reranker == NONE else one.reranker):
-            return self.watch.together(
-                {"stage": "total", **self.bench.what, "configuration": one.id},
-                self.bench.collection.timed,
-                whole,
-            )
-
-
 RECALL_AT = (10, 30)
+Names = dict[str, str]
+"""Of samples of time, by stage."""
 
 
-@dataclass
-class IndexedBench:
-    """An encoder's vectors of a bench, so many dimensions of them, in an index; `close` when done."""
+class StackBench(ABC):
+    """Measures the stacks that share a way to find candidates, which is what a subclass knows; `close` when done.
 
-    encoded: Encoded
-    dims: int | None
-    index: Index
+    `bench` has what is searched and asked, `watch` the clock, `ef` is the search width that was found by itself.
+    """
+
+    bench: Bench
     watch: Stopwatch
-    documents: Vectors
-    queries: Vectors
-    _answers: dict[int, Ranked] = field(default_factory=dict)
-    _fused: list[Listed] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, encoded: Encoded, dims: int | None, index: str, watch: Stopwatch, kept: Path) -> IndexedBench:
-        """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
-        it cannot be had."""
-        documents, queries = encoded.cut(dims)
-        return cls(encoded, dims, encoded.encoder.index(index, documents, kept), watch, documents, queries)
+    ef: int | None = None
 
     @property
-    def bench(self) -> Bench:
-        """What is searched and asked."""
-        return self.encoded.bench
+    @abstractmethod
+    def facts(self) -> IndexFacts:
+        """What is searched."""
+
+    @property
+    @abstractmethod
+    def account(self) -> str:
+        """Who pays for finding."""
+
+    @property
+    def recall(self) -> Mapping[int, float]:
+        """Against exact search, by cutoff; empty where there is nothing to compare with."""
+        return {}
+
+    @abstractmethod
+    def candidates(self, one: Configuration) -> list[Listed]:
+        """What is found for each query, at most `one.k` each."""
+
+    @abstractmethod
+    def signals(self, one: Configuration) -> dict[str, Floats]:
+        """What routing looks at before a reranker is asked."""
+
+    @abstractmethod
+    def finding(self, one: Configuration) -> Names:
+        """The samples of the stages until there are candidates."""
+
+    @abstractmethod
+    def given(self, one: Configuration, query: int) -> Listed:
+        """What the reranker's clock is run on, for a query."""
+
+    @abstractmethod
+    def find(self, one: Configuration, query: int) -> Listed:
+        """The candidates of a query from its text, past all caches."""
+
+    def close(self) -> None:  # noqa: B027 - words have nothing to release
+        """Release what is searched."""
 
     @property
     def parts(self) -> Parts:
         """What the sweep has opened."""
         return self.bench.parts
-
-    @cached_property
-    def timing(self) -> Timing:
-        """Takes time on this index."""
-        return Timing(self.encoded, self.dims, self.index, self.queries, self.watch)
-
-    def answers(self, depth: int) -> list[Listed]:
-        """What the index finds for each query at this depth."""
-        if depth not in self._answers:
-            deep = min(depth + self.bench.spare, len(self.documents))
-            self._answers[depth] = self.index.search(self.queries, deep)
-        return [self.bench.found(self._answers[depth], row, depth) for row in range(len(self.queries))]
-
-    @cached_property
-    def recall(self) -> dict[int, float]:
-        """The index's against exact search, by cutoff."""
-        deepest = max(RECALL_AT)
-        exact = self.encoded.exact(self.dims, deepest)
-        return dict(index_recall(exact, [places for places, _ in self.answers(deepest)], RECALL_AT))
 
     def measure(
         self,
@@ -371,37 +282,27 @@ class IndexedBench:
                 stacks.append(self._stack(one, load=loaded(one)))
             except RerankerFailed as error:
                 skipped.append(Skipped(one, self.bench.collection.name, error.message, failed=True))
-            advance(len(self.queries))
+            advance(len(self.bench.queries))
         return Found(tuple(stacks), tuple(skipped))
 
-    def close(self) -> None:
-        """Release the index."""
-        self.index.close()
-
     def _stack(self, one: Configuration, *, load: bool) -> Stack:
-        candidates = self._candidates(one)
-        ending, depth = ending_of(self.bench, one, cached=True), self._depth(one)
+        candidates = self.candidates(one)
+        ending = ending_of(self.bench, one, cached=True)
         with self.parts.charged(one.reranker):
             finals = [ending(query, *own) for query, own in zip(self.bench.queries, candidates, strict=True)]
-        return self._described(
-            one,
-            candidates,
-            finals,
-            self.timing.stages(one, depth),
-            self.timing.loaded(one, depth) if load else "",
-        )
+        return self._described(one, candidates, finals, self._stages(one), self._loaded(one) if load else "")
 
     def _described(
         self,
         one: Configuration,
         candidates: Sequence[Listed],
         finals: Sequence[Final],
-        times: Any,
+        times: Names,
         together: str,
     ) -> Stack:
         request, bench = self.parts.request, self.bench
         # A run that resumes must not tell the sessions apart; whether it was built or found is among the counts.
-        facts = replace(self.index.facts, found=False)
+        facts = replace(self.facts, found=False)
         passages = bench.passages
         lists = [collapsed(final.places, passages) for final in finals]
         pools = [collapsed(places, passages) for places, _ in candidates]
@@ -410,30 +311,176 @@ class IndexedBench:
         per_candidate = np.concatenate(
             [own + query for own, query in zip(lengths, bench.query_tokens, strict=True)]
         ).astype(np.float64)
-        ids = bench.collection.ids
+        ids, signals = bench.collection.ids, self.signals(one)
+        if one.reranker != NONE:
+            signals["entropy"] = entropies([final.raw for final in finals])
         return Stack(
-            one, quality(request.measures, seen), ceilings(request.measures, seen), self._signals(one, finals),
+            one, quality(request.measures, seen), ceilings(request.measures, seen), signals,
             (_mean(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
             _mean(np.concatenate(lengths)), _mean(bench.query_tokens), _mean([len(own) for own in lengths]),
-            facts, self.recall, times, together,
+            facts, self.recall, times, together, self.ef,
             [
                 ([ids[place] for place in ranked], _scores(final, ranked, passages.documents))
                 for ranked, final in zip(lists, finals, strict=True)
             ],
         )  # fmt: skip
 
-    def _signals(self, one: Configuration, finals: Sequence[Final]) -> dict[str, Any]:
-        dense = [scores for _, scores in self.answers(self._depth(one))]
-        found: dict[str, Any] = {"margin": margins(dense), "noise": self.encoded.noise}
-        if one.reranker != NONE:
-            found["entropy"] = entropies([final.raw for final in finals])
-        return found
+    def _stages(self, one: Configuration) -> Names:
+        """The samples of each stage that the configuration has."""
+        names = {**rewriting_time(self.bench, self.watch), **self.finding(one)}
+        timed = self.bench.collection.timed
+        if one.reranker != NONE or one.deduplicate:
+            done = {
+                "stage": "rerank", **self.bench.what, "mode": one.mode, "k": one.k, "reranker": one.reranker,
+                "deduplicate": one.deduplicate, "boost": one.boost,
+            }  # fmt: skip
+            with self.parts.charged(one.reranker):
+                names["rerank"] = self.watch.alone(done, timed, self._rerank(one))
+        return {**names, **self._generating(one)}
 
-    def _depth(self, one: Configuration) -> int:
-        """How many passages the index is asked for."""
-        return one.k if one.mode == "dense" else self.parts.request.depth
+    def _rerank(self, one: Configuration) -> Callable[[int], Any]:
+        """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
+        index or encoder changes which texts are scored, not how many."""
+        bench, ending = self.bench, ending_of(self.bench, one, cached=False)
+        given = {query: self.given(one, query) for query in bench.collection.timed}
+        return lambda query: ending(bench.queries[query], *given[query])
 
-    def _candidates(self, one: Configuration) -> list[Listed]:
+    def _generating(self, one: Configuration) -> Names:
+        """The samples of a generator that is timed: one answer for each timed query, its tokens, and one word from the
+        same passages, which are those that the first stack finds; which stack it is changes the texts, not how many."""
+        said = self.parts.request.generator
+        if said is None or not said.model:
+            return {}
+        bench, answerer = self.bench, self.parts.answerer(said)
+
+        def asked(
+            ask: Callable[[Question, Sequence[str]], Coroutine[Any, Any, Answer]], query: int
+        ) -> Answer:
+            places = self.given(one, query)[0][: said.passages]
+            texts = [bench.passages.texts[place] for place in places]
+            return wait_for(lambda: ask(bench.question(query), texts))
+
+        taken: Mapping[str, Callable[[int], float]] = {
+            GENERATE: lambda query: 1000 * asked(answerer.answer, query).seconds,
+            WRITTEN: lambda query: asked(answerer.answer, query).tokens,
+            FIRST_WORD: lambda query: 1000 * asked(answerer.first_word, query).seconds,
+            FIRST_TOKENS: lambda query: asked(answerer.first_word, query).tokens,
+        }
+        with self.parts.charged(said.model):
+            return {
+                stage: self.watch.once(
+                    {"stage": stage, **bench.what, "generator": asdict(said)}, bench.collection.timed, take
+                )
+                for stage, take in taken.items()
+            }
+
+    def _loaded(self, one: Configuration) -> str:
+        """Whole queries with several in flight."""
+        texts, ending = self.bench.queries, ending_of(self.bench, one, cached=False)
+        # One account for both: threads that each name their own would mix them up.
+        with self.parts.charged(self.account if one.reranker == NONE else one.reranker):
+            return self.watch.together(
+                {"stage": "total", **self.bench.what, "configuration": one.id},
+                self.bench.collection.timed,
+                lambda query: ending(texts[query], *self.find(one, query)),
+            )
+
+
+def rewriting_time(bench: Bench, watch: Stopwatch) -> Names:
+    """The samples of putting a query in the words of a search. Rules are run again for the clock; of a language model
+    it is the time of the calls that brought the rewriting, taken when they were made, so that none is paid twice."""
+    if bench.rewrite == NONE:
+        return {}
+    rewriter, timed = bench.parts.rewriter(bench.rewrite), bench.collection.timed
+    what = {"stage": "rewrite", **bench.what}
+    seconds = getattr(rewriter, "seconds", None)
+    if seconds is None:
+        return {
+            "rewrite": watch.alone(
+                what, timed, lambda query: wait_for(lambda: rewriter.rewrite(bench.question(query)))
+            )
+        }
+
+    def take(query: int) -> float:
+        return 1000 * float(wait_for(lambda: seconds(bench.question(query))))
+
+    with bench.parts.charged(bench.rewrite):
+        return {"rewrite": watch.once(what, timed, take)}
+
+
+@dataclass
+class IndexedBench(StackBench):
+    """An encoder's vectors of a bench, so many dimensions of them, in an index."""
+
+    encoded: Encoded
+    dims: int | None
+    index: Index
+    watch: Stopwatch
+    documents: Vectors
+    queries: Vectors
+    ef: int | None = None
+    _answers: dict[int, Ranked] = field(default_factory=dict)
+    _fused: list[Listed] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, encoded: Encoded, dims: int | None, index: str, watch: Stopwatch, kept: Path) -> IndexedBench:
+        """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
+        it cannot be had."""
+        documents, queries = encoded.cut(dims)
+        made = cls(encoded, dims, encoded.encoder.index(index, documents, kept), watch, documents, queries)
+        if getattr(made.index, "ef", None) == AUTO:
+            made._tune()
+        return made
+
+    def _tune(self) -> None:
+        """Set the smallest search width within 1% of exact recall, found on half of the queries, drawn by seed."""
+        bench, deepest = self.bench, min(max(RECALL_AT), len(self.documents))
+        rows = draw(bench.collection.query_ids, max(1, len(self.queries) // 2), self.parts.request.seed)
+        exact = exact_search(self.queries[rows], self.documents, deepest)
+
+        def values_at(ef: int) -> Mapping[str, float]:
+            self.index.set_ef(ef)  # type: ignore[attr-defined]
+            found = self.index.search(self.queries[rows], deepest)
+            return {str(k): recall(found, exact, min(k, deepest)) for k in RECALL_AT}
+
+        self.ef = smallest_width(values_at, most=len(self.documents))
+        self.index.set_ef(self.ef)  # type: ignore[attr-defined]
+
+    @property
+    def bench(self) -> Bench:  # type: ignore[override]
+        """What is searched and asked."""
+        return self.encoded.bench
+
+    @property
+    def facts(self) -> IndexFacts:
+        """Those of the index."""
+        return self.index.facts
+
+    @property
+    def account(self) -> str:
+        """The encoder's."""
+        return self.encoded.encoder.name
+
+    def answers(self, depth: int) -> list[Listed]:
+        """What the index finds for each query at this depth."""
+        if depth not in self._answers:
+            deep = min(depth + self.bench.spare, len(self.documents))
+            self._answers[depth] = self.index.search(self.queries, deep)
+        return [self.bench.found(self._answers[depth], row, depth) for row in range(len(self.queries))]
+
+    @cached_property
+    def recall(self) -> dict[int, float]:
+        """The index's against exact search, by cutoff."""
+        deepest = max(RECALL_AT)
+        exact = self.encoded.exact(self.dims, deepest)
+        return dict(index_recall(exact, [places for places, _ in self.answers(deepest)], RECALL_AT))
+
+    def close(self) -> None:
+        """Release the index."""
+        self.index.close()
+
+    def candidates(self, one: Configuration) -> list[Listed]:
+        """The index's answers, or those and what words find as one list."""
         dense = self.answers(self._depth(one))
         if one.mode == "dense":
             return dense
@@ -443,6 +490,102 @@ class IndexedBench:
                 for (places, _), hits in zip(dense, self.bench.hits, strict=True)
             ]
         return [first(listed, one.k) for listed in self._fused]
+
+    def signals(self, one: Configuration) -> dict[str, Floats]:
+        """The margin of the index's scores, how noise moves the query, and how much it hangs on a name."""
+        dense = [scores for _, scores in self.answers(self._depth(one))]
+        return {"margin": margins(dense), "noise": self.encoded.noise, **self.encoded.name_change}
+
+    def finding(self, one: Configuration) -> Names:
+        """Embedding, retrieval, and search by words with fusion."""
+        bench, watch, timed, rows = self.bench, self.watch, self.bench.collection.timed, self.queries
+        depth = self._depth(one)
+        encoder = {**bench.what, "encoder": self.account}
+        with self.parts.charged(self.account):
+            embed = watch.alone({"stage": "embed", **encoder}, timed, self._embed)
+        names = {
+            "embed": embed,
+            "retrieve": watch.alone(
+                {"stage": "retrieve", **encoder, "dims": self.dims, "index": one.index, "depth": depth}, timed,
+                lambda query: self.index.search(rows[query : query + 1], min(depth, len(bench.passages))),
+            ),
+        }  # fmt: skip
+        if one.mode == "hybrid":
+            names["fuse"] = watch.alone({"stage": "fuse", **bench.what}, timed, self._fuse())
+        return names
+
+    def given(self, one: Configuration, query: int) -> Listed:
+        """What exact search finds at full dimensions."""
+        exact = self.encoded.exact(None, self._depth(one))[query]
+        if one.mode == "hybrid":
+            return first(self.bench.words.fused(exact, self.bench.hits[query]), one.k)
+        return exact, (0.0,) * len(exact)
+
+    def find(self, one: Configuration, query: int) -> Listed:
+        """Embed, search and fuse."""
+        words, depth = self.bench.words, min(self._depth(one), len(self.bench.passages))
+        listed = found(self.index.search(self._embed(query), depth), 0)
+        if one.mode == "hybrid":
+            return first(words.fused(listed[0], words.hits(self.bench.queries[query])), one.k)
+        return listed
+
+    def _depth(self, one: Configuration) -> int:
+        """How many passages the index is asked for."""
+        return one.k if one.mode == "dense" else self.parts.request.depth
+
+    def _embed(self, query: int) -> Vectors:
+        """A real encoding of a query."""
+        encoder = self.encoded.encoder
+        return encoder.cut(encoder.afresh(self.bench.queries[query]), self.dims)
+
+    def _fuse(self) -> Callable[[int], Any]:
+        words, queries = self.bench.words, self.bench.queries
+        exact = self.encoded.exact(None, self.parts.request.depth)
+        return lambda query: words.fused(exact[query], words.hits(queries[query]))
+
+
+@dataclass
+class WordsBench(StackBench):
+    """Search by words alone on a bench: the baseline that every encoder has to beat."""
+
+    bench: Bench
+    watch: Stopwatch
+    account = WORDS
+
+    @property
+    def facts(self) -> IndexFacts:
+        """Passages; words have no dimensions."""
+        return IndexFacts(len(self.bench.passages), 0, self.bench.words.seconds, None, None)
+
+    def candidates(self, one: Configuration) -> list[Listed]:
+        """The best passages by BM25."""
+        return [self._listed(hits) for hits in self.bench.hits_to(one.k)]
+
+    def signals(self, one: Configuration) -> dict[str, Floats]:
+        """The margin of BM25's scores."""
+        return {"margin": margins([scores for _, scores in self.candidates(one)])}
+
+    def finding(self, one: Configuration) -> Names:
+        """Search by words."""
+        words, texts = self.bench.words.index, self.bench.queries
+        what = {"stage": "retrieve", **self.bench.what, "index": WORDS, "depth": one.k}
+        return {
+            "retrieve": self.watch.alone(
+                what, self.bench.collection.timed, lambda query: words.search(texts[query], one.k)
+            )
+        }
+
+    def given(self, one: Configuration, query: int) -> Listed:
+        """What words find."""
+        return self._listed(self.bench.hits_to(one.k)[query])
+
+    def find(self, one: Configuration, query: int) -> Listed:
+        """Search by words."""
+        return self._listed(self.bench.words.index.search(self.bench.queries[query], one.k))
+
+    def _listed(self, hits: Sequence[Hit]) -> Listed:
+        place = self.bench.words.index.place
+        return tuple(place(hit.id) for hit in hits), tuple(hit.score for hit in hits)
 
 
 def _scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:

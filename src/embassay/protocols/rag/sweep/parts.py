@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
-from hashlib import sha256
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Index, IndexFacts, Ranked, Reranker, Role, Tokenizer
-from embassay.data import Dataset, draw, open_dataset
-from embassay.data.catalogue import DATASETS
-from embassay.data.retrieval import fitting_map
-from embassay.errors import DataError, EmbassayError, ModelError
+from embassay.errors import EmbassayError, ModelError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import Silent
+from embassay.protocols.rag.answers.answerer import Answerer, open_answerer
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.questions import LEVELS, noisy, phrases
+from embassay.protocols.rag.probes.bundles import Lang, Person
 from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
-from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest, chunk_size
+from embassay.protocols.rag.sweep.collection import Collection, Ints, Passages, passages_of, token_lengths
+from embassay.protocols.rag.sweep.config import Generator, SweepRequest
+from embassay.protocols.rag.sweep.signals import name_changes, noise_cosines, read_names
 from embassay.protocols.rag.sweep.stacks import NONE, Configuration, Counts
-from embassay.records import RetrievalSet, Skipped
 from embassay.registry import Registry
 from embassay.runs.execution import Failure, all_of
 from embassay.runs.store import CachedReranker, PairCache
@@ -40,163 +39,6 @@ from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.rerankers import RERANKERS, open_reranker
 from embassay.text import open_tokenizer
-
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Collection:
-    """A dataset as a sweep uses it: the whole corpus, the queries that were drawn, and their documents' grades from 1
-    to 5 by position in the corpus. `timed` are the positions of the queries whose time is taken."""
-
-    name: str
-    source: str
-    lang: str
-    fingerprint: str
-    ids: Sequence[str]
-    texts: Sequence[str]
-    query_ids: tuple[str, ...]
-    queries: tuple[str, ...]
-    grades: tuple[Mapping[int, int], ...]
-    timed: tuple[int, ...]
-    skipped: tuple[Skipped, ...] = ()
-    warnings: tuple[str, ...] = ()
-    own: tuple[int | None, ...] = ()
-    """Of each query the position of the document that has its id, where that is left out; empty where none is."""
-
-    @cached_property
-    def counts(self) -> Ints:
-        """Documents of grade 1 to 5 of each query, (q, 5)."""
-        return np.array(
-            [[sum(grade == one for grade in own.values()) for one in range(1, 6)] for own in self.grades],
-            dtype=np.int64,
-        ).reshape(-1, 5)
-
-
-@dataclass(frozen=True)
-class Passages:
-    """What is indexed: texts with ids, and for each the position of its document."""
-
-    ids: Sequence[str]
-    texts: Sequence[str]
-    documents: Ints
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
-    """The dataset, its queries drawn by the request's seed from those that have judgements.
-
-    DataError for a dataset that is none for retrieval, and for judgements that cannot be read as grades.
-    """
-    dataset = open_dataset(
-        _place(entry.source, request), mapping=entry.mapping, split=entry.split, grades=entry.grades
-    )
-    loaded = dataset.load("retrieval")
-    data, alone = _without_self(loaded.data) if entry.exclude_self else (loaded.data, ())
-    gain_of, note = _grading(dataset, data, entry)
-    chosen = draw(data.queries.ids, request.queries, request.seed)
-    ids = tuple(data.queries.ids[place] for place in chosen)
-    judged = {doc for key in ids for doc in data.qrels[key]}
-    place = {key: position for position, key in enumerate(data.corpus.ids) if key in judged}
-    grades = tuple({place[doc]: gain_of[gain] for doc, gain in data.qrels[key].items()} for key in ids)
-    timed = draw(ids, request.latency.queries, request.seed)
-    fingerprint = loaded.fingerprint
-    own: tuple[int | None, ...] = ()
-    if entry.exclude_self:
-        fingerprint = sha256(f"{fingerprint} without self".encode()).hexdigest()[:32]
-        asked = set(ids)
-        rows = {key: position for position, key in enumerate(data.corpus.ids) if key in asked}
-        own = tuple(rows.get(key) for key in ids)
-        note = (*note, f"queries whose own document is left out: {len(rows)}")
-    return Collection(
-        loaded.dataset, entry.source, loaded.lang, fingerprint, data.corpus.ids, data.corpus.texts, ids,
-        tuple(data.queries.texts[place] for place in chosen), grades, tuple(timed),
-        (*loaded.skipped, *alone), (*loaded.warnings, *note), own,
-    )  # fmt: skip
-
-
-def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]]:
-    """The data without judgements of queries' own documents, and without queries that have no relevant one left."""
-    qrels = {
-        query: {doc: gain for doc, gain in judged.items() if doc != query}
-        for query, judged in data.qrels.items()
-    }
-    rows = [
-        row for row, query in enumerate(data.queries.ids) if any(gain > 0 for gain in qrels[query].values())
-    ]
-    kept = tuple(data.queries.ids[row] for row in rows)
-    if not kept:
-        raise DataError("no query has a relevant document besides its own", mend="Leave exclude_self out.")
-    queries = replace(data.queries, ids=kept, texts=tuple(data.queries.texts[row] for row in rows))
-    gone = tuple(sorted(set(data.queries.ids) - set(kept)))
-    skipped = (Skipped("no relevant document but its own", len(gone), gone[:3]),) if gone else ()
-    return replace(data, queries=queries, qrels={query: qrels[query] for query in kept}), skipped
-
-
-def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Passages:
-    """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage."""
-    size = chunk_size(chunk)
-    if size is None:
-        return Passages(collection.ids, collection.texts, np.arange(len(collection.ids), dtype=np.int64))
-    from embassay.text.chunking import Breadcrumb, Chunking
-    from embassay.text.chunking import chunk as cut
-    from embassay.text.tokenizers import token_ends
-
-    how, ends = Chunking(*size), token_ends(tokenizer)
-    ids: list[str] = []
-    texts: list[str] = []
-    documents: list[int] = []
-    for position, (key, text) in enumerate(zip(collection.ids, collection.texts, strict=True)):
-        pieces = [one.text for one in cut(text, Breadcrumb(), how, ends)] or [""]
-        ids += [f"{key}#{number}" for number in range(1, len(pieces) + 1)]
-        texts += pieces
-        documents += [position] * len(pieces)
-    return Passages(tuple(ids), tuple(texts), np.array(documents, dtype=np.int64))
-
-
-def collapsed(places: Iterable[int], passages: Passages) -> list[int]:
-    """A ranking of passages as one of documents, each where its best passage stands.
-
-    >>> collapsed([2, 0, 1], Passages(("a#1", "a#2", "b#1"), ("", "", ""), np.array([0, 0, 1])))
-    [1, 0]
-    """
-    return list(dict.fromkeys(passages.documents[np.fromiter(places, dtype=np.int64)].tolist()))
-
-
-def _place(source: str, request: SweepRequest) -> str:
-    """The name or path to open; what is neither is left as it was written, for the message."""
-    if source.partition("?")[0].partition(":")[0] in DATASETS:
-        return source
-    place = Path(request.path(source))
-    # `./scifact` from the folder that is worked in loses its dot in a Path, and would be a name of the catalogue again.
-    return (f"./{place}" if str(place) in DATASETS else str(place)) if place.exists() else source
-
-
-def _grading(
-    dataset: Dataset, data: RetrievalSet, entry: DatasetEntry
-) -> tuple[Mapping[float, int], tuple[str, ...]]:
-    """What grade each gain of the dataset stands for, and what is to be said of it."""
-    gains = sorted({gain for own in data.qrels.values() for gain in own.values()})
-    if entry.grades is not None or dataset.gains.table is not None:
-        if all(gain in range(5) for gain in gains):
-            return {gain: int(gain) + 1 for gain in gains}, ()
-    elif set(gains) <= {0.0, 1.0}:
-        return {0.0: 1, 1.0: 5}, ("judgements of 0 and 1 are read as the grades 1 and 5",)
-    elif set(gains) <= {1.0, 2.0, 3.0, 4.0, 5.0} and 5.0 in gains:
-        return {gain: int(gain) for gain in gains}, ()
-    raise DataError(
-        f"the judgements of {entry.source!r} are no grades from 1 to 5",
-        found=", ".join(f"{gain:g}" for gain in gains[:8]),
-        mend=f"Name a grade map for it: {{path: {entry.source}, grades: '{fitting_map(gains)}'}}.",
-    )
-
-
-def token_lengths(tokenizer: Tokenizer, texts: Sequence[str]) -> Ints:
-    """Tokens of each text, (n,)."""
-    return np.fromiter(map(len, tokenizer.encode_batch(list(texts))), dtype=np.int64, count=len(texts))
-
 
 Vectors = NDArray[np.float32]
 
@@ -341,6 +183,20 @@ class Parts:
             wait_for(all_rewritten)
         return tuple(found)
 
+    @cached_property
+    def names(self) -> Mapping[str, tuple[Person, str]]:
+        """Whose name is in which query, by the sweep's file."""
+        said = self.request.names
+        return {} if said is None else read_names(Path(self.request.path(said.file)))
+
+    def answerer(self, said: Generator) -> Answerer:
+        """The generator whose time is taken; what it answered before is not asked again."""
+        made = partial(
+            open_answerer, said.model, ledger=self.ledger, seed=self.request.seed, longest=said.output_tokens
+        )
+        found: Answerer = self._once("generator", said.model, made)
+        return found
+
     @contextmanager
     def charged(self, account: str) -> Iterator[None]:
         """Charge calls to the account."""
@@ -440,6 +296,7 @@ class Bench:
     chunk: str
     rewrite: str
     _lengths: dict[int, int] = field(default_factory=dict)
+    _hits: dict[int, list[list[Hit]]] = field(default_factory=dict)
 
     @cached_property
     def passages(self) -> Passages:
@@ -461,15 +318,25 @@ class Bench:
         request = self.parts.request
         return Words.of(self.passages, request.depth, request.rrf_c, queries=self.queries)
 
-    @cached_property
+    def question(self, row: int) -> Question:
+        """A query as it was asked."""
+        return Question(self.collection.query_ids[row], self.collection.queries[row])
+
+    @property
     def hits(self) -> list[list[Hit]]:
-        """What words find for each query."""
-        depth, index = self.words.depth, self.words.index
-        found = [index.search(query, depth + self.spare) for query in self.queries]
-        return [
-            [hit for hit in hits if index.place(hit.id) not in own][:depth]
-            for hits, own in zip(found, self.own, strict=True)
-        ]
+        """What words find for each query, to the depth of the hybrid."""
+        return self.hits_to(self.words.depth)
+
+    def hits_to(self, depth: int) -> list[list[Hit]]:
+        """What words find for each query, at most so many."""
+        if depth not in self._hits:
+            index = self.words.index
+            found = [index.search(query, depth + self.spare) for query in self.queries]
+            self._hits[depth] = [
+                [hit for hit in hits if index.place(hit.id) not in own][:depth]
+                for hits, own in zip(found, self.own, strict=True)
+            ]
+        return self._hits[depth]
 
     @cached_property
     def own(self) -> list[frozenset[int]]:
@@ -565,19 +432,31 @@ class Encoded:
 
     @cached_property
     def noise(self) -> Floats:
-        """Cosine of each query with itself in much small talk, (q,), English where no language or several are stated;
-        NaN in a language that we have none in, and for an encoder that gives many vectors."""
-        collection, seed = self.bench.collection, self.bench.parts.request.seed
-        lang = "en" if collection.lang in ("", "und", "mul") else collection.lang[:2]
-        if lang not in phrases() or self.encoder.many:
+        """Cosine of each query with itself in much small talk, (q,); see `signals.noise_cosines`. NaN for an encoder
+        that gives many vectors."""
+        if self.encoder.many:
             return np.full(len(self.queries), np.nan)
-        texts = [
-            noisy(query, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]
-            for key, query in zip(collection.query_ids, self.bench.queries, strict=True)
-        ]
+        collection, seed = self.bench.collection, self.bench.parts.request.seed
+        return noise_cosines(
+            collection.query_ids, self.bench.queries, unit(self.queries), collection.lang, seed, self._embed
+        )
+
+    @cached_property
+    def name_change(self) -> dict[str, Floats]:
+        """How an ablation changes each query's name margin, where the sweep has a file of names."""
+        said, collection = self.bench.parts.request.names, self.bench.collection
+        if said is None or self.encoder.many:
+            return {}
+        queries = dict(zip(collection.query_ids, self.bench.queries, strict=True))
+        lang: Lang = "fr" if collection.lang[:2] == "fr" else "en"
+        seed = self.bench.parts.request.seed
+        return {
+            "name": name_changes(self.bench.parts.names, queries, said.condition, seed, self._embed, lang)
+        }
+
+    def _embed(self, texts: Sequence[str], role: Role) -> Vectors:
         with self.bench.parts.charged(self.encoder.name):
-            loud = unit(self.encoder.vectors(texts, "query"))
-        return np.asarray(np.einsum("qd,qd->q", unit(self.queries), loud, dtype=np.float64))
+            return unit(self.encoder.vectors(list(texts), role))
 
 
 Places = tuple[int, ...]
@@ -606,11 +485,15 @@ class Words:
     index: BM25Index
     depth: int
     c: float
+    seconds: float = 0.0
+    """That making the index took."""
 
     @classmethod
     def of(cls, passages: Passages, depth: int, c: float, *, queries: Sequence[str] | None = None) -> Words:
         """The index of the passages, for these queries alone where they are given."""
-        return cls(passages, BM25Index.of(passages.ids, passages.texts, asked=queries), depth, c)
+        began = perf_counter()
+        index = BM25Index.of(passages.ids, passages.texts, asked=queries)
+        return cls(passages, index, depth, c, perf_counter() - began)
 
     def hits(self, query: str) -> list[Hit]:
         """The best passages by BM25, to the depth of the hybrid."""

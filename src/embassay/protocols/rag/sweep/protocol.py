@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, fields, replace
 from itertools import groupby
 from pathlib import Path
@@ -17,15 +17,33 @@ from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
-from embassay.protocols.rag.sweep.config import Latency, SweepRequest, read_config, request_of, with_rules
+from embassay.protocols.rag.sweep.config import (
+    DatasetEntry,
+    Generator,
+    Latency,
+    SweepRequest,
+    read_config,
+    request_of,
+    with_rules,
+)
 from embassay.protocols.rag.sweep.findings import conclude, result_rows
 from embassay.protocols.rag.sweep.grid import CellJob, PriceList, Room, SweepPlan, plan_of, price_list
-from embassay.protocols.rag.sweep.measurement import IndexedBench, Stopwatch, skipped_all
+from embassay.protocols.rag.sweep.measurement import (
+    IndexedBench,
+    StackBench,
+    Stopwatch,
+    WordsBench,
+    skipped_all,
+)
 from embassay.protocols.rag.sweep.parts import Bench, Counting, Encoded, Parts, SweepEncoder
 from embassay.protocols.rag.sweep.stacks import (
+    BESIDE,
+    GENERATE,
     NONE,
+    SPARSE,
     TASK,
     TOTAL,
+    WHOLE,
     Configuration,
     Counts,
     Floats,
@@ -63,6 +81,8 @@ def read_sweep(folder: str | Path) -> Sweep:
     rules = Rules(**{**manifest["rules"], "slos_ms": tuple(manifest["rules"]["slos_ms"])})
     prices = PriceList(**manifest["prices"])
     watch = Stopwatch(run.path / TIMINGS, Latency(**manifest["arguments"]["latency"]))
+    said_generator = manifest["arguments"].get("generator")
+    generator = Generator(**said_generator) if said_generator else None
     measured: list[Measured] = []
     skipped = [
         Skipped(Configuration(**one["configuration"]), dataset, one["reason"])
@@ -76,12 +96,12 @@ def read_sweep(folder: str | Path) -> Sweep:
             continue
         skipped += found.skipped
         for stack in found.stacks:
-            times = _times(stack, watch)
+            times = _times(stack, watch, generator)
             if times is not None:
                 measured.append(_measured(stack, cell.dataset, times, prices, rules))
     return Sweep(
         tuple(measured), tuple(skipped), queries, rules, prices.date, dict(prices.tokens),
-        manifest["arguments"]["seed"], _counts(manifest["cells"]), *watch.load(),
+        manifest["arguments"]["seed"], _counts(manifest["cells"]), said_generator or {}, *watch.load(),
     )  # fmt: skip
 
 
@@ -98,12 +118,13 @@ def _measured(stack: Stack, dataset: str, times: Times, prices: PriceList, rules
     )  # fmt: skip
     return Measured(
         stack.configuration, dataset, stack.quality, stack.ceiling, times, usd, stack.tokens,
-        stack.passage_tokens, stack.index, stack.recall, stack.signals,
+        stack.passage_tokens, stack.index, stack.recall, stack.signals, stack.ef,
     )  # fmt: skip
 
 
-def _times(stack: Stack, watch: Stopwatch) -> Times | None:
-    """The samples by stage, their sums, and those under load; None where a file of samples is gone."""
+def _times(stack: Stack, watch: Stopwatch, generator: Generator | None = None) -> Times | None:
+    """The samples by stage, their sums, and those under load; None where a file of samples is gone. The sum of all but
+    the generator is the total; with it, timed or as assumed, it is `end to end`."""
     stages: dict[str, Floats] = {}
     for stage, name in stack.times.items():
         samples = watch.read(name)
@@ -111,7 +132,15 @@ def _times(stack: Stack, watch: Stopwatch) -> Times | None:
             return None
         stages[stage] = samples
     together = watch.read(stack.together) if stack.together else None
-    stages[TOTAL] = np.sum(list(stages.values()), axis=0)
+    shape = watch.latency.repeats, max((one.shape[1] for one in stages.values()), default=0)
+    stages = {stage: np.broadcast_to(samples, shape) for stage, samples in stages.items()}
+    stages[TOTAL] = np.sum(
+        [samples for stage, samples in stages.items() if stage not in (GENERATE, *BESIDE)], axis=0
+    )
+    if generator is not None and (assumed := generator.assumed_ms) is not None:
+        stages[GENERATE] = np.full(shape, assumed)
+    if GENERATE in stages:
+        stages[WHOLE] = stages[TOTAL] + stages[GENERATE]
     loaded = np.empty(0) if together is None else together[0]
     return Times(stages, loaded, watch.latency.concurrency)
 
@@ -165,7 +194,17 @@ class SweepSession(Attempt):
                 self._all_failed(cells, error)
                 continue
             for _, some in groupby(cells, key=lambda cell: _source_of(cell.job.head)):
-                self._encoder(bench, list(some))
+                together = list(some)
+                if together[0].job.head.mode == SPARSE:
+                    self._words(bench, together)
+                else:
+                    self._encoder(bench, together)
+
+    def _words(self, bench: Bench, cells: Sequence[Cell]) -> None:
+        """The cells that need no vectors."""
+        for cell in cells:
+            if self._fits(cell, bench, None):
+                self._cell(cell, nullcontext(WordsBench(bench, self.watch)), Counting(self.parts))
 
     def _encoder(self, bench: Bench, cells: Sequence[Cell]) -> None:
         """The cells of one encoder; where it fails, all of them fail."""
@@ -181,13 +220,14 @@ class SweepSession(Attempt):
             self._all_failed(cells, error)
             return
         for cell in cells:
-            self._cell(cell, encoded, counting)
+            self._cell(cell, self._indexed(cell.job, encoded, counting), counting, encoded.warnings)
 
-    def _fits(self, cell: Cell, bench: Bench, encoder: SweepEncoder) -> bool:
+    def _fits(self, cell: Cell, bench: Bench, encoder: SweepEncoder | None) -> bool:
         """Whether the cell keeps the promise of memory, if there is one; it has failed otherwise."""
         job: CellJob = cell.job
         try:
-            check(self.room.needed(job.collection, job.configurations, encoder.system, made=bench.made))
+            system = None if encoder is None else encoder.system
+            check(self.room.needed(job.collection, job.configurations, system, made=bench.made))
         except UsageError as error:
             self._failed(cell, str(error), 0.0)
             return False
@@ -204,12 +244,18 @@ class SweepSession(Attempt):
         self.folder.write_log(cell, "".join(traceback.format_exception(error)))
         self._failed(cell, error.message if isinstance(error, ModelError) else in_words(error), seconds)
 
-    def _cell(self, cell: Cell, encoded: Encoded, counting: Counting) -> None:
+    def _cell(
+        self,
+        cell: Cell,
+        opened: AbstractContextManager[StackBench],
+        counting: Counting,
+        warnings: Sequence[str] = (),
+    ) -> None:
         job: CellJob = cell.job
         began, memory, listener = time.perf_counter(), PeakMemory(), self.parts.listener
         listener.started(cell)
         try:
-            with self._indexed(job, encoded, counting) as bench:
+            with opened as bench:
                 found = bench.measure(
                     job.configurations, lambda queries: listener.advanced(cell, queries), loaded=self._loaded
                 )
@@ -221,7 +267,7 @@ class SweepSession(Attempt):
                 self.parts.give_up("index", job.head.index, error)
             self._broken(cell, error, time.perf_counter() - began)
             return
-        self._keep(cell, found, time.perf_counter() - began, counting.taken(), memory.bytes, encoded.warnings)
+        self._keep(cell, found, time.perf_counter() - began, counting.taken(), memory.bytes, warnings)
 
     @contextmanager
     def _indexed(self, job: CellJob, encoded: Encoded, counting: Counting) -> Iterator[IndexedBench]:
@@ -240,7 +286,8 @@ class SweepSession(Attempt):
     def _loaded(self, one: Configuration) -> bool:
         """Whether it is timed with several queries in flight: at full dimensions, and with a reranker on the first
         index only, which is then a small share of the time."""
-        return one.dims is None and (one.reranker == NONE or one.index == self.plan.request.index[0])
+        first_index = one.index in (self.plan.request.index[0], NONE)
+        return one.dims is None and (one.reranker == NONE or first_index)
 
     def _skipped(self, job: CellJob, reason: str, *, failed: bool) -> Iterator[Any]:
         return skipped_all(job.configurations, job.collection.name, reason, failed=failed)
@@ -327,30 +374,41 @@ def sweep(
     force: bool = False,
     listener: Silent | None = None,
     max_usd: float | None = None,
+    datasets: Sequence[str] = (),
     **rules: Any,
 ) -> Run:
     """Measure every stack that `config` names, a YAML file or a mapping with its keys, resuming what is unfinished in
     the folder `out`; `read_sweep(out)` then has it all as arrays.
 
-    `limit` queries, `seed`, and of the rules `sla_ms`, `budget` and `target` win over the config's; `force` measures
-    anew. Parts that failed are `failed` in the manifest's cells; the same call tries them again. UsageError or
+    `datasets`, `limit` queries, `seed`, and of the rules `sla_ms`, `budget` and `target` win over the config's; `force`
+    measures anew. Parts that failed are `failed` in the manifest's cells; the same call tries them again. UsageError or
     DataError for what is wrong in the config or the data, before anything is computed, and for an `out` that holds
     another sweep; BudgetExceeded at `max_usd`.
     """
     request = request_of(config) if isinstance(config, Mapping) else read_config(Path(config))
-    request = overridden(request, limit=limit, seed=seed, **rules)
+    request = overridden(request, limit=limit, seed=seed, datasets=datasets, **rules)
     return Sweeping(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
 def overridden(
-    request: SweepRequest, *, limit: int | None, seed: int | None, exclude_self: bool = False, **rules: Any
+    request: SweepRequest,
+    *,
+    limit: int | None,
+    seed: int | None,
+    exclude_self: bool = False,
+    datasets: Sequence[str] = (),
+    **rules: Any,
 ) -> SweepRequest:
-    """The request with what is given (not None) in place of the config's; with `exclude_self` in all datasets."""
-    datasets = tuple(replace(one, exclude_self=one.exclude_self or exclude_self) for one in request.datasets)
+    """The request with what is given (not None) in place of the config's; with `exclude_self` in all datasets. Paths of
+    `datasets` start from the folder that is worked in."""
+    named = tuple(DatasetEntry(str(Path(one).absolute()) if Path(one).exists() else one) for one in datasets)
+    entries = tuple(
+        replace(one, exclude_self=one.exclude_self or exclude_self) for one in named or request.datasets
+    )
     return with_rules(
         replace(
             request,
-            datasets=datasets,
+            datasets=entries,
             queries=request.queries if limit is None else limit,
             seed=request.seed if seed is None else seed,
         ),

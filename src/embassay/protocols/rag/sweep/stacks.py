@@ -23,9 +23,12 @@ from embassay.parquet import read_parquet
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.runs.folder import Cell, RunFolder, slug, to_json, write_atomic
 
-Mode = Literal["dense", "hybrid"]
+Mode = Literal["dense", "sparse", "hybrid"]
 NONE = "none"
 """Of an axis where nothing is done."""
+SPARSE: Literal["sparse"] = "sparse"
+WORDS = "bm25"
+"""Who finds passages where the mode is sparse, in place of an encoder."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Configuration:
     `dims` None are all of the encoder's. `k` are the candidates that are retrieved, and given to the reranker where
     there is one. `deduplicate` is the similarity from which a candidate counts as a copy of an earlier one (0: none are
     removed), `boost` the weight of the words' score beside the reranker's. `chunk` names how documents were cut
-    (`none`: they are what they are). Source: spec rag 3.4 and 9.
+    (`none`: they are what they are). A sparse stack has no vectors: its encoder is `bm25` and its index `none`. Source:
+    spec rag 3.4 and 9.
     """
 
     encoder: str
@@ -55,9 +59,12 @@ class Configuration:
 
         >>> Configuration("wordllama", 64, "hnsw-f32", 100, mode="hybrid").id
         'wordllama/64d/hnsw-f32/k100/hybrid'
+        >>> Configuration("bm25", None, "none", mode="sparse").id
+        'bm25/k50/sparse'
         """
         usual = Configuration(self.encoder)
-        parts = [self.encoder, f"{self.dims}d" if self.dims else "", self.index, f"k{self.k}", self.mode]
+        index = "" if self.index == NONE else self.index
+        parts = [self.encoder, f"{self.dims}d" if self.dims else "", index, f"k{self.k}", self.mode]
         if self.reranker != NONE:
             parts.append(self.reranker)
         for axis in fields(self)[6:]:
@@ -69,15 +76,23 @@ class Configuration:
 
 Floats = NDArray[np.float64]
 
-STAGES = ("embed", "retrieve", "fuse", "rerank")
+STAGES = ("rewrite", "embed", "retrieve", "fuse", "rerank")
 TOTAL = "total"
-SIGNALS = ("margin", "entropy", "noise")
+"""All stages until the passages are found (spec rag 3.2)."""
+GENERATE = "generate"
+WHOLE = "end to end"
+"""The total, and the time of a generator."""
+WRITTEN, FIRST_WORD, FIRST_TOKENS = "answer tokens", "first word", "first tokens"
+"""Of a generator that is timed: the tokens of an answer, and time and tokens of one word in its place."""
+BESIDE = (WRITTEN, FIRST_WORD, FIRST_TOKENS)
+SIGNALS = ("margin", "entropy", "noise", "name")
 
 
 @dataclass(frozen=True)
 class Times:
     """Milliseconds of one query at a time: by stage (those that the stack has) and in `total`, each (sessions, timed
-    queries), warm-up calls dropped. `together` are totals, (queries,), with so many queries in flight at once."""
+    queries), warm-up calls dropped; `generate` and `end to end` where there is a generator. `together` are totals,
+    (queries,), with so many queries in flight at once."""
 
     stages: Mapping[str, Floats]
     together: Floats
@@ -97,7 +112,8 @@ class Measured:
     it bounds. `usd` are dollars per 1,000 queries, by part (`rerank`, `embed`, `generate`). `tokens` are the mean
     and standard deviation of one candidate's, `passage_tokens` the mean of one without the query. `signals` are what
     routing looks at (spec rag 3.5), each (queries,), NaN where the stack has none: `margin` (first score less tenth),
-    `entropy` (of the reranker's scores of the first 50, 0 to 1), `noise` (cosine of the query with itself in chatter).
+    `entropy` (of the reranker's scores of the first 50, 0 to 1), `noise` (cosine of the query with itself in chatter),
+    `name` (change of its name margin under an ablation).
     `recall` is that of the index against exact search, by cutoff, `index` its facts.
     """
 
@@ -112,6 +128,7 @@ class Measured:
     index: IndexFacts
     recall: Mapping[int, float]
     signals: Mapping[str, Floats] = field(default_factory=dict)
+    ef: int | None = None
 
     @property
     def cost(self) -> float:
@@ -134,7 +151,7 @@ class Rules:
     """What the operator asks for: milliseconds (of `percentile`), dollars per 1,000 queries, a least quality, the
     measure that decides, the K passages that the generator gets, and the weights of measures in the average that
     efficiency is made of. Times within `jitter_ms` are equal (None: as measured between sessions), and so are costs
-    within `cost_share` of each other."""
+    within `cost_share` of each other. `quality_axes` are measures that are objectives together, each for itself."""
 
     measure: str = "RA-nWG@10"
     sla_ms: float | None = None
@@ -146,6 +163,7 @@ class Rules:
     jitter_ms: float | None = None
     efficiency: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
     cost_share: float = COST_SHARE
+    quality_axes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,6 +192,8 @@ class Sweep:
     """US dollars per million tokens, by reranker, encoder or generator."""
     seed: int = 1337
     counts: Counts = Counts()
+    generator: Mapping[str, Any] = field(default_factory=dict)
+    """Who answers, as the config says it; empty where nobody does."""
     load: float | None = None
     """The highest load average while times were taken, of a machine with so many `cores`."""
     cores: int = 0
@@ -201,6 +221,7 @@ class Stack:
     recall: Mapping[int, float]
     times: Mapping[str, str]
     together: str = ""
+    ef: int | None = None
     lists: Sequence[tuple[Sequence[str], Sequence[float]]] = field(default=(), repr=False)
 
 
@@ -260,6 +281,7 @@ def _facts(stack: Stack) -> dict[str, Any]:
         "recall": {str(k): value for k, value in stack.recall.items()},
         "times": dict(stack.times),
         "together": stack.together,
+        **({} if stack.ef is None else {"ef": stack.ef}),
     }
 
 
@@ -274,7 +296,7 @@ def _stack(said: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) 
     return Stack(
         configuration, quality, part(CEILING), part(SIGNAL), (said["tokens"][0], said["tokens"][1]),
         said["passage_tokens"], said["query_tokens"], said["reranked"], IndexFacts(**said["index"]),
-        {int(k): value for k, value in said["recall"].items()}, said["times"], said["together"],
+        {int(k): value for k, value in said["recall"].items()}, said["times"], said["together"], said.get("ef"),
     )  # fmt: skip
 
 

@@ -98,9 +98,12 @@ def _step_in_words(gain: Figure, milliseconds: float, usd: float, jitter_ms: flo
 
 Mask = NDArray[np.bool_]
 
-BELOW: Mapping[str, bool] = {"margin": True, "entropy": False, "noise": True}
-"""A small margin, an even spread of scores and a query far from its clean self ask for more (spec rag 3.5)."""
+BELOW: Mapping[str, bool] = {"margin": True, "entropy": False, "noise": True, "name": True}
+"""A small margin, an even spread of scores, a query far from its clean self and one whose name margin falls under an
+ablation ask for more (spec rag 3.5)."""
 QUARTER = 25.0
+FIXED: Mapping[str, float] = {"name": -0.5}
+"""Of a signal with a threshold of its own: a name margin that falls by more than half."""
 ANY = "any"
 
 
@@ -139,12 +142,14 @@ def entropy(scores: Floats) -> float:
 
 
 def threshold(dataset: str, signal: str, values: Floats) -> Threshold | None:
-    """From where on a signal fires: under the lowest quarter or above the highest of the calibration queries; None
-    where it is undefined for all of them."""
+    """From where on a signal fires: under the lowest quarter or above the highest of the calibration queries, or where
+    it is fixed; None where it is undefined for all of them."""
     known = values[~np.isnan(values)]
     if not len(known):
         return None
     below = BELOW[signal]
+    if signal in FIXED:
+        return Threshold(dataset, signal, FIXED[signal], below)
     return Threshold(dataset, signal, float(np.percentile(known, QUARTER if below else 100 - QUARTER)), below)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.record import Time
-from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Sweep
+from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, WORDS, Configuration, Measured, Sweep
 from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
 from embassay.randomness import generator
 from embassay.stats import percentile_interval
@@ -294,10 +294,15 @@ def values_of(ground: Ground, axis: str) -> list[Any]:
 
 
 def pairs_alike(ground: Ground, axis: str, value: Any, other: Any) -> Pairs:
-    """Places of the stacks with `value` beside those with `other` that are equal in all else."""
+    """Places of the stacks with `value` beside those with `other` that are equal in all else; of the modes sparse has
+    no vectors, and is equal in what is left."""
+    if axis == "mode" and value == SPARSE:
+        return [(j, i) for i, j in pairs_alike(ground, axis, other, value)]
     places = {one: i for i, one in enumerate(ground.configurations)}
+    # What has vectors has one sparse counterpart, which several share.
+    also = {"encoder": WORDS, "dims": None, "index": NONE} if axis == "mode" and other == SPARSE else {}
     found = [
-        (i, places.get(replace(one, **{axis: other})))
+        (i, places.get(replace(one, **{axis: other, **also})))
         for one, i in places.items()
         if getattr(one, axis) == value
     ]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +26,11 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     usual_measures,
     values_of,
 )
+from embassay.protocols.rag.sweep.findings.frontiers import frontiers, scenarios
 from embassay.protocols.rag.sweep.findings.recommendation import (
-    frontiers,
     lede,
     notes,
     recommend,
-    scenarios,
     told_alternatives,
     verdict,
 )
@@ -38,6 +38,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Findings,
     Frontier,
+    Generation,
     IndexQuality,
     Left,
     Memory,
@@ -49,7 +50,19 @@ from embassay.protocols.rag.sweep.findings.record import (
     write_findings,
 )
 from embassay.protocols.rag.sweep.findings.tables import tables
-from embassay.protocols.rag.sweep.stacks import NONE, STAGES, TOTAL, Measured, Rules, Sweep
+from embassay.protocols.rag.sweep.stacks import (
+    FIRST_TOKENS,
+    FIRST_WORD,
+    GENERATE,
+    NONE,
+    STAGES,
+    TOTAL,
+    WHOLE,
+    WRITTEN,
+    Measured,
+    Rules,
+    Sweep,
+)
 from embassay.protocols.rag.tradeoffs import (
     JITTER_MS,
     average_performance,
@@ -97,7 +110,7 @@ def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[
     times = _times(rows)
     average = _average(quality, ground.rules.efficiency)
     rerank = next((one.p50 for one in times if one.stage == "rerank"), 0.0)
-    total = next(one.p50 for one in times if one.stage == TOTAL)
+    total = next(one.p50 for stage in (WHOLE, TOTAL) for one in times if one.stage == stage)
     parts = sorted({part for one in rows for part in one.usd})
     return StackFacts(
         id=ground.ids[i],
@@ -120,12 +133,20 @@ def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[
         average=average,
         per_rerank_second=efficiency(average, rerank) if average is not None and rerank > 0 else None,
         per_second=efficiency(average, total) if average is not None and total > 0 else None,
+        ef=_widest(rows),
     )  # fmt: skip
 
 
 def _times(rows: Sequence[Measured]) -> list[Time]:
-    stages = [stage for stage in (*STAGES, TOTAL) if all(stage in one.times.stages for one in rows)]
+    stages = [
+        stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in one.times.stages for one in rows)
+    ]
     return [mean_time([time_of(stage, one.times.stages[stage]) for one in rows]) for stage in stages]
+
+
+def _widest(rows: Sequence[Measured]) -> int | None:
+    """The largest search width that was found for the index over the datasets."""
+    return max((one.ef for one in rows if one.ef is not None), default=None)
 
 
 def _together(rows: Sequence[Measured]) -> Time | None:
@@ -239,6 +260,7 @@ def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
         flat_memory=memory_of(flat),
         build_seconds=sum(one.index.build_seconds for one in rows),
         within=all(change >= NEAR for change in changes.values()),
+        ef=_widest(rows),
     )
 
 
@@ -298,11 +320,40 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores,
     )  # fmt: skip
     left = tuple(Left(one.configuration.id, one.dataset, one.reason, one.failed) for one in sweep.skipped)
-    first, *others = (_part(ground, asked, left) for ground in grounds)
+    first, *others = (_part(ground, asked, left, generation(ground, sweep.generator)) for ground in grounds)
     said = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)
     if blank != measured:
         first = replace(first, notes=(*first.notes, *said))
-    return Findings(asked, grounds[0].measures, (first, *others), left, asdict(sweep.counts))
+    return Findings(
+        asked, grounds[0].measures, (first, *others), left, dict(sweep.generator), asdict(sweep.counts)
+    )
+
+
+def generation(ground: Ground, said: Mapping[str, Any]) -> Generation | None:
+    """How fast the generator answers, as it was timed or is assumed; None where there is none. Tokens per second are
+    those of an answer beyond its first word, over the time beyond that of a first word."""
+    if not said:
+        return None
+    if not said["model"]:
+        first, rate, tokens = said["ttft_ms"], said["tokens_per_second"], said["output_tokens"]
+        answer = first + 1000 * max(0, tokens - 1) / rate
+        text = f"Assumed: {first:g} ms to the first token, {rate:g} tokens per second, answers of {tokens} tokens."
+        return Generation(first, rate, answer, 0, text)
+    rows = [rows[0].times.stages for rows in ground.rows.values() if GENERATE in rows[0].times.stages]
+    if not rows:
+        return None
+    whole, first, long, short = (
+        np.concatenate([one[name][0] for one in rows])
+        for name in (GENERATE, FIRST_WORD, WRITTEN, FIRST_TOKENS)
+    )
+    seconds = float((whole - first).sum()) / 1000
+    rate = float((long - short).sum()) / seconds if seconds > 0 and (long - short).sum() > 0 else None
+    speed = "its tokens per second cannot be told" if rate is None else f"{rate:.3g} tokens per second"
+    text = (
+        f"Timed at {said['model']} on {len(whole)} queries: {np.median(first):.0f} ms to a first word, {speed}, "
+        f"{np.median(whole):.0f} ms for an answer (medians)."
+    )
+    return Generation(float(np.median(first)), rate, float(np.median(whole)), len(whole), text)
 
 
 def result_rows(findings: Findings) -> list[Result]:
@@ -322,7 +373,7 @@ def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
     return any(n == len(datasets) for n in counts.values())
 
 
-def _part(ground: Ground, asked: Terms, left: Sequence[Left]) -> Part:
+def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generation | None) -> Part:
     recommendation = recommend(ground)
     found = tuple(frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
@@ -341,6 +392,7 @@ def _part(ground: Ground, asked: Terms, left: Sequence[Left]) -> Part:
         routes=tuple(routes(ground)),
         indexes=tuple(indexes(ground)),
         guidance=guidance(ground),
+        generation=answers,
     )
     return replace(
         part, verdict=verdict(part), lede=tuple(lede(part, asked)), notes=tuple(notes(part, asked, left))

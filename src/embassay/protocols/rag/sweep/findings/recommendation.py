@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.sweep.findings.arrays import Ground, at_cutoff, at_other_cutoffs, values_of
+from embassay.protocols.rag.sweep.findings.arrays import Ground
 from embassay.protocols.rag.sweep.findings.record import (
     Alternative,
-    Frontier,
     Left,
     Part,
     Recommendation,
-    Scenario,
     Share,
     StackFacts,
     Terms,
@@ -28,13 +26,10 @@ from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.protocols.rag.tradeoffs import (
     COST_SHARE,
     ROUNDING,
-    Axis,
     Choice,
-    Dominance,
     Limits,
     Stack,
     choose,
-    frontier,
 )
 
 Floats = NDArray[np.float64]
@@ -138,6 +133,8 @@ def said(axis: str, value: object) -> str:
         return "all dimensions" if value is None else f"{value} dimensions"
     if axis == "k":
         return f"K {value}"
+    if axis == "index" and value == "none":
+        return "no index"
     if value == "none":
         return {"reranker": "no reranker", "rewrite": "no rewriting", "chunk": "no chunking"}.get(
             axis, "none"
@@ -303,115 +300,6 @@ def _by_latency(stack: Stack) -> tuple[float, float, str]:
     return stack.latency, stack.cost, stack.id
 
 
-MAIN = "cost, latency"
-AXES: tuple[tuple[str, tuple[Axis, ...]], ...] = (
-    (MAIN, ("cost", "latency")), ("latency", ("latency",)), ("cost", ("cost",)),
-)  # fmt: skip
-STRICT = ", strict"
-
-
-def frontiers(ground: Ground) -> Iterator[Frontier]:
-    """Every frontier by the measure that decides; the main one also under each time limit of the rules, and by the
-    same measure at the other cutoffs, one by one and each as an objective of its own."""
-    measure, both = ground.rules.measure, AXES[0][1]
-    for name, axes in AXES:
-        yield _made(ground, name, [measure], axes, "pareto")
-        yield _made(ground, name + STRICT, [measure], axes, "strict")
-    for slo in ground.rules.slos_ms:
-        yield _made(ground, f"{MAIN}, at most {slo:g} ms", [measure], both, "pareto", slo)
-    others = at_other_cutoffs(ground)
-    for other in others:
-        yield _made(ground, f"{MAIN}, {other}", [other], both, "pareto")
-        yield _made(ground, f"{MAIN}, {other}{STRICT}", [other], both, "strict")
-    if others:
-        yield _made(ground, f"{MAIN}, every cutoff", [measure, *others], both, "pareto")
-
-
-def _made(
-    ground: Ground,
-    name: str,
-    measures: Sequence[str],
-    axes: Sequence[Axis],
-    dominance: Dominance,
-    slo_ms: float | None = None,
-) -> Frontier:
-    found = frontier(
-        decidable(ground, *measures),
-        measures,
-        axes=axes,
-        dominance=dominance,
-        slo_ms=slo_ms,
-        cost_share=ground.rules.cost_share,
-        jitter_ms=ground.measured_jitter_ms,
-    )
-    ordered = sorted(found, key=lambda one: (one.latency, one.cost, one.id))
-    return Frontier(
-        name, " and ".join(measures), tuple(axes), dominance, tuple(one.id for one in ordered), slo_ms
-    )
-
-
-DEEP = 30
-
-
-def scenarios(ground: Ground) -> Iterator[Scenario]:
-    """Named ones first (`base`, `saver`, `push`, `small`, `highK`), then the best under each limit of the rules."""
-    measure = ground.rules.measure
-    stacks = decidable(ground, measure)
-    yield from _named(ground, stacks)
-    yield _best("cheapest", "lowest price, then the best", _cheapest(stacks), measure)
-    yield Scenario(
-        "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
-    )
-    yield _best("best", f"highest {measure}", stacks, measure)
-    for slo in ground.rules.slos_ms:
-        yield _limited(ground, stacks, f"at most {slo:g} ms", Limits(sla_ms=slo))
-    rules = ground.rules
-    if rules.sla_ms is not None and rules.sla_ms not in rules.slos_ms:
-        yield _limited(ground, stacks, f"at most {rules.sla_ms:g} ms", Limits(sla_ms=rules.sla_ms))
-    if rules.budget is not None:
-        yield _limited(ground, stacks, f"at most ${rules.budget:g}", Limits(budget=rules.budget))
-    if rules.target is not None:
-        yield _limited(ground, stacks, f"at least {rules.target:g}", Limits(target=rules.target))
-
-
-def _named(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenario]:
-    measure = ground.rules.measure
-    shallow, deep = values_of(ground, "k")[0], values_of(ground, "k")[-1]
-    least = values_of(ground, "dims")[0]
-    at_30 = at_cutoff(ground.measures, measure, DEEP) or measure
-    thorough = decidable(ground, at_30)
-    yield _best("base", f"highest {measure} with K {shallow}", _having(ground, stacks, "k", shallow), measure)
-    yield _best("saver", f"lowest price, then the highest {measure}", _cheapest(stacks), measure)
-    yield _best("push", f"highest {at_30}", thorough, at_30)
-    if len(values_of(ground, "dims")) > 1:
-        few = _having(ground, thorough, "dims", least)
-        yield _best("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
-    if deep != shallow:
-        yield _best("highK", f"highest {measure} with K {deep}", _having(ground, stacks, "k", deep), measure)
-
-
-def _having(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
-    return [one for one in stacks if getattr(ground.configurations[ground.place[one.id]], axis) == value]
-
-
-def _cheapest(stacks: Sequence[Stack]) -> list[Stack]:
-    least = min(one.cost for one in stacks)
-    return [one for one in stacks if one.cost <= least + 1e-9]
-
-
-def _best(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenario:
-    return Scenario(name, how, choose(stacks, measure).nearest.id if stacks else "")
-
-
-def _limited(ground: Ground, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
-    """What the rule takes under these limits alone."""
-    choice = choose(stacks, ground.rules.measure, limits, **ground.equal)
-    what = (
-        "the fastest, then the cheapest" if limits.target is not None else f"highest {ground.rules.measure}"
-    )
-    return Scenario(name, what, choice.stack.id if choice.stack else "", choice.nearest.id)
-
-
 HARDLY = 0.00005
 """Dollars that print as none."""
 
@@ -551,6 +439,14 @@ def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
             f"{numbers.counted(total.samples, 'sample')} each{few}; differences of up to {jitter(asked)} are jitter"
             + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
         )
+    if part.generation is not None:
+        yield f"Answers come on top, and in the end-to-end efficiency. {part.generation.text}"
+    yield from (
+        f"{one.index} finds within 1% of exact recall from ef {one.ef} on ({one.encoder}"
+        f"{f', {one.dims} dimensions' if one.dims else ''}; found on half of the queries)."
+        for one in part.indexes
+        if one.ef is not None
+    )
     yield _machine(asked)
     if part.recommendation.near:
         n = numbers.counted(len(part.recommendation.near), "feasible stack")

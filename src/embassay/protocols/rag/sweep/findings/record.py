@@ -22,7 +22,8 @@ FILE = "sweep.json"
 
 @dataclass(frozen=True)
 class Time:
-    """A stage, or `total`: p50 and p95 over `samples` of `queries` timed queries. `few` samples make an unsure p95."""
+    """A stage, `total`, or with a generator `generate` and `end to end`: p50 and p95 over `samples` of `queries` timed
+    queries. `few` samples make an unsure p95."""
 
     stage: str
     p50: float
@@ -60,7 +61,8 @@ class StackFacts:
 
     `prompt_tokens` are those of the passages that a generator gets, `tie_tokens` those of its K candidates, by which
     ties go first. `on` are the names of the frontiers that it is on; `average` is the mean of the four measures of
-    AvgPerf, `per_rerank_second` and `per_second` that over the seconds of reranking and of the whole query.
+    AvgPerf, `per_rerank_second` and `per_second` that over the seconds of reranking and of the whole query, the
+    generator's with it where there is one. `ef` is the search width that an index with `ef=auto` found for itself.
     """
 
     id: str
@@ -84,6 +86,7 @@ class StackFacts:
     per_second: float | None = None
     tie_tokens: float = 0.0
     on: tuple[str, ...] = ()
+    ef: int | None = None
 
     def measured(self, measure: str) -> Quality | None:
         """Its quality by a measure, None where that is not there."""
@@ -273,6 +276,7 @@ class IndexQuality:
     flat_memory: Memory
     build_seconds: float
     within: bool
+    ef: int | None = None
 
 
 @dataclass(frozen=True)
@@ -284,6 +288,18 @@ class Advice:
     status: str
     text: str
     evidence: tuple[Figure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Generation:
+    """How a generator answers: milliseconds to the first token, tokens per second and milliseconds of an answer, each a
+    median over `queries` (0: assumed); `text` says so."""
+
+    first_ms: float
+    tokens_per_second: float | None
+    answer_ms: float
+    queries: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -308,6 +324,7 @@ class Part:
     verdict: str = ""
     lede: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    generation: Generation | None = None
 
     def stack(self, id: str) -> StackFacts:
         """The stack of this id."""
@@ -346,6 +363,8 @@ class Terms:
     resamples: int
     efficiency: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHTS))
     cost_share: float = COST_SHARE
+    quality_axes: tuple[str, ...] = ()
+    """Measures that are objectives together, each for itself."""
     jitter_measured: bool = False
     """Whether the jitter is what sessions differed by; else it is the config's, or the source's."""
     load: float | None = None
@@ -366,6 +385,8 @@ class Findings:
     measures: tuple[str, ...]
     parts: tuple[Part, ...]
     left: tuple[Left, ...] = ()
+    generator: Mapping[str, Any] = field(default_factory=dict)
+    """Who answers, as the config says it; empty where nobody does."""
     counts: Mapping[str, int] = field(default_factory=dict)
     schema: int = SCHEMA
 

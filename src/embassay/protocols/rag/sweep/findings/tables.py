@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.record import Findings, Memory, Part, StackFacts
-from embassay.protocols.rag.sweep.stacks import NONE
+from embassay.protocols.rag.sweep.stacks import GENERATE, NONE, SPARSE, WHOLE
 
 Row = tuple[Value, ...]
 
@@ -247,12 +248,14 @@ def indexes(findings: Findings) -> ColumnTable:
         dict.fromkeys(name for part in findings.parts for one in part.indexes for name in one.changes)
     )
     cutoffs = list(dict.fromkeys(k for part in findings.parts for one in part.indexes for k in one.recall))
+    found = any(one.ef is not None for part in findings.parts for one in part.indexes)
     columns = (
         Column("Dataset", "text"), Column("Encoder", "text"), Column("Dimensions", decimals=0), Column("Index", "text"),
         *(Column(f"recall@{k}", decimals=3) for k in cutoffs),
         *(Column(f"{name} %", "signed", 1) for name in measures),
         Column("Retrieve ms"), Column("Flat ms"), Column("Retrieve %", "signed", 1), Column("Memory bytes", decimals=0),
         Column("Estimated bytes", decimals=0), Column("Build s", decimals=1), Column("Within 2%", "text"),
+        *([Column("ef found", decimals=0)] if found else []),
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
@@ -264,6 +267,7 @@ def indexes(findings: Findings) -> ColumnTable:
                 scope(part), one.encoder, one.dims, one.index, *(one.recall.get(k) for k in cutoffs),
                 *(one.changes.get(name) for name in measures), one.retrieve_ms, one.retrieve_ms_flat, change,
                 one.memory.memory, estimate, one.build_seconds, "yes" if one.within else "no",
+                *([one.ef] if found else []),
             ))  # fmt: skip
     note = "Changes in percent of the flat index with the same vectors."
     return ColumnTable("rag_table7", "Approximate search and quantisation", columns, tuple(rows), note)
@@ -286,11 +290,13 @@ def scenarios(findings: Findings) -> ColumnTable:
 
 
 def efficiency(findings: Findings) -> ColumnTable:
-    """Table 9: AvgPerf over the seconds of reranking and of the whole query."""
+    """Table 9: AvgPerf over the seconds of reranking and of the whole query, its answer with it where one is made."""
+    answered = any(one.time(WHOLE) for part in findings.parts for one in part.stacks)
     columns = (
         Column("Rank", decimals=0), *STACK, Column("AvgPerf", decimals=3),
         Column("Per second of reranking", decimals=3),
         Column("Rerank ms", decimals=1), Column("Per second", decimals=3), Column("Total ms", decimals=1),
+        *([Column("Answer ms", decimals=1), Column("End to end ms", decimals=1)] if answered else []),
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
@@ -301,6 +307,7 @@ def efficiency(findings: Findings) -> ColumnTable:
             rows.append((
                 place, *of_stack(part, one), one.average, one.per_rerank_second, rerank.p50 if rerank else None,
                 one.per_second, total.p50 if total else None,
+                *([_p50(one, GENERATE), _p50(one, WHOLE)] if answered else []),
             ))  # fmt: skip
     weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
     note = (
@@ -308,6 +315,11 @@ def efficiency(findings: Findings) -> ColumnTable:
         "For a short list only: AvgPerf over seconds (p50) says nothing of how good a stack is."
     )
     return ColumnTable("rag_table9", "Efficiency", columns, tuple(rows), note)
+
+
+def _p50(one: StackFacts, stage: str) -> float | None:
+    found = one.time(stage)
+    return None if found is None else found.p50
 
 
 def tokens(findings: Findings) -> ColumnTable:
@@ -352,6 +364,9 @@ def tables(findings: Findings) -> Iterator[ColumnTable]:
 def _numbered(findings: Findings) -> Iterator[ColumnTable]:
     yield _quality(findings, 1, "Dense search alone", _having(mode="dense", reranker=NONE))
     yield _best_stacks(findings)
+    yield replace(
+        _quality(findings, 1, "Search by words alone", _having(mode=SPARSE, reranker=NONE)), name="rag_sparse"
+    )
     yield _ceilings(findings, 3, "Ceilings (PROC) of hybrid pools", _having(mode="hybrid"))
     yield _reached(findings)
     for number, cutoff in ((5, 10), (6, 30)):

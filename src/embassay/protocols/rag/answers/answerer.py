@@ -1,0 +1,220 @@
+"""Language models that answer from passages, and that grade answers: their prompts, and how what they say is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from embassay.contracts import ChatModel, Completion, Message, Sampling
+from embassay.errors import Unanswered, UsageError, Why
+from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.rag.judges import Question, unreadable
+from embassay.protocols.rag.judges.chat import block, mark_of
+from embassay.randomness import random_bytes
+from embassay.runs.store import AnswerCache, CachedChat
+from embassay.spec import Value
+from embassay.systems.chat import open_chat_as
+from embassay.systems.remote.ledger import Ledger
+
+VERSION = "1"
+"""Of the prompts and of how questions and passages are laid out; raised when a word of either changes."""
+Kind = Literal["answer", "correct"]
+NO_ANSWER = "NO ANSWER"
+RIGHT = "right"
+READY = "Before you answer: say the one word READY, and nothing else."
+"""What is asked for the time of a first word: all is read as for an answer, and next to nothing is written."""
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_ABSTAINED = re.compile(r"[\s\"'*`.]*no answer[\s\"'*`.!]*", re.IGNORECASE)
+_CONTEXT = 16_384
+
+
+@cache
+def prompt(kind: Kind) -> Prompt:
+    """The instructions for answering, or for grading an answer."""
+    texts = files("embassay.protocols.rag.answers").joinpath("prompt_texts")
+    return Prompt(kind, VERSION, texts.joinpath(f"{kind}.txt").read_text("utf-8").strip())
+
+
+def answer_messages(question: Question, passages: Sequence[str], more: str = "") -> list[Message]:
+    """What is sent for an answer: the instructions, then the passages best first, then the question."""
+    mark = mark_of([question.text, *passages])
+    shown = [block(f"passage {number}", mark, text) for number, text in enumerate(passages, start=1)]
+    shown += [block("question", mark, question.text), *([more] if more else [])]
+    return [Message("system", prompt("answer").text), Message("user", "\n\n".join(shown))]
+
+
+def correct_messages(question: Question, reference: Sequence[str], answer: str) -> list[Message]:
+    """What is sent for the grade of an answer."""
+    mark = mark_of([question.text, answer, *reference])
+    shown = [block("question", mark, question.text), *(block("reference", mark, one) for one in reference)]
+    return [
+        Message("system", prompt("correct").text),
+        Message("user", "\n\n".join([*shown, block("answer", mark, answer)])),
+    ]
+
+
+def abstains(text: str) -> bool:
+    """Whether an answer is that there is none.
+
+    >>> abstains("NO ANSWER."), abstains("There is no answer to that in passage 2.")
+    (True, False)
+    """
+    return _ABSTAINED.fullmatch(text) is not None
+
+
+class Malformed(ValueError):
+    """What a grader said that is no grade, and why."""
+
+
+def right_of(text: str) -> bool:
+    """Whether an answer is right by what its grader said: one JSON object with `right` alone. Malformed otherwise.
+
+    >>> right_of('{"right": false}')
+    False
+    """
+    text = text.strip()
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[1]
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Malformed("no JSON object" if text else "empty") from None
+    if not isinstance(found, dict) or set(found) != {RIGHT} or not isinstance(found[RIGHT], bool):
+        raise Malformed(f"not an object with {RIGHT!r}, true or false, alone")
+    return bool(found[RIGHT])
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """How a model answers or grades: sampling, the longest answer in tokens, and the `attempts` at one that can be
+    read."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    output_tokens: int = 200
+    attempts: int = 6
+
+    def __post_init__(self) -> None:
+        wrong = not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1
+        if wrong or self.attempts < 1 or self.output_tokens < 1:
+            raise UsageError(
+                f"A generator cannot have {', '.join(f'{k}={v}' for k, v in asdict(self).items())}.",
+                mend="Take a temperature from 0 to 2, a top_p above 0 and at most 1, and 1 or more of the others.",
+            )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered; `seconds` are those of the call that brought it, when it was made, and `tokens` what it
+    wrote then."""
+
+    text: str
+    seconds: float
+    tokens: int
+
+    @property
+    def abstained(self) -> bool:
+        """Whether it says that the passages hold no answer."""
+        return abstains(self.text)
+
+
+class Answerer:
+    """`chat` behind its cache, answering from passages and grading answers; `seed` names its draws."""
+
+    def __init__(
+        self, chat: CachedChat, options: AnswerOptions = AnswerOptions(), *, seed: int = 1337, name: str = ""
+    ) -> None:
+        self._chat, self.options, self._seed = chat, options, seed
+        self.name = name or chat.name
+
+    def identity(self, kind: Kind) -> str:
+        """Everything that its answers, or its grades, depend on."""
+        said = " ".join(f"{key}={value:g}" for key, value in asdict(self.options).items())
+        return f"answers/1:{self._chat.identity} {prompt(kind).identity} {said} seed={self._seed}"
+
+    @property
+    def model(self) -> ChatModel:
+        """Who answers: its price and limits."""
+        return self._chat.model
+
+    @property
+    def chat(self) -> CachedChat:
+        """The model with its cache, and what it was asked."""
+        return self._chat
+
+    def close(self) -> None:
+        """Release the cache of answers."""
+        self._chat.cache.close()
+
+    async def answer(self, question: Question, passages: Sequence[str]) -> Answer:
+        """An answer from the passages. Unanswered where every attempt brought none."""
+        return await self._answered(answer_messages(question, passages))
+
+    async def first_word(self, question: Question, passages: Sequence[str]) -> Answer:
+        """One word after reading the same: its time is that to a first token, but for the word itself."""
+        return await self._answered(answer_messages(question, passages, READY))
+
+    async def is_right(self, question: Question, reference: Sequence[str], answer: str) -> bool:
+        """Whether the answer is right by the reference. Unanswered where no attempt brought a grade."""
+        messages, rejected = correct_messages(question, reference, answer), []
+        why: Why = "empty"
+        for attempt in range(self.options.attempts):
+            try:
+                return right_of((await self._said(messages, attempt)).text)
+            except Malformed as error:
+                rejected.append(str(error))
+            except Unanswered as error:
+                why = error.why
+                rejected.append(f"{error.why}: {error.message}")
+        raise unreadable(self.name, rejected, why)
+
+    async def _answered(self, messages: Sequence[Message]) -> Answer:
+        failure: Unanswered | None = None
+        for attempt in range(self.options.attempts):
+            try:
+                said = await self._said(messages, attempt)
+                return Answer(said.text, said.usage.seconds, said.usage.output_tokens)
+            except Unanswered as error:
+                failure = error
+        assert failure is not None
+        raise failure
+
+    async def _said(self, messages: Sequence[Message], attempt: int) -> Completion:
+        return await self._chat.complete(messages, sampling=self.sampling(attempt), attempt=attempt)
+
+    def sampling(self, attempt: int) -> Sampling:
+        """How the draw of an attempt is asked for."""
+        # 31 bits, which is what servers take.
+        seed = int.from_bytes(random_bytes(4, self._seed, "answer", str(attempt))) >> 1
+        options = self.options
+        return Sampling(options.temperature, options.top_p, seed, options.output_tokens)
+
+    def about(self) -> Mapping[str, Any]:
+        """What a manifest says."""
+        return {"model": self._chat.name, **asdict(self.options)}
+
+
+def open_answerer(
+    target: str,
+    *,
+    ledger: Ledger | None = None,
+    cache: AnswerCache | Path | None = None,
+    seed: int = 1337,
+    longest: int | None = None,
+    **parameters: Value,
+) -> Answerer:
+    """The model that `target` names (`openai:gpt-5-mini`) as one that answers and grades. Of its parameters those of
+    `AnswerOptions` say how, the others belong to the model; `longest` is `output_tokens` where it names none."""
+    if longest is not None and "output_tokens" not in target:
+        parameters["output_tokens"] = longest
+    chat, options, name = open_chat_as(target, AnswerOptions, parameters, ledger=ledger)
+    if suit := getattr(chat, "suited", None):
+        chat = suit(tokens=_CONTEXT, think=False)
+    answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
+    return Answerer(CachedChat(chat, answers), options, seed=seed, name=name)

@@ -1,0 +1,310 @@
+"""Several judges of the same passages: how they agree, with people too, one grade from all, and what each costs.
+
+A judge is a finished golden run, or a file of its grades. What they are compared on are the passages that both graded;
+a panel's grade is that of every passage that at least one has graded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data.judged_runs import read_qrels
+from embassay.errors import UsageError
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
+from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
+from embassay.protocols.rag.golden.grades import Key
+from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.scoring.inputs import graded, named_path
+from embassay.randomness import generator
+from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.stats.consensus import MISSING, Consensus, dawid_skene, median_votes
+from embassay.stats.resampling import percentile_interval, row_counts, rows_of_resamples
+
+Floats = NDArray[np.float64]
+By = Literal["median", "dawid_skene"]
+PANELS: tuple[By, ...] = get_args(By)
+GRADES = 5
+RESAMPLES = 1_000
+FILE = "panel.json"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judge's grades, 1 to 5, by question and passage; `usd` is what they cost, None where nobody knows."""
+
+    name: str
+    grades: Mapping[Key, int]
+    usd: float | None = None
+
+    @property
+    def per_thousand(self) -> float | None:
+        """US dollars for 1,000 grades."""
+        return None if self.usd is None or not self.grades else 1000 * self.usd / len(self.grades)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A judge, or a panel, beside people: agreement figures over `items`; empty without people. `mean` is its mean
+    grade. `usd` and `per_thousand` are its price."""
+
+    name: str
+    items: int
+    mean: float | None
+    people: Mapping[str, Figure] = field(default_factory=dict)
+    usd: float | None = None
+    per_thousand: float | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two judges on the passages that both graded; `shift` is the mean of the second less the first."""
+
+    first: str
+    second: str
+    items: int
+    figures: Mapping[str, Figure]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What several judges come to: each, the pairs of them, Krippendorff's alpha of all, and both panels' grades by
+    question and passage. `learned` are what the model of Dawid and Skene says of each judge: how often it is right."""
+
+    judges: tuple[Standing, ...]
+    panels: tuple[Standing, ...]
+    pairs: tuple[Pair, ...]
+    alpha: Figure
+    learned: Mapping[str, float]
+    rounds: int
+    converged: bool
+    grades: Mapping[str, Mapping[Key, int]] = field(repr=False)
+    items: int = 0
+    queries: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `panel.json` has it, without the grades."""
+        return {key: value for key, value in asdict(self).items() if key != "grades"}
+
+
+def read_judge(given: str, grades: str | None = None) -> Judged:
+    """The judge of `NAME=PATH` or `PATH`: a golden run, whose manifest has the price, or a file of judgements through
+    the grade map `grades`. DataError or UsageError for what is neither."""
+    name, path = named_path(given)
+    if not (path / "export" / "qrels.tsv").is_file():
+        return Judged(name, _grades(path, grades))
+    manifest = RunFolder(path).read_manifest() or {}
+    judge = str(manifest.get("arguments", {}).get("judge", ""))
+    spent = manifest.get("spent", {}).get("systems", {}).get(judge, {})
+    usd = spent.get("usd", 0.0 if not spent else None)
+    return Judged(name if "=" in given else judge or name, _grades(path / "export" / "qrels.tsv", None), usd)
+
+
+def _grades(path: Path, grades: str | None) -> dict[Key, int]:
+    frame = graded(read_qrels(path), grades).frame
+    return {(query, doc): int(grade) for query, doc, grade in frame.iter_rows()}
+
+
+def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: int = 1337) -> Panel:
+    """Compare the judges with each other and with people, and make a panel of them.
+
+    Intervals are over questions, resampled with replacement. UsageError for fewer than two judges, two of one name,
+    and judges without a passage in common.
+    """
+    names = [one.name for one in judges]
+    if len(judges) < 2 or len(set(names)) < len(names):
+        raise UsageError(
+            f"{', '.join(names) or 'Nobody'} are no panel.",
+            mend="Name two judges or more, each once: NAME=RUN tells two of one name apart.",
+        )
+    keys = sorted({key for one in judges for key in one.grades})
+    votes = np.array([[one.grades.get(key, 0) - 1 for one in judges] for key in keys], dtype=np.int64)
+    if not ((votes != MISSING).sum(axis=1) > 1).any():
+        raise UsageError(
+            "No passage was graded by two of the judges.",
+            mend="Let them judge the same questions and passages.",
+        )
+    model = dawid_skene(votes, GRADES)
+    grades = {
+        "median": _by_key(keys, median_votes(votes)),
+        "dawid_skene": _by_key(keys, model.labels),
+    }
+    total = None if any(one.usd is None for one in judges) else float(sum(one.usd or 0.0 for one in judges))
+    panels = [Judged(by, grades[by], total) for by in PANELS]
+    return Panel(
+        tuple(_standing(one, people, seed) for one in judges),
+        tuple(_standing(one, people, seed) for one in panels),
+        tuple(_pair(one, other, seed) for one, other in combinations(judges, 2)),
+        alpha(keys, votes, seed=seed),
+        _right(names, model), model.rounds, model.converged, grades, len(keys), len({key[0] for key in keys}),
+    )  # fmt: skip
+
+
+def _by_key(keys: Sequence[Key], classes: NDArray[np.int64]) -> dict[Key, int]:
+    return {key: int(one) + 1 for key, one in zip(keys, classes, strict=True) if one != MISSING}
+
+
+def _right(names: Sequence[str], model: Consensus) -> dict[str, float]:
+    """How often each judge says the true class, by the model: the diagonal of its confusion, weighed by the classes."""
+    diagonals = np.einsum("jtt,t->j", model.confusion, model.prior)
+    return dict(zip(names, diagonals.tolist(), strict=True))
+
+
+def _standing(one: Judged, people: Judged | None, seed: int) -> Standing:
+    mean = float(np.mean(list(one.grades.values()))) if one.grades else None
+    figures = {} if people is None else _figures(people.grades, one.grades, seed)
+    items = len(one.grades) if people is None else len(people.grades.keys() & one.grades.keys())
+    return Standing(one.name, items, mean, figures, one.usd, one.per_thousand)
+
+
+def _pair(one: Judged, other: Judged, seed: int) -> Pair:
+    common = len(one.grades.keys() & other.grades.keys())
+    return Pair(one.name, other.name, common, _figures(one.grades, other.grades, seed))
+
+
+def _figures(first: Mapping[Key, int], second: Mapping[Key, int], seed: int) -> dict[str, Figure]:
+    """Agreement on the passages that both have, by questions."""
+    by_query: dict[str, list[tuple[int, int]]] = {}
+    for key in sorted(first.keys() & second.keys()):
+        by_query.setdefault(key[0], []).append((first[key], second[key]))
+    if not by_query:
+        return {}
+    return grade_agreement(np.array([grade_table(pairs) for pairs in by_query.values()]), seed=seed)
+
+
+def alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) -> Figure:
+    """Krippendorff's alpha of the judges' grades as ordered classes, over passages with two grades or more; its
+    interval is over questions. None where all grades are one and the same."""
+    queries = list(dict.fromkeys(key[0] for key in keys))
+    row = {query: place for place, query in enumerate(queries)}
+    tables = np.zeros((len(queries), GRADES, GRADES))
+    counts = (votes[:, :, None] == np.arange(GRADES)).sum(axis=1).astype(np.float64)
+    sizes = counts.sum(axis=1)
+    for key, own, size in zip(keys, counts, sizes, strict=True):
+        if size > 1:
+            tables[row[key[0]]] += (np.outer(own, own) - np.diag(own)) / (size - 1)
+    n, value = int((sizes > 1).sum()), _alpha(tables.sum(axis=0))
+    if np.isnan(value):
+        return Figure(None, n=n, reason="all grades are one and the same")
+    if len(queries) < 2:
+        return Figure(value, n=n, reason="no interval from one question")
+    drawn = row_counts(rows_of_resamples(len(queries), RESAMPLES, generator(seed, "panel", "alpha")))
+    found = np.array([_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)])
+    low, high = percentile_interval(found[~np.isnan(found)])
+    return Figure(value, low, high, n)
+
+
+def _alpha(coincidences: Floats) -> float:
+    """Of a matrix of coincidences of ordered classes: 1 - observed over expected disagreement."""
+    totals = coincidences.sum(axis=1)
+    n = totals.sum()
+    below = np.cumsum(totals) - totals / 2
+    distance = (below[:, None] - below) ** 2
+    expected = (np.outer(totals, totals) * distance).sum()
+    return float("nan") if expected <= 0 else float(1 - (n - 1) * (coincidences * distance).sum() / expected)
+
+
+NAMED = {"exact": "Same grade", "within_one": "Within one", "kappa": "Weighted kappa", "shift": "Shift"}
+
+
+def tables(panel: Panel) -> Iterator[ColumnTable]:
+    """`rag_judges`: each judge and both panels beside people, with prices; `rag_judge_pairs`: the judges beside each
+    other."""
+    with_people = any(one.people for one in (*panel.judges, *panel.panels))
+    columns = (
+        Column("Judge", "text"), Column("Kind", "text"), Column("Grades", decimals=0), Column("Mean grade", decimals=2),
+        *(_columns() if with_people else ()), Column("Right, by the model", decimals=3),
+        Column("USD", decimals=4), Column("USD per 1,000", decimals=4),
+    )  # fmt: skip
+    kinds = [*((one, "judge") for one in panel.judges), *((one, "panel") for one in panel.panels)]
+    rows = [
+        (one.name, kind, one.items, one.mean, *(_cells(one.people) if with_people else ()),
+         panel.learned.get(one.name) if kind == "judge" else None, one.usd, one.per_thousand)
+        for one, kind in kinds
+    ]  # fmt: skip
+    note = "Agreement is with people's grades; shift is the mean grade less theirs." if with_people else ""
+    yield ColumnTable("rag_judges", "Judges and panels", columns, tuple(rows), note)
+    heads = (Column("Judge", "text"), Column("Other judge", "text"), Column("Both graded", decimals=0))
+    pairs = [(one.first, one.second, one.items, *_cells(one.figures)) for one in panel.pairs]
+    yield ColumnTable("rag_judge_pairs", "Judges beside each other", (*heads, *_columns()), tuple(pairs))
+
+
+def _columns() -> Iterator[Column]:
+    for title in NAMED.values():
+        yield Column(title, "signed" if title == "Shift" else "number", 3)
+        yield from (
+            Column(f"{end} ({title})", "signed" if title == "Shift" else "number", 3)
+            for end in ("low", "high")
+        )
+
+
+def views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Titles and rows for a terminal: judges and panels beside people, with their price; judges beside each other."""
+    titles = ["judge", "kind", "grades", "kappa with people", "same grade", "shift", "$/1,000"]
+    rows = [
+        [one.name, kind, f"{one.items:,}", *(_told(one.people.get(name)) for name in ("kappa", "exact", "shift")),
+         "n/a" if one.per_thousand is None else f"{one.per_thousand:.4g}"]
+        for kind, some in (("judge", panel.judges), ("panel", panel.panels)) for one in some
+    ]  # fmt: skip
+    yield titles, rows
+    titles = ["judge", "other judge", "both", "kappa", "same grade", "shift"]
+    yield titles, [
+        [one.first, one.second, f"{one.items:,}",
+         *(_told(one.figures.get(name)) for name in ("kappa", "exact", "shift"))]
+        for one in panel.pairs
+    ]  # fmt: skip
+
+
+def _told(found: Figure | None) -> str:
+    if found is None or found.value is None:
+        return "n/a"
+    ends = "" if found.low is None or found.high is None else f" {numbers.interval(found.low, found.high)}"
+    return f"{numbers.score(found.value)}{ends}"
+
+
+def _cells(figures: Mapping[str, Figure]) -> Iterator[Value]:
+    for name in NAMED:
+        found = figures.get(name)
+        yield from (None, None, None) if found is None else (found.value, found.low, found.high)
+
+
+def write_panel(out: Path, panel: Panel, by: By) -> Path:
+    """Write `panel.json`, the tables, and the grades of the panel `by` as `qrels.tsv`, which is returned."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomic(out / FILE, to_json(panel.as_dict(), indent=1) + "\n")
+    write_tables(out, tables(panel))
+    lines = [f"{query}\t{doc}\t{grade}" for (query, doc), grade in sorted(panel.grades[by].items())]
+    path = out / "qrels.tsv"
+    write_atomic(path, "\n".join(["query-id\tcorpus-id\tscore", *lines]) + "\n")
+    return path
+
+
+def verdict(panel: Panel) -> str:
+    """What to know first: how far the judges agree, and which of all stands nearest to people."""
+    found = panel.alpha
+    ends = "" if found.low is None else f" ({found.low:.2f} to {found.high:.2f})"
+    agree = "cannot be told" if found.value is None else f"is {found.value:.2f}{ends}"
+    text = f"Krippendorff's alpha of {len(panel.judges)} judges {agree} on {found.n:,} passages."
+    known = [
+        (one.people["kappa"].value, one.name)
+        for one in (*panel.judges, *panel.panels)
+        if one.people and one.people["kappa"].value is not None
+    ]
+    if known:
+        best, name = max(known, key=lambda one: one[0] or 0.0)
+        text += f" Nearest to people is {name}, weighted kappa {best:.2f}."
+    return text
+
+
+def read_panel(path: Path) -> dict[str, Any]:
+    """What `panel.json` in this folder holds."""
+    found: dict[str, Any] = json.loads((path / FILE).read_text("utf-8"))
+    return found

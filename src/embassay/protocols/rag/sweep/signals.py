@@ -1,0 +1,160 @@
+"""What routing looks at before it asks for more candidates: margins, entropy, noise, and how a query hangs on a name.
+
+Each signal is a number per query, NaN where the query or the stack has none. Source: spec rag 3.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Role
+from embassay.data import draw
+from embassay.data.rows import key_of, missing_column, wrong
+from embassay.data.tables import table
+from embassay.errors import UsageError
+from embassay.protocols.rag.probes.bundles import CONDITIONS, TITLES, Bundle, Lang, Person, Written, material
+from embassay.protocols.rag.probes.names import LEAST_MARGIN
+from embassay.protocols.rag.probes.questions import LEVELS, noisy, phrases
+
+Floats = NDArray[np.float64]
+Embed = Callable[[Sequence[str], Role], NDArray[np.float32]]
+"""Texts and their role to vectors of length 1, (n, dim)."""
+MARGIN_RANK = 10
+ENTROPY_OF = 50
+
+
+def margins(scores: Sequence[Sequence[float]]) -> Floats:
+    """The first score less the tenth of each list, (q,); NaN for a shorter one. Spec rag 3.5."""
+    return np.array(
+        [one[0] - one[MARGIN_RANK - 1] if len(one) >= MARGIN_RANK else np.nan for one in scores],
+        dtype=np.float64,
+    )
+
+
+def entropies(scores: Sequence[Floats | None]) -> Floats:
+    """How undecided a reranker is on the first 50 candidates, (q,): the entropy of the softmax of its scores over its
+    maximum, 0 to 1; NaN where there is none or fewer than two. Spec rag 3.5.
+
+    >>> float(entropies([np.array([2.0, 1.0, 0.0, 0.0])])[0].round(6))
+    0.756481
+    """
+    return np.array([_entropy(one) for one in scores], dtype=np.float64)
+
+
+def _entropy(scores: Floats | None) -> float:
+    if scores is None or len(scores) < 2:
+        return float("nan")
+    first = scores[:ENTROPY_OF]
+    weights = np.exp(first - first.max())
+    share = weights / weights.sum()
+    there = share[share > 0]
+    return float(-(there * np.log(there)).sum() / np.log(len(first)))
+
+
+def noise_cosines(
+    ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], lang: str, seed: int, embed: Embed
+) -> Floats:
+    """Cosine of each query (`vectors`, of length 1) with itself in much small talk, (q,).
+
+    English where no language or several are stated; NaN
+    in a language that we have no small talk in."""
+    lang = "en" if lang in ("", "und", "mul") else lang[:2]
+    if lang not in phrases():
+        return np.full(len(texts), np.nan)
+    loud = [
+        noisy(text, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]
+        for key, text in zip(ids, texts, strict=True)
+    ]
+    cosines = np.einsum("qd,qd->q", vectors, embed(loud, "query"), dtype=np.float64)
+    return np.asarray(cosines)
+
+
+def read_names(path: Path) -> Mapping[str, tuple[Person, str]]:
+    """Whose name a query has, and its topic ("" where the file does not say), by the id of the query.
+
+    The columns are `query_id` and `author`, or `given` and `family`; `topic` may be there. DataError, with the line,
+    for a query that is there twice and for an author without a name.
+    """
+    source = table(path)
+    there = source.columns()
+    named = ("author",) if "author" in there else ("given", "family")
+    for column in ("query_id", *named):
+        if column not in there:
+            raise missing_column(source, "author" if column in ("given", "family") else column)
+    found: dict[str, tuple[Person, str]] = {}
+    for row in source.rows(("query_id", *named, *(["topic"] if "topic" in there else []))):
+        key, author = key_of(row, "query_id"), " ".join(key_of(row, column).strip() for column in named)
+        if key in found:
+            raise wrong(row, "query_id", "a query that has not come before")
+        given, _, family = author.strip().rpartition(" ")
+        found[key] = Person(given, family), str(row.cells.get("topic") or "").strip()
+    return found
+
+
+def check_condition(name: str) -> None:
+    """UsageError for an ablation that there is not."""
+    if name not in CONDITIONS or name == "base":
+        known = ", ".join(one for one in CONDITIONS if one != "base")
+        raise UsageError(f"There is no ablation {name!r}.", mend=f"Use one of {known}.")
+
+
+def name_changes(
+    names: Mapping[str, tuple[Person, str]],
+    queries: Mapping[str, str],
+    condition: str,
+    seed: int,
+    embed: Embed,
+    lang: Lang = "en",
+) -> Floats:
+    """How much of each query's name margin an ablation leaves, as a change from it, (q,): -0.6 is a fall by 60%.
+
+    The margin is the query's cosine with a passage of its author on its topic, less that with the nearer of two
+    impostors on the same topic (spec rag 5.1). NaN for a query without a name in `names`, for one that does not hold
+    it, and where the margin is below 0.02 to begin with: there is nothing to fall.
+    """
+    rows = {
+        key: row for row, key in enumerate(queries) if key in names and _holds(queries[key], names[key][0])
+    }
+    changes = np.full(len(queries), np.nan)
+    if not rows:
+        return changes
+    of = [_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()]
+    before = _name_margins([CONDITIONS["base"].write(one, seed) for one in of], embed)
+    after = _name_margins([CONDITIONS[condition].write(one, seed) for one in of], embed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        changes[list(rows.values())] = np.where(before >= LEAST_MARGIN, (after - before) / before, np.nan)
+    return changes
+
+
+def _holds(query: str, author: Person) -> bool:
+    return author.name.strip().casefold() in query.casefold()
+
+
+def _bundle(key: str, row: int, query: str, named: tuple[Person, str], seed: int, lang: Lang) -> Bundle:
+    author, topic = named
+    name = author.name.strip()
+    at = query.casefold().find(name.casefold())
+    form = f"{query[:at]}{{A}}{query[at + len(name) :]}"
+    bundled = material(lang)
+    others = [one for one in bundled.people if one != author]
+    # Drawn by the query's id, so that another selection of queries has the same impostors.
+    chosen = draw([f"{key}|{one.name}" for one in others], 3, seed)
+    first, second, third = (others[place] for place in chosen)
+    topic = topic or " ".join(form.replace("{A}", " ").split())
+    other = next(one for one in bundled.topics if one != topic)
+    return Bundle(row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0])
+
+
+def _name_margins(written: Sequence[Written], embed: Embed) -> Floats:
+    asked = embed([one.query for one in written], "query")
+    cosines = [
+        np.einsum(
+            "qd,qd->q", asked, embed([one.passages[place] for one in written], "document"), dtype=np.float64
+        )
+        for place in range(3)
+    ]
+    return np.asarray(cosines[0] - np.maximum(cosines[1], cosines[2]))
