@@ -28,6 +28,7 @@ from embassay.protocols.pteb.judging.options import JudgeOptions
 from embassay.protocols.pteb.selection.candidates import SelectionOptions
 from embassay.protocols.pteb.validation.crowd import Batches, Filters
 from embassay.protocols.wordings.pairs import Rules
+from embassay.protocols.wordings.records import Generation
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.raters import LanguageResult
