@@ -23,9 +23,9 @@ from embassay.data.rows import Row
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.request import option
 from embassay.protocols.kernel.tables import inert, meant
-from embassay.protocols.pteb.validation.raters import cell, rating_of, source_of
+from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.pteb.validation.study import RATERS, Study
-from embassay.protocols.wordings.pairs import Item, by_language, sheet, write_ratings
+from embassay.protocols.wordings.pairs import Item, by_language, cell, sheet, source_of, write_ratings
 from embassay.randomness import random_bytes
 from embassay.runs.folder import slug, write_atomic
 
