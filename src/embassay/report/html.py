@@ -107,6 +107,7 @@ SECTIONS = (
     Section("hume", "HUME", "embassay.report.hume.gap:hume_page", kind="hume", template="hume.html"),
     Section("mteb", "MTEB", "embassay.report.mteb:mteb_page", kind="mteb"),
     Section("calibration", "Calibration", "embassay.report.calibration:calibration_page", kind="calibration"),
+    Section("choose", "Choice", "embassay.report.rag.choice:choice_page", kind="choose"),
     Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
     Section("items", "Items", "embassay.report.items:items_of", data=True, template="items.html"),
     Section("reading", "Reading", "embassay.report.kinds:reading_of", group="How to read"),

@@ -126,6 +126,7 @@ QUESTIONS = {
     "hume": ("People on the same items", "embassay.report.hume.conclusions:hume_verdict"),
     "mteb": ("Scores as published", "embassay.report.mteb:mteb_verdict"),
     "calibration": ("What a similarity means", "embassay.report.calibration:calibration_verdict"),
+    "choose": ("Which system, without labels", "embassay.report.rag.choice:choice_verdict"),
 }
 """What each kind of run asks, and where its verdict is made."""
 

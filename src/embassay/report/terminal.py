@@ -74,6 +74,12 @@ def run_view(run: Path, wide: bool = False) -> Iterator[Block]:
         yield from calibration_view(Path(run), record, board)
         yield from where(Path(run))
         return
+    if record.kind == "choose":
+        from embassay.report.rag.choice import choice_view
+
+        yield from choice_view(Path(run), record, board, wide)
+        yield from where(Path(run))
+        return
     yield run_verdict(shown)
     yield from _main_table(record, board, wide)
     notes = [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]

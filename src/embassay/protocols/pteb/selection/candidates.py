@@ -450,7 +450,6 @@ def _ratings(
 
 
 HEADLINE = "similarity"
-CRITERIA = (HEADLINE, "edit_distance", "seconds")
 NOTHING = "no usable paraphrase"
 
 Floats = NDArray[np.float64]
