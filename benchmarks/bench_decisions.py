@@ -181,9 +181,8 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
             f"| {name} | *one plan for all ten* | | | | {plan:,.0f} | " + " | " * len(judges) + "|",
             flush=True,
         )
-    print(
-        "\n| Guide | Median of labels over those of a fixed n that knows the difference | Over one plan for all pairs |"
-    )
+    print("\nMedian over the twenty pairs of the labels used, as a share of those of the fixed n:\n")
+    print("| Guide | Of one told the difference | Of one plan for all pairs |")
     print("|---|---:|---:|")
     for kind in judges:
         over = np.median([ratio for _, ratio in planned[kind]])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from embassay.document.blocks import Block, Entry, Heading, Line, Table, Text, Verdict, figures
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.decision.record import Ahead, Decision, Standing
+from embassay.protocols.rag.decision.outcome import Ahead, Decision, Standing
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 
 

@@ -20,6 +20,7 @@ from embassay.protocols.hume.answers.store import AnswerStore, Saved
 from embassay.protocols.hume.folder import Practice, Scale, Source, StudyFile, StudyFolder, Task
 from embassay.protocols.hume.study import Item
 from embassay.protocols.rag.decision.course import Course
+from embassay.protocols.rag.decision.outcome import Decision, decision_of
 from embassay.protocols.rag.decision.population import Key
 from embassay.protocols.rag.decision.protocol import (
     LABELS,
@@ -29,7 +30,6 @@ from embassay.protocols.rag.decision.protocol import (
     read_labels,
     write_standing,
 )
-from embassay.protocols.rag.decision.record import Decision, decision_of
 from embassay.runs.folder import digest
 
 TASK = "passages"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.decision.choice import Chooser
+from embassay.protocols.rag.decision.chances import Chooser
 from embassay.protocols.rag.decision.population import Ints, Key, Labels, Population
 from embassay.randomness import generator
 from embassay.stats.sequences import Draws, Left, block, block_order, joined, verdicts

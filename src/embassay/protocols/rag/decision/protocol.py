@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +28,8 @@ from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.rag.decision.course import Course, Terms, follow
 from embassay.protocols.rag.decision.options import DecisionRequest
+from embassay.protocols.rag.decision.outcome import Decision, decision_of
 from embassay.protocols.rag.decision.population import Key, Labels, Population, asked_of, built, population_of
-from embassay.protocols.rag.decision.record import Decision, decision_of
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
 from embassay.protocols.rag.scoring.inputs import distinct, graded, named_path
 from embassay.runs.folder import to_json, write_atomic
@@ -97,7 +97,7 @@ def _study(request: DecisionRequest) -> Study:
     )
 
 
-def _read_corpus(request: DecisionRequest, wanted: Collection[str]) -> dict[str, str]:
+def _read_corpus(request: DecisionRequest, wanted: set[str]) -> dict[str, str]:
     """The wanted documents of a table, or passages of a folder of documents."""
     path = Path(request.corpus or "").expanduser()
     if path.is_file():
@@ -124,7 +124,7 @@ def _texts(request: DecisionRequest, population: Population) -> Texts | None:
     return Texts(queries, documents)
 
 
-def _read_texts(path: Path, mapping: Mapping[str, str], wanted: set[str]) -> dict[str, str]:
+def _read_texts(path: Path, mapping: Mapping[str, str], wanted: Collection[str]) -> dict[str, str]:
     source = table(path)
     columns = source.columns()
     identity = next(
