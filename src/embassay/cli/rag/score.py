@@ -214,14 +214,10 @@ def score(
     from embassay.protocols.rag.scoring.inputs import CUTOFFS, ScoreRequest
 
     if until_decided:
-        from embassay.protocols.rag.decision.options import MEASURE, DecisionRequest
-
-        wanted = DecisionRequest(
-            qrels, tuple(run), _one(measure, k, MEASURE), bar, alpha, block, seed, grades, judge_grades, corpus or None,
-            queries or None, judge, label_price, column_map(mapping),
-        )  # fmt: skip
-        run_decision(wanted, out, json=json, wide=wide, max_usd=max_cost)
-        return
+        texts = corpus or None, queries or None
+        rest = bar, alpha, block, seed, grades, judge_grades, *texts, judge, label_price, column_map(mapping)
+        wanted = _decision(qrels, run, measure, k, *rest)
+        return run_decision(wanted, out, json=json, wide=wide, max_usd=max_cost)
     _only_until_decided({"--bar": bar, "--judge": judge})
     request = ScoreRequest(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
@@ -229,9 +225,17 @@ def score(
         source_separator, exclude_self, corpus, queries, by_tag, judge_grades,
     )  # fmt: skip
     if json:
-        _score_as_json(request, out, per_query=per_query is not False)
-    else:
-        run_score(request, out, per_query=bool(per_query), wide=wide, report=True)
+        return _score_as_json(request, out, per_query=per_query is not False)
+    return run_score(request, out, per_query=bool(per_query), wide=wide, report=True)
+
+
+def _decision(
+    qrels: str, run: list[str], measure: list[str] | None, k: list[int] | None, *rest: Any
+) -> DecisionRequest:
+    """What --until-decided is asked; `rest` are its further fields in their order."""
+    from embassay.protocols.rag.decision.options import MEASURE, DecisionRequest
+
+    return DecisionRequest(qrels, tuple(run), _one(measure, k, MEASURE), *rest)
 
 
 def _score_as_json(request: ScoreRequest, out: Path | None, *, per_query: bool) -> None:
