@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +124,7 @@ def _texts(request: DecisionRequest, population: Population) -> Texts | None:
     return Texts(queries, documents)
 
 
-def _read_texts(path: Path, mapping: Mapping[str, str], wanted: Collection[str]) -> dict[str, str]:
+def _read_texts(path: Path, mapping: Mapping[str, str], wanted: set[str]) -> dict[str, str]:
     source = table(path)
     columns = source.columns()
     identity = next(
