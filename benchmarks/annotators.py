@@ -257,7 +257,7 @@ def lost_or_doubled(study: Path, served: Served, people: Sequence[Person]) -> li
 
     A stored step that was sent and never acknowledged is right: its acknowledgement may have been cut off.
     """
-    from embassay.protocols.hume.answers import open_store
+    from embassay.protocols.hume.answers.store import open_store
     from embassay.protocols.hume.folder import read_study
 
     store, wrong = open_store(read_study(study), read_only=True), []

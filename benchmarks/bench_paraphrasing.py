@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText, quality
+from embassay.protocols.wordings.records import Paraphrase, SourceText, quality
 
 ROOT = Path(__file__).parents[1]
 LATENCY = 0.2

@@ -15,7 +15,7 @@ from pathlib import Path
 from ranking_worlds import DISAGREEMENTS, WORLDS, draw_pool, play
 
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.rag.ranking.report import Repeats, compare_repeats, mean_of
+from embassay.protocols.rag.ranking.reliability import Repeats, compare_repeats, mean_of
 
 FRESH = 20_000
 TOKENS = 515

@@ -112,7 +112,7 @@ def test_the_walk_sees_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
-PROTOCOLS = ("sage", "pteb", "rag", "hume")
+PROTOCOLS = ("sage", "pteb", "hteb", "rag", "hume")
 
 
 def _protocol(module: str) -> str | None:
@@ -179,6 +179,10 @@ SYSTEMS = "-s levenshtein -s wordllama --tokenizer words --limit 8"
 RUNS = {
     "sage": (f"sage run {SYSTEMS} --resamples 200 --out sage",),
     "pteb": (f"pteb run -p recorded --runs 1 {SYSTEMS} --resamples 200 --out pteb",),
+    "hteb": (
+        f"hteb run --transformer recorded -t sts --languages reference --runs 1 {SYSTEMS.replace('8', '14')} "
+        "--resamples 200 --out hteb",
+    ),
     "rag": (
         "rag golden -d sample -j recorded:sample -s wordllama --limit 3 --depth 12 --out golden",
         "rag score --qrels golden/export/qrels.tsv --run one=run.trec --run two=run.trec --resamples 200 --out score",

@@ -6,6 +6,7 @@
     eb.open_run("runs/notes"), eb.compare(run, a="minilm", b="bm25"), eb.gate(run, "sage.overall[minilm]>=0.45")
     eb.open_system("wordllama").pairs(["a fox"], ["a vixen"])
     eb.calibration("runs/pairs").probability("a fox", "a vixen")
+    eb.choose(["minilm", "bm25"], "docs/").table("choice")
 
 The parts load when they are first used: `embassay.sage`, `embassay.measures`, `embassay.stats` and so on.
 """
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from embassay import data, interchange, measures, report, search, stats, systems, text
     from embassay.protocols import hume, pteb, rag, sage
     from embassay.protocols.calibration import calibrate, calibration
+    from embassay.protocols.choose import choose
     from embassay.protocols.compare import compare
     from embassay.protocols.gate import gate
     from embassay.protocols.kernel.outcome import open_run
@@ -26,13 +28,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "__version__", "calibrate", "calibration", "compare", "data", "gate", "hume", "interchange", "measures", "open_run",
-    "open_system", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text",
+    "__version__", "calibrate", "calibration", "choose", "compare", "data", "gate", "hume", "interchange", "measures",
+    "open_run", "open_system", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text",
 ]  # fmt: skip
 
 _HOMES = {
     "calibrate": "protocols.calibration",
     "calibration": "protocols.calibration",
+    "choose": "protocols.choose",
     "compare": "protocols.compare",
     "gate": "protocols.gate",
     "open_run": "protocols.kernel.outcome",
@@ -43,7 +46,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"embassay.{_HOMES[name]}"), name)
-    if name in ("sage", "pteb", "rag", "hume"):
+    if name in ("sage", "pteb", "hteb", "rag", "hume"):
         return import_module(f"embassay.protocols.{name}")
     if name in __all__:
         return import_module(f"embassay.{name}")

@@ -329,12 +329,14 @@ class Message:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How an answer is drawn; None leaves the server's default. `max_tokens` limits the answer."""
+    """How an answer is drawn; None leaves the server's default. `max_tokens` limits the answer, `top_k` the tokens that
+    each of its tokens is drawn from."""
 
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
     max_tokens: int | None = None
+    top_k: int | None = None
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, their summaries where the dataset has them, and the language that each row states ("" for none), where
-    there is such a column: as many as texts, or None.
+    """Texts, their summaries where the dataset has them, the language that each row states ("" for none), where
+    there is such a column, and the titles with which texts begin, where somebody asked for them: as many as texts, or
+    None.
 
     Columns are read-only; those of a large corpus lie in a file and are read from there.
     """
@@ -27,6 +28,7 @@ class Documents:
     texts: Sequence[str]
     summaries: Sequence[str] | None = None
     langs: Sequence[str] | None = None
+    titles: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

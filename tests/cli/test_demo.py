@@ -82,7 +82,7 @@ def test_every_part_is_finished_and_in_the_report(made: Made) -> None:
         assert manifest["status"] == "finished"
         assert {one["status"] for one in manifest.get("cells", ())} <= {"done"}
     kinds = {run.record.kind for run in read_runs([made.out / name for name in module.PARTS])}
-    assert kinds == {"sage", "pteb", "golden", "score", "sweep", "names", "noise", "hume"}
+    assert kinds == {"sage", "pteb", "hteb", "golden", "score", "sweep", "names", "noise", "hume"}
     page = (made.out / "report.html").read_text("utf-8")
     assert all(re.search(rf'id="?{kind}\b', page) for kind in kinds)
 

@@ -333,7 +333,7 @@ def llm_scores(content: bytes, folder: Path) -> object:
 
 def paraphrase_set(content: bytes, folder: Path) -> object:
     """The manifest of a set, and what it says lies beside it."""
-    from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+    from embassay.protocols.wordings.sets import ParaphraseSet
 
     for name, known in _set_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -350,7 +350,7 @@ def paraphrase_set(content: bytes, folder: Path) -> object:
 
 @lru_cache(maxsize=1)
 def _set_files() -> Mapping[str, bytes]:
-    from embassay.protocols.pteb.paraphrasing.sets import import_paraphrases
+    from embassay.protocols.wordings.sets import import_paraphrases
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "sample.csv"
@@ -364,17 +364,39 @@ PARAPHRASES = b"text,lang,dataset,wording,run_seed\nA fox.,en,sample,One fox.,13
 
 
 def paraphrase_file(content: bytes, folder: Path) -> object:
-    from embassay.protocols.pteb.paraphrasing.sets import import_paraphrases
+    from embassay.protocols.wordings.sets import import_paraphrases
 
     path = folder / "p.csv"
     path.write_bytes(content)
     return import_paraphrases(path, folder / "set")
 
 
+def transformed_metadata(content: bytes, folder: Path) -> object:
+    """The metadata of a file in the layout of HTEB's authors, beside data that are none."""
+    from embassay.protocols.hteb.exchange import import_
+
+    place = folder / "root" / "org~2Fmodel" / "banking77" / "translation" / "1337"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "metadata.JSON").write_bytes(content)
+    (place / "data.parquet").write_bytes(b"PAR1")
+    return import_(folder / "root", folder / "set")
+
+
+_METADATA = {
+    "generator_model": "org/model", "transformation": "translation", "dataset": "banking77", "seed_transform": 1337,
+    "generation_datetime": None, "max_model_length": 4096, "max_tokens": 512, "max_retries": 3,
+    "generation_statistics": {
+        "records_total": 1, "records_targeted": 1, "text_fields_total": 1, "records_with_fallback": 0,
+        "text_fields_with_fallback": 0, "unchanged_outputs": 0, "retried_text_fields": 0,
+        "recovered_after_retry_text_fields": 0, "fallback_reasons": {},
+    },
+}  # fmt: skip
+
+
 def validation_key(content: bytes, folder: Path) -> object:
     """The study of a paraphraser whose key is another's, sealed as it should be."""
-    from embassay.protocols.pteb.validation.pairs import Rules
     from embassay.protocols.pteb.validation.study import FORMAT, SCHEMA, read_study
+    from embassay.protocols.wordings.pairs import Rules
 
     facts: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "sha256": {}}
     for name, text in (("rules.json", json.dumps(Rules().as_dict()).encode()), ("key.jsonl", content)):
@@ -486,6 +508,7 @@ TARGETS: tuple[Target, ...] = (
         "paraphrase file", paraphrase_file, (PARAPHRASES, b'text,paraphrases\nA.,"[""B.""]"\n'),
         (",", '"', "wording", "run_seed"),
     ),
+    Target("transformed metadata", transformed_metadata, (lines(_METADATA),), (*JSON, *_METADATA)),
     Target("validation key", validation_key, (lines(_PAIR),), (*JSON, *_PAIR)),
     Target(
         "page parts", page_parts, (b"**T**\n\n| a | b |\n|---|---|\n| x | 1.5 |\n\nNote.\n", b"licence: CC0\n"),

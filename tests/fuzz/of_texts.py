@@ -68,6 +68,7 @@ def similarities(content: bytes, folder: Path) -> object:
 
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
+    from embassay.protocols.hteb.transformers import read_answer
     from embassay.protocols.pteb.paraphrasing.paraphrasers import judged
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
@@ -78,6 +79,7 @@ def wordings(content: bytes, folder: Path) -> object:
         lambda: rewriting.rewriting_of(text, "What is known of foxes?"), lambda: found_json(text),
         lambda: checked(found_json(text), OrderAnswer), lambda: checked(text, OrderAnswer),
         lambda: judged("A fox.", text), lambda: judged(text, "A fox."), lambda: without_thinking(text),
+        lambda: read_answer(text),
     )  # fmt: skip
     for attempt in tried:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 
-from fuzz import of_runs, of_servers, of_texts, readers
+from fuzz import of_documents, of_runs, of_servers, of_texts, readers
 from fuzz.target import JSON, YAML, Target, lines
 
 _COLUMNS = (
@@ -267,4 +267,4 @@ _OF_USERS: tuple[Target, ...] = (
     ),
 )
 
-TARGETS = (*_OF_USERS, *of_runs.TARGETS, *of_servers.TARGETS, *of_texts.TARGETS)
+TARGETS = (*_OF_USERS, *of_documents.TARGETS, *of_runs.TARGETS, *of_servers.TARGETS, *of_texts.TARGETS)

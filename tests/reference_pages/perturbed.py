@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from embassay.registry import Entry
-from embassay.text import PERTURBATIONS, TOKENIZERS, open_tokenizer, perturb, perturbations
+from embassay.text import PERTURBATIONS, TOKENIZERS, open_tokenizer, perturb, perturbations, semantics
 from embassay.text import perturbations as spans
 from embassay.text.negation import negate, rules
 from reference_pages.markdown import MADE, names, options, plain, prose
@@ -15,6 +15,7 @@ EDITS: Mapping[str, Callable[..., Any]] = {
     "capitalize": perturbations.capitalize, "delete10": perturbations.delete_tenth, "numerize": perturbations.numerize,
     "negate": negate,
     "sentence_shuffle": perturbations.shuffle_sentences, "word_shuffle": perturbations.shuffle_words,
+    "synonyms": semantics.replace_synonyms, "facts": semantics.change_facts,
     "insertion": spans.insert_needle, "removal": spans.remove_span,
 }  # fmt: skip
 """Perturbation -> the function that edits, whose docstring defines it."""

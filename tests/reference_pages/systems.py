@@ -21,7 +21,7 @@ HERE = ("levenshtein", "rouge", "jaccard", "bm25", "wordllama", "constant", "ran
 """Those that come with the package and so have the same values everywhere."""
 TEXT = "A fox is asleep."
 OTHER_TEXTS = ("A fox is asleep.", "The fox sleeps.", "A fox is not asleep.", "Prices rose by a tenth.")
-INNER = ("tokenizer", "name", "ledger", "target")
+INNER = ("tokenizer", "name", "ledger", "target", "opened")
 REMOTE = ("base_url", "rpm", "tpm", "concurrency", "timeout", "key", "price")
 """Parameters of every remote model, told once."""
 OTHERS: tuple[tuple[str, Registry[Any], str], ...] = (

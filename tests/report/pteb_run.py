@@ -11,9 +11,9 @@ import numpy as np
 
 from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.pteb.conclusions import summarise
-from embassay.protocols.pteb.levels import Layout, RunDataset, RunSource, RunSystem, RunTask
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
+from embassay.protocols.wordings.levels import Layout, RunDataset, RunSource, RunSystem, RunTask
+from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.wordings.sets import ParaphraseSet, Source
 from embassay.records import Component, Result
 from embassay.runs.folder import CellRecord, RunFolder, to_json, write_columns
 

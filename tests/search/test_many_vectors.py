@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from embassay.errors import ModelError, UsageError
 from embassay.search import maxsim as module
-from embassay.search.inverted import InvertedIndex, Sparse, products_of_rows, sparse_search
 from embassay.search.maxsim import TokenVectors, maxsim, maxsim_matrix, maxsim_search
+from embassay.search.sparse import InvertedIndex, Sparse, products_of_rows, sparse_search
 
 DIM, TERMS = 8, 30
 

@@ -52,7 +52,8 @@ def _draft(question: str, evidence: str) -> dict[str, str]:
 
 def _asked(quote: str) -> str:
     words = _words(quote)
-    return f"How does {words[-1]} relate to {words[0]} and {words[len(words) // 2]} in practice?"
+    first, second = (words[place % len(words)] for place in (2, 3))
+    return f"How does {words[-1]} relate to {first} and {second} in practice?"
 
 
 def _quote(passage: str) -> str:

@@ -21,6 +21,7 @@ class Options(Shape):
     seed: int | None = None
     temperature: Annotated[float, Field(ge=0)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=1)] | None = None
 
 
 class Embed(Shape):

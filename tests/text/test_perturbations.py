@@ -21,6 +21,7 @@ from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.randomness import random_bytes
 from embassay.text import (
+    FURTHER,
     PERTURBATIONS,
     SEMANTIC,
     SUPERFICIAL,
@@ -155,7 +156,9 @@ def test_lists() -> None:
     assert {build(name).kind for name in removal_variants([0.15, 0.5, 0.9])} == {"removal"}
     assert len(insertion_variants([0.15, 0.5, 1.0])) == len(removal_variants([0.15, 0.5, 0.9])) == 9
     assert len(set(retrieval_variants())) == 18
-    assert {entry.name for entry in PERTURBATIONS} == {*SUPERFICIAL, *SEMANTIC, "insertion", "removal"}
+    assert [build(name).kind for name in FURTHER] == ["superficial", "semantic"]
+    known = {*SUPERFICIAL, *SEMANTIC, *FURTHER, "insertion", "removal"}
+    assert {entry.name for entry in PERTURBATIONS} == known
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from embassay.interchange import export
 from embassay.protocols.kernel.tables import csv_text, inert, meant
-from embassay.protocols.pteb.validation.raters import read_ratings, write_ratings
+from embassay.protocols.pteb.validation.raters import read_ratings
 from embassay.protocols.rag.golden.final_lists import FinalList, Listed, write_check
+from embassay.protocols.wordings.pairs import write_ratings
 from hume_small import small_study
 from written_runs import write_run
 

@@ -15,8 +15,8 @@ from embassay.cli.main import app
 from embassay.errors import DataError
 from embassay.interchange import export
 from embassay.interchange.tables import find_runs
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, import_paraphrases
 from embassay.protocols.rag.golden.final_lists import read_final_lists
+from embassay.protocols.wordings.sets import ParaphraseSet, import_paraphrases
 from embassay.report import write_report
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.routes import Service

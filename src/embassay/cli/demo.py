@@ -35,6 +35,8 @@ DOCUMENTS, TOKENS, EDITS = 6, 48, "delete10"
 retrieval corpus."""
 RUNS, TEXTS = 2, 30
 """Paraphrases of each text, of the three that come with the sample, and items of a task."""
+PAIRS = 14
+"""Pairs of the sample whose transformations come with it."""
 QUESTIONS = 12
 DEPTH, TOP = 10, 5
 """Passages that a search finds, and those whose order the golden set is to be sure of."""
@@ -43,8 +45,8 @@ BUNDLES, SAID = 6, 1
 """Queries of a probe, and its runs."""
 ITEMS, SCRIPTS, NOISE = 18, 2, 0.15
 """Items of a task that are annotated, by how many scripts, and how much these err."""
-PARTS = ("sage", "pteb", "golden", "rag", "sweep", "names", "noise", "hume")
-HEADED = ("sage", "pteb", "rag", "hume")
+PARTS = ("sage", "pteb", "hteb", "golden", "rag", "sweep", "names", "noise", "hume")
+HEADED = ("sage", "pteb", "hteb", "rag", "hume")
 """The runs, one of a protocol, that score systems."""
 
 
@@ -70,6 +72,7 @@ def demo(
     with _beside(rest) if available_cores() > 1 else nullcontext(rest) as finish:
         _run_sage(systems, out / "sage", display, workers)
         _run_pteb(systems, out / "pteb", display, workers)
+        _run_hteb(systems, out / "hteb", display, workers)
         finish()
     written = write_report([out / name for name in PARTS], out=out / "report.html")
     show_headlines([out / name for name in PARTS])
@@ -169,6 +172,17 @@ def _run_pteb(systems: tuple[str, ...], out: Path, display: Display, workers: in
     options = pteb.PtebOptions(languages="pooled")
     request = pteb.Request(systems, limit=TEXTS, tokenizer=TOKENIZER, runs=RUNS, options=options)
     run_pteb(request, out, display, report=False, workers=workers)
+
+
+def _run_hteb(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
+    from embassay.cli.session import carry_out
+    from embassay.protocols import hteb
+    from embassay.protocols.hteb.protocol import Hteb
+
+    _say(f"HTEB: on which axis do scores break? Style, length and language of {PAIRS} pairs")
+    options = hteb.HtebOptions(languages="reference")
+    request = hteb.Request(systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options)
+    carry_out(partial(Hteb().carry_out, request), out, display=display, report=False, workers=workers)
 
 
 def _run_rest(systems: tuple[str, ...], out: Path, display: Display) -> None:

@@ -34,6 +34,7 @@ COMMANDS = {
     "compare": "Tell whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
     "calibrate": "Tell what a similarity means, and from which one on to accept.",
+    "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",
     "export": "Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.",
     "import": "Read published MTEB results as a run.",
@@ -41,13 +42,14 @@ COMMANDS = {
 GROUPS = {
     "sage": "SAGE: preference, robustness, sensitivity, clustering, retrieval.",
     "pteb": "PTEB: benchmark scores after every text was paraphrased.",
+    "hteb": "HTEB: what eight transformations on three axes leave of scores.",
     "rag": "RAG: does the set of K passages in the prompt hold the evidence?",
     "hume": "HUME: how well would people do on the same items?",
     "data": "Check your data; list and fetch public datasets.",
     "cache": "Show or empty the caches.",
 }
 """What `embassay --help` says of each command and group; the module that holds it loads when it is called."""
-OWN_MEMORY = ("doctor", "list", "run", "calibrate")
+OWN_MEMORY = ("doctor", "list", "run", "calibrate", "choose")
 """Commands that read no data and promise no memory, or that do cells, which keep a promise one by one."""
 HOMES = {
     "list": "doctor:show", "run": "session:run", "cache": "doctor:caches",
@@ -194,6 +196,7 @@ def main(
 START = {
     "See it work, 1 minute": "embassay demo",
     "Which model for my texts?": "embassay sage run -s minilm -s bm25 -d my.jsonl",
+    "Which one for my documents?": "embassay choose docs/ -s minilm -s bm25",
     "Which stack for my questions?": "embassay rag sweep sweep.yaml",
     "What do my files hold?": "embassay data check my.jsonl",
 }
@@ -201,9 +204,11 @@ START = {
 MEASURE = {
     "sage": "similarity: preference, damage, negation, groups, search",
     "pteb": "what is left of scores after every text is paraphrased",
+    "hteb": "what is left after eight transformations, on three axes",
     "rag": "retrieval: golden sets, scores, stacks, probes",
     "hume": "people on the same items as models",
     "calibrate": "what a similarity means; thresholds that keep a promise",
+    "choose": "which system for documents without labels",
 }
 ROOMS = {
     "Read": ("report", "compare", "gate", "serve", "export", "import"),

@@ -381,3 +381,23 @@ def default_out(command: str) -> Path:
     from embassay.protocols.kernel.request import new_folder
 
     return new_folder(command)
+
+
+def one_of(option: str, value: str | None, meanings: dict[str, Any]) -> Any:
+    """What the value of an option means; None for none. UsageError for one that it does not know."""
+    if value is None or value in meanings:
+        return meanings.get(value or "")
+    raise UsageError(f"{option} is {value!r}.", mend=f"Use {' or '.join(meanings)}.")
+
+
+def last_seeds(entries: list[str] | None) -> tuple[tuple[str, int], ...]:
+    """`DATASET=SEED`, several times, as pairs. UsageError for what is no such thing."""
+    found = []
+    for entry in entries or ():
+        name, _, number = entry.rpartition("=")
+        if not name or not number.isdecimal():
+            raise UsageError(
+                f"--last-seed is {entry!r}.", mend="Write DATASET=SEED, for example biosses=1443."
+            )
+        found.append((name, int(number)))
+    return tuple(found)

@@ -33,6 +33,7 @@ from embassay.data.views import (
 )
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_entries
+from embassay.records import Skipped
 
 
 def sample() -> Dataset:
@@ -237,19 +238,25 @@ _QRELS = (".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")
 def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     """The retrieval set in `folder`, whose corpus also serves as documents, or its classification.
 
-    It holds `corpus.jsonl`, `queries.jsonl` (each also .gz) and `qrels/<split>.tsv` or `qrels.tsv` or
-    `qrels.jsonl`. The split is `test` or the only one there is, unless one is named; in a single qrels file a
-    named split selects the rows whose `split` is that. With `top_ranked.jsonl` it is a set to rerank. A folder
-    without a corpus may hold two tables, `train` and the split (`test` unless one is named). DataError for a
-    folder without these files.
+    It holds `corpus.jsonl` (or a folder `corpus` of documents), `queries.jsonl` (each also .gz) and
+    `qrels/<split>.tsv` or `qrels.tsv` or `qrels.jsonl`. The split is `test` or the only one there is, unless one is
+    named; in a single qrels file a named split selects the rows whose `split` is that. With `top_ranked.jsonl` it is a
+    set to rerank. A folder without a corpus may hold two tables, `train` and the split (`test` unless one is named).
+    DataError for a folder without these files.
     """
     reading, columns = reading_of(mapping)
     sides = [_table(folder, side) for side in ("train", split or "test")]
     if all(sides) and not _table(folder, "corpus"):
         return _sides(folder, [path for path in sides if path], mapping, grades)
-    paths = {part: _only(folder, part, _TABLES) for part in ("corpus", "queries")}
+    paths = {part: _only(folder, part, _TABLES) for part in _parts_in(folder)}
     paths["qrels"], by_column = _qrels(folder, split)
     raw = {part: table_of(path, reading) for part, path in paths.items()}
+    skipped: tuple[Skipped, ...] = ()
+    if "corpus" not in raw:
+        from embassay.data.documents.passages import Folder
+
+        documents = Folder((folder / "corpus").resolve())
+        raw["corpus"], skipped = documents, documents.found.skipped
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
             raise missing_column(
@@ -267,7 +274,14 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
         parts,
         gains=Gains() if grades is None else Gains.from_grades(grades),
         settings={"mapping": dict(mapping), "split": split, "grades": grades},
+        skipped=skipped,
     )
+
+
+def _parts_in(folder: Path) -> tuple[str, ...]:
+    """The parts that are tables; a folder `corpus` holds documents."""
+    is_folder = (folder / "corpus").is_dir() and _table(folder, "corpus") is None
+    return ("queries",) if is_folder else ("corpus", "queries")
 
 
 def _sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: str | None) -> Dataset:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 APART = ":classical"
 """Ends the name of a scope of systems that another method scored."""
 _IDENTITY = ("protocol", "kind", "step", "name", "created", "arguments")
-_TITLES = {"sage": "SAGE", "pteb": "PTEB", "score": "RAG", "hume": "HUME", "mteb": "MTEB"}
+_TITLES = {"sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "score": "RAG", "hume": "HUME", "mteb": "MTEB"}
 
 
 @dataclass(frozen=True)

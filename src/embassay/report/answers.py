@@ -364,7 +364,10 @@ def _people(run: ReportRun) -> Evidence | None:
 
 FINDERS: Mapping[str, Sequence[Callable[[ReportRun], Evidence | None]]] = {
     "search": (_scored, lambda run: _at(run, "pteb", "retrieval", POINTS)),
-    "reworded": (lambda run: _at(run, "pteb", OVERALL, POINTS),),
+    "reworded": (
+        lambda run: _at(run, "pteb", OVERALL, POINTS),
+        lambda run: _at(run, "hteb", OVERALL, POINTS),
+    ),
     "damaged": (
         lambda run: _at(run, "sage", "retrieval", SCORE),
         lambda run: _at(run, "sage", "robustness", SCORE),

@@ -34,6 +34,7 @@ PLACES = {
     "sage": "embassay.report.sage.conclusions",
     "pteb": "embassay.report.pteb.conclusions",
     "original": "embassay.report.pteb.conclusions",
+    "hteb": "embassay.report.pteb.conclusions",
 }
 
 

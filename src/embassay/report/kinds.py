@@ -69,6 +69,15 @@ WORDINGS |= {
         intervals="95%, bootstrap over the items of each dataset, corrected for bias and for few items. One "
         "clustering set is resampled over its texts.",
     ),
+    "hteb": replace(
+        WORDINGS["pteb"],
+        overall="Of each dataset: the mean over runs of the score under each transformation, an axis the plain mean of "
+        "its transformations, the total the plain mean of the axes. Over datasets: plain means, every dataset alike, "
+        "with no level of tasks. The original stands on the items that have a transformed text.",
+        intervals="95%, bootstrap over the items of each dataset, the same ones for every transformation, and over "
+        "runs, corrected for bias and for few of either.",
+        pages="docs/hteb.md",
+    ),
     "judge": replace(
         WORDINGS["pteb"],
         overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
@@ -184,6 +193,7 @@ PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
 OPTIONS = {
     "pteb": "embassay.protocols.tasks.task:PtebOptions",
     "original": "embassay.protocols.tasks.task:PtebOptions",
+    "hteb": "embassay.protocols.hteb.options:HtebOptions",
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
     "paraphrasers": "embassay.protocols.pteb.selection.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
@@ -237,6 +247,18 @@ SCALES = {
             "A small loss from a low score is not robustness: a system that finds nothing loses nothing.",
             "Systems without vectors classify and cluster by another method and are ranked by themselves.",
             "Another paraphraser or prompt gives another change; only runs of this one are in the interval.",
+        ),
+    ),
+    "hteb": Scale(
+        "What is left of a score when texts are rewritten in style, in length, and in another language?",
+        "The task’s own measure times 100, on originals and transformed texts. The change is transformed minus "
+        "original: a loss is negative. A profile is the change on each of three axes.",
+        (
+            "A transformation that changes the meaning costs every system: the lengths and copies beside the scores, "
+            "and people’s ratings, say how far to trust a loss.",
+            "Pairs in two languages become pairs in one under translation: such data get easier, not harder.",
+            "Ranks by axis are not tests; intervals of one system’s axes overlap or not for the same items.",
+            "Another transformer gives other texts; only runs of this one are in the interval.",
         ),
     ),
     "original": Scale(

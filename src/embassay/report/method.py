@@ -321,27 +321,27 @@ def _digest(record: Record) -> str | None:
 
 def _paraphrasing(record: Record) -> list[tuple[str, Any]]:
     """Who paraphrased, told what, how often, and what was done with texts that have no wording."""
-    if record.kind != "pteb":
+    if record.kind not in ("pteb", "hteb"):
         return []
     arguments = record.arguments
     found: list[tuple[str, Any]] = []
-    for source in record.manifest.get("paraphrases", {}).get("sources", ()):
+    what = "paraphrases" if record.kind == "pteb" else "transformations"
+    for source in record.manifest.get(what, {}).get("sources", ()):
         runs = max((len(seeds) for seeds in source.get("seeds", {}).values()), default=0)
-        found.append(
-            (f"paraphrases, {source['name']}", f"{numbers.counted(runs, 'run')}; {source['identity']}")
-        )
+        found.append((f"{what}, {source['name']}", f"{numbers.counted(runs, 'run')}; {source['identity']}"))
         prompt = source.get("prompt")
         if isinstance(prompt, Mapping) and source.get("paraphraser") not in WITHOUT_PROMPT:
             words = " ".join(filter(None, (prompt.get("text"), prompt.get("addition"))))
-            found.append((f"prompt {prompt.get('name')}, version {prompt.get('version')}", words))
+            called = prompt.get("name") or prompt.get("kind")
+            found.append((f"prompt {called}, version {prompt.get('version')}", words))
     if generation := arguments.get("generation"):
         found.append(("sampling", ", ".join(f"{name} {value}" for name, value in generation.items())))
     kept = "stands for itself" if arguments.get("on_failure") == "original" else "is left out of both sides"
     copies = "left out" if arguments.get("exclude_copied") else "kept"
     return [
         *found,
-        ("a text without a usable paraphrase", kept),
-        ("a paraphrase equal to its text", f"is {copies}"),
+        (f"a text without a usable {what[:-1]}", kept),
+        (f"a {what[:-1]} equal to its text", f"is {copies}"),
     ]
 
 

@@ -110,6 +110,7 @@ def word(pair: Pair, alpha: float) -> str:
 QUESTIONS = {
     "sage": ("Similarity under change", "embassay.report.sage.conclusions:sage_verdict"),
     "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.conclusions:pteb_verdict"),
+    "hteb": ("Style, length and language", "embassay.report.hteb.profile:hteb_verdict"),
     "original": ("Scores on the texts as they are", "embassay.report.overview:board_verdict"),
     "judge": ("Language models that rate", "embassay.report.pteb.models:judge_verdict"),
     "paraphrasers": (
@@ -126,6 +127,7 @@ QUESTIONS = {
     "hume": ("People on the same items", "embassay.report.hume.conclusions:hume_verdict"),
     "mteb": ("Scores as published", "embassay.report.mteb:mteb_verdict"),
     "calibration": ("What a similarity means", "embassay.report.calibration:calibration_verdict"),
+    "choose": ("Which system, without labels", "embassay.report.rag.choice:choice_verdict"),
 }
 """What each kind of run asks, and where its verdict is made."""
 
@@ -157,7 +159,7 @@ def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block
 MOST_NOTES = 3
 LEDE = 1
 """Sentences of the first run in the overview of several."""
-THEN = (("pteb",), ("sweep", "score"), ("hume",))
+THEN = (("pteb",), ("hteb",), ("sweep", "score"), ("hume",))
 """Whose finding follows: a run of each other protocol, of RAG a sweep before a scoring."""
 NAMED = 3
 """Runs that are called by their names; more are counted."""

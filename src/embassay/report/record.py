@@ -20,6 +20,7 @@ OVERALL = "overall"
 KINDS = (
     "sage",
     "pteb",
+    "hteb",
     "original",
     "judge",
     "paraphrasers",

@@ -96,7 +96,7 @@ def _nothing(path: Path) -> DataError:
 
 
 TITLES = {
-    "sage": "SAGE", "pteb": "PTEB", "original": "PTEB, original texts", "judge": "Judges",
+    "sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "original": "PTEB, original texts", "judge": "Judges",
     "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "questions": "Questions",
     "score": "RAG",
     "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",

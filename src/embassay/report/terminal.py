@@ -74,6 +74,12 @@ def run_view(run: Path, wide: bool = False) -> Iterator[Block]:
         yield from calibration_view(Path(run), record, board)
         yield from where(Path(run))
         return
+    if record.kind == "choose":
+        from embassay.report.rag.choice import choice_view
+
+        yield from choice_view(Path(run), record, board, wide)
+        yield from where(Path(run))
+        return
     yield run_verdict(shown)
     yield from _main_table(record, board, wide)
     notes = [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
@@ -142,6 +148,11 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
 
 def _main_table(record: Record, board: Board, wide: bool) -> Iterator[Table]:
     """The one table of a run: SAGE's board, PTEB's drops, or the first that another command wrote."""
+    if record.kind == "hteb" and board.tasks:
+        from embassay.report.hteb.profile import profile_view
+
+        yield profile_view(record, board, wide)
+        return
     if record.kind != "pteb" and board.tasks:
         yield _board(board, wide)
         return

@@ -494,9 +494,11 @@ def answer_key(
 ) -> bytes:
     """32 bytes that name a draw: a hash of the model, the sampling, the schema (a pydantic model class), the
     messages, and the number of the draw."""
+    # What came later is named where it is set alone, so that answers kept before it stay theirs.
+    drawn = {name: value for name, value in asdict(sampling).items() if name != "top_k" or value is not None}
     parts = [
         identity,
-        asdict(sampling),
+        drawn,
         None if schema is None else schema.model_json_schema(),
         [[message.role, message.content] for message in messages],
         attempt,
@@ -573,10 +575,14 @@ class CachedChat:
 
     def kept(self, question: Question) -> bool:
         """Whether the cache has the answer, or that there is none."""
+        return self.known(question) is not None
+
+    def known(self, question: Question) -> Completion | Unanswered | None:
+        """The answer that the cache has, or that there is none; None where it was not asked for yet."""
         key = answer_key(
             self.identity, question.messages, question.sampling, question.schema, question.attempt
         )
-        return self._kept(key, question.schema) is not None
+        return self._kept(key, question.schema)
 
     async def _new(self, key: bytes, question: Question) -> Completion:
         asking = self._asking[key] = asyncio.get_running_loop().create_future()

@@ -270,7 +270,7 @@ def _compared(encoder: Encoder, made: Encoder, spec: Spec, transform: Transform)
 
 def _ragged(encoder: Any, model: Any, spec: Spec, transform: Transform) -> Similarity:
     """The similarity of an encoder that gives many vectors for a text."""
-    from embassay.systems.ragged import similarity_of
+    from embassay.systems.multivector import similarity_of
 
     if transform.changes:
         raise UsageError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,12 @@ class Scale:
         return np.where(similar > top, np.minimum(above, 1), inside)
 
 
+class Opens(Protocol):
+    """Opens a system by its spec string."""
+
+    def __call__(self, spec: str, /) -> Similarity: ...
+
+
 class Ensemble:
     """The members `target`, spec strings with + between them (their own ? and & written %3F and %26).
 
@@ -86,7 +92,7 @@ class Ensemble:
         self,
         target: str,
         *,
-        opened: Callable[[str], Similarity],
+        opened: Opens,
         weights: str = "",
         of: Literal["similarities", "ranks"] = "similarities",
         name: str = "",

@@ -159,6 +159,19 @@ def test_a_folder_of_tables_stays_one(tmp_path: Path) -> None:
         open_dataset(str(tmp_path))
 
 
+def test_documents_can_be_the_corpus_of_a_judged_set(folder: Path, tmp_path: Path) -> None:
+    """In a folder `corpus` beside questions and judgements of its passages."""
+    own = tmp_path / "set"
+    own.mkdir()
+    folder.rename(own / "corpus")
+    (own / "queries.jsonl").write_text('{"_id": "q", "text": "When is bread baked?"}\n')
+    (own / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\tguide.md#1\t1\n")
+    loaded = open_dataset(str(own)).load("retrieval")
+    assert loaded.data.qrels == {"q": {"guide.md#1": 1.0}}
+    assert loaded.data.corpus.ids[1] == "guide.md#1"
+    assert ("empty files", 1) in [(one.reason, one.count) for one in loaded.skipped]
+
+
 @pytest.mark.parametrize("query", ["chunk=x", "chunk=0", "size=3", "", "chunk=10&overlap=9"])
 def test_wrong_chunks_are_refused(query: str) -> None:
     with pytest.raises(UsageError):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.measures import ari
-from embassay.protocols.hume.answers import Draft, open_store
+from embassay.protocols.hume.answers.store import Draft, open_store
 from embassay.protocols.hume.collection import (
     KIND,
     check_nobody_answered,

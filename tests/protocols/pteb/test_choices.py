@@ -5,7 +5,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+from embassay.protocols.wordings.sets import ParaphraseSet
 
 
 def wordings(run, seed, source=None):

@@ -12,8 +12,8 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.tasks import TASK_NAMES
+from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.report import write_report
 from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder

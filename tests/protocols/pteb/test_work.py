@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase
-from embassay.protocols.pteb.work import as_it_is, in_other_words, language_at, task
+from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.wordings.work import as_it_is, in_other_words, language_at, task
 from embassay.records import ScoredPairs
 
 OUTCOMES = ("ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing")

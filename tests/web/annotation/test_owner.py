@@ -9,7 +9,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.measures import agreement_band
-from embassay.protocols.hume.answers import Browsers, Exposure, check_independent
+from embassay.protocols.hume.answers.store import Browsers, Exposure, check_independent
 from embassay.protocols.hume.collection import annotation_of, collected
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.folder import AnnotationRow, read_study

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import column_map, default_out, settings
-from embassay.protocols.pteb.paraphrasing.records import Generation
+from embassay.cli.options import column_map, default_out, last_seeds, one_of, settings
 from embassay.protocols.tasks.task import PtebOptions
+from embassay.protocols.wordings.records import Generation
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
@@ -201,27 +201,3 @@ def plan_pteb(request: Request, display: Display) -> None:
 def _say_what_is_narrowed(request: Request) -> None:
     if request.until_ci is not None:
         typer.echo(UNTIL_CI, err=True)
-
-
-def one_of(option: str, value: str | None, meanings: dict[str, Any]) -> Any:
-    """What the value of an option means; None for none. UsageError for one that it does not know."""
-    from embassay.errors import UsageError
-
-    if value is None or value in meanings:
-        return meanings.get(value or "")
-    raise UsageError(f"{option} is {value!r}.", mend=f"Use {' or '.join(meanings)}.")
-
-
-def last_seeds(entries: list[str] | None) -> tuple[tuple[str, int], ...]:
-    """`DATASET=SEED`, several times, as pairs. UsageError for what is no such thing."""
-    from embassay.errors import UsageError
-
-    found = []
-    for entry in entries or ():
-        name, _, number = entry.rpartition("=")
-        if not name or not number.isdecimal():
-            raise UsageError(
-                f"--last-seed is {entry!r}.", mend="Write DATASET=SEED, for example biosses=1443."
-            )
-        found.append((name, int(number)))
-    return tuple(found)

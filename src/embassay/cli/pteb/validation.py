@@ -25,9 +25,10 @@ from embassay.cli.options import (
 )
 from embassay.errors import Interrupted
 from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.paraphrasing.records import Generation
 from embassay.protocols.pteb.selection.candidates import SelectionOptions
-from embassay.protocols.pteb.validation.pairs import Rules
+from embassay.protocols.pteb.validation.crowd import Batches, Filters
+from embassay.protocols.wordings.pairs import Rules
+from embassay.protocols.wordings.records import Generation
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.raters import LanguageResult
@@ -204,9 +205,9 @@ def sample(
 
     Example: embassay pteb validate sample runs/pteb --langs fra --out study
     """
-    from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-    from embassay.protocols.pteb.validation.pairs import Sample
     from embassay.protocols.pteb.validation.study import Drawing, draw_study
+    from embassay.protocols.wordings.pairs import Sample
+    from embassay.protocols.wordings.sets import ParaphraseSet
 
     named = [name.strip() for part in langs or () for name in part.split(",") if name.strip()]
     study = draw_study(
@@ -218,6 +219,66 @@ def sample(
         ending=ending.value,
     )
     _show_study(study)
+
+
+class PlatformName(StrEnum):
+    """A crowd platform."""
+
+    mturk = "mturk"
+    prolific = "prolific"
+
+
+@app.command("crowd")
+@stopping_at_memory
+@settings(Batches)
+def crowd(
+    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
+    platform: Annotated[PlatformName, typer.Option("--platform", help="For whom.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Where. Default: crowd in the study.")] = None,
+    options: Batches = Batches(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Write a study's pairs as MTurk or Prolific take them.
+
+    Every batch has the dummies. A pilot takes the first pairs; the main study leaves them out.
+
+    Example: embassay pteb validate crowd study --platform mturk --pilot 20
+    """
+    from embassay.protocols.pteb.validation.crowd import write_batches
+    from embassay.protocols.pteb.validation.study import read_study
+
+    for path in write_batches(read_study(folder), platform.value, options, out or folder / "crowd"):
+        typer.echo(path)
+
+
+@app.command("collect")
+@stopping_at_memory
+@settings(Filters)
+def collect(
+    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
+    files: Annotated[list[Path], typer.Argument(help="Results of MTurk or Prolific.", metavar="FILE...")],
+    submissions: Annotated[
+        list[Path] | None, typer.Option("--submissions", help="Prolific's export of submissions.")
+    ] = None,
+    options: Filters = Filters(),  # noqa: B008 - replaced by `settings`
+) -> None:
+    """Read a crowd platform's results into the study.
+
+    Rejected and returned submissions, and those that the filters refuse, are counted and left out.
+
+    Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
+    """
+    from embassay.protocols.pteb.validation.crowd import read_crowd, write_kept
+    from embassay.protocols.pteb.validation.study import RATERS, read_study
+
+    study = read_study(folder)
+    kept = read_crowd(files, {one.pair_id: one for one in study.items}, options, submissions or ())
+    path = folder / RATERS / "crowd.csv"
+    write_kept(path, kept)
+    raters = len({row["rater_id"] for row in kept.rows})
+    typer.echo(f"{len(kept.rows):,} ratings of {raters:,} people kept in {path}.")
+    for reason, count in sorted(kept.left_out.items()):
+        typer.echo(f"Left out, {reason}: {count:,} rows")
+    typer.echo(f"Next: embassay pteb validate score {folder}")
 
 
 @app.command("score")
@@ -277,7 +338,8 @@ def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
     if not judges:
         return
     from embassay.cli.progress import listener
-    from embassay.protocols.pteb.validation.scoring import accounts, estimate
+    from embassay.protocols.kernel.session import accounts
+    from embassay.protocols.pteb.validation.scoring import estimate
 
     heard = listener()
     heard.paraphrasing("Estimates", len(study.items) * len(judges))

@@ -6,7 +6,7 @@ import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ from embassay.cli import options as given
 from embassay.cli.options import column_map
 
 if TYPE_CHECKING:
+    from embassay.protocols.kernel.tables import ColumnTable
     from embassay.protocols.rag.decision.options import DecisionRequest
     from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import Scored
@@ -311,10 +312,13 @@ def _command() -> str:
 
 
 def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
-    from embassay.cli.terminal import show_blocks
+    from embassay.cli.terminal import show_blocks, show_table
     from embassay.report.rag.tables import per_query_lines, score_view
 
     show_blocks(score_view(scored.record, wide), wide)
+    if scored.by_tag is not None:
+        typer.echo(f"\n{scored.by_tag.title}\n")
+        show_table(*_rows_of(scored.by_tag), wide=wide)
     if scored.corrections is not None:
         from embassay.report.rag.decision import corrections_view
 
@@ -324,6 +328,22 @@ def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
         typer.echo("")
         for line in per_query_lines(scored.per_query()):
             typer.echo(line)
+
+
+def _rows_of(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
+    """Tag, run, value, difference and queries, with intervals."""
+    from embassay.protocols.kernel import tables as numbers
+
+    def shown(value: Any, low: Any, high: Any) -> str:
+        if value is None:
+            return numbers.NONE
+        return numbers.score(value) + ("" if low is None else f" {numbers.interval(low, high)}")
+
+    heads = [table.columns[place].name for place in (0, 1, 2, 6, 5)]
+    rows = [
+        [str(row[0]), str(row[1]), shown(*row[2:5]), shown(*row[6:9]), f"{row[5]:,}"] for row in table.rows
+    ]
+    return heads, rows
 
 
 def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None:
@@ -338,6 +358,9 @@ def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None
         record["corrections"] = scored.corrections.as_dict()
     named = (*_IN_JSON, *(("corrections",) if scored.corrections is not None else ()))
     rest = {name: record[name] for name in named} | {"report": None if report is None else str(report)}
+    if scored.by_tag is not None:
+        titles = [one.name for one in scored.by_tag.columns]
+        rest["by_tag"] = [dict(zip(titles, row, strict=True)) for row in scored.by_tag.rows]
     head = to_json({"results": [row.as_dict() for row in result_rows(scored.record)]})[:-1]
     values = scored.per_query().write_json() if per_query else json.dumps([])
     typer.echo(f'{head}, "per_query": {values}, {to_json(rest)[1:]}')

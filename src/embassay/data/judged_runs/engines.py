@@ -333,6 +333,7 @@ def answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Know
     for hit in hits:
         by_query.setdefault(hit.query if known is None else known.question(hit.query), []).append(hit)
     found = Answered([], [], {}, ())
+    before = (0, 0) if known is None else (known.matched, known.unmatched)
     for query, own in by_query.items():
         scores = [hit.score for hit in own]
         falling = None not in scores and scores == sorted(scores, key=lambda one: -(one or 0.0))
@@ -345,14 +346,15 @@ def answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Know
             found.lines.append(hit.line)
             if hit.start is not None and hit.end is not None and hit.end > hit.start >= 0:
                 found.places[name] = (hit.document, hit.start, hit.end)
-    return Answered(found.entries, found.lines, found.places, tuple(_notes(hits, known)))
+    return Answered(found.entries, found.lines, found.places, tuple(_notes(hits, known, *before)))
 
 
-def _notes(hits: Sequence[Hit], known: Known | None) -> Iterator[str]:
-    if known is not None and known.matched:
-        yield f"{known.matched:,} of {len(hits):,} passages were found in the corpus by their text"
-    if known is not None and known.unmatched:
-        yield f"{known.unmatched:,} of {len(hits):,} passages are not in the corpus: they count as not judged"
+def _notes(hits: Sequence[Hit], known: Known | None, matched: int, unmatched: int) -> Iterator[str]:
+    """What is to be said of how documents were found; `matched` and `unmatched` are the counts before."""
+    if known is not None and (found := known.matched - matched):
+        yield f"{found:,} of {len(hits):,} passages were found in the corpus by their text"
+    if known is not None and (lost := known.unmatched - unmatched):
+        yield f"{lost:,} of {len(hits):,} passages are not in the corpus: they count as not judged"
     if known is None and any(not hit.ids for hit in hits):
         yield "passages without an id are called by their text: with --corpus they are found among its passages"
 

@@ -497,16 +497,6 @@ class Needed:
     k: int
     note: str = ""
 
-    @property
-    def more_items(self) -> int | None:
-        """Items to be added; 0 where there are enough."""
-        return None if self.items is None else max(0, self.items - self.n)
-
-    @property
-    def more_annotators(self) -> int | None:
-        """Annotators to be added; 0 where there are enough."""
-        return None if self.annotators is None else max(0, self.annotators - self.k)
-
 
 def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05) -> Needed:
     """What would separate a system from people in the test of `compare_with_people`, at a `power` and level `alpha`.

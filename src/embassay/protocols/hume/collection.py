@@ -14,8 +14,7 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.answers import open_store
-from embassay.protocols.hume.answers.store import has_store
+from embassay.protocols.hume.answers.store import has_store, open_store
 from embassay.protocols.hume.folder import ANNOTATIONS, AnnotationRow, Scale, StudyFolder, Task, read_rows
 from embassay.protocols.hume.study import Annotation, Family, Who
 from embassay.randomness import random_bytes
@@ -47,7 +46,7 @@ def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotati
 
 def _stored(folder: StudyFolder, found: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
-    from embassay.protocols.hume.answers import has_store, open_store, stored_annotations
+    from embassay.protocols.hume.answers.store import has_store, open_store, stored_annotations
 
     if not has_store(folder):
         return ()
@@ -268,7 +267,7 @@ def _marks(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -
 
 def check_nobody_answered(folder: StudyFolder) -> None:
     """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
-    from embassay.protocols.hume.answers import has_store, open_store, stored_annotations
+    from embassay.protocols.hume.answers.store import has_store, open_store, stored_annotations
 
     found = list(collected(folder))
     if has_store(folder):

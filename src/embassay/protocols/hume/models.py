@@ -342,7 +342,6 @@ def _documents(item: Item, grades: int) -> tuple[str, ...]:
     return tuple(map(str, texts))
 
 
-RANKED_HEADLINE = reranking.HEADLINE
 SCORE = "similarity"
 TIES = "equal similarities: irrelevant first"
 

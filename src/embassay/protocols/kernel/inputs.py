@@ -21,11 +21,10 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.randomness import generator
 from embassay.records import TaskOutcome
-from embassay.runs.embeddings import CachedEncoder, EmbeddingCache, RememberedEncoder
+from embassay.runs.embeddings import CachedEncoder, CachedRagged, EmbeddingCache, RememberedEncoder
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest
 from embassay.runs.forecast import Hear
-from embassay.runs.ragged import CachedRagged
 from embassay.runs.spending import Spending, Spent
 from embassay.stats import resample_means
 from embassay.systems import open_system

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 PROTOCOLS = {
-    "sage": "sage", "pteb": "pteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb", "validation": "pteb",
+    "sage": "sage", "pteb": "pteb", "hteb": "hteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb",
+    "validation": "pteb",
     "golden": "rag", "questions": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
     "calibration": "calibration",
 }  # fmt: skip
@@ -64,6 +65,14 @@ PAPERS = {
         "@inproceedings{frank2026pteb,\n"
         "title = {{PTEB}: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation Time "
         "with {LLMs}},\nauthor = {Frank and Afli},\nbooktitle = {EACL},\nyear = {2026}\n}",
+    ),
+    "hteb": Paper(
+        "HTEB",
+        "Frank and Afli, “The Harder Text Embedding Benchmark (HTEB): Beyond One-dimensional Static Robustness”, EMNLP "
+        "2026.",
+        "@inproceedings{frank2026hteb,\n"
+        "title = {The Harder Text Embedding Benchmark ({HTEB}): Beyond One-dimensional Static Robustness},\n"
+        "author = {Frank and Afli},\nbooktitle = {EMNLP},\nyear = {2026}\n}",
     ),
     "rag": Paper(
         "RAG",
@@ -210,7 +219,7 @@ def in_words(view: str, *of: object) -> str:
     return str(attribute("embassay.document.terminal:drawn")(blocks).plain)
 
 
-_OVERALL = {"sage": "sage_table1", "pteb": "pteb_table9"}
+_OVERALL = {"sage": "sage_table1", "pteb": "pteb_table9", "hteb": "hteb_scores"}
 
 
 @dataclass(frozen=True)

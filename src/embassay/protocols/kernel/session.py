@@ -106,6 +106,15 @@ def opened(
             yield folder, Accounts(spending, ledger), held
 
 
+@contextmanager
+def accounts(path: Path, max_usd: float | None) -> Iterator[Ledger]:
+    """The ledger for what is asked of models outside of a run, limited by what all of it in this folder may cost; it is
+    kept there."""
+    spending = Spending(RunFolder(path).spending, moment("milliseconds"))
+    with closing(spending):
+        yield Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
+
+
 def lock(folder: RunFolder, held: ExitStack) -> None:
     """Make and hold the folder, unless `opened` does."""
     if not folder.path.exists():

@@ -229,8 +229,8 @@ POINTS = Unit(100.0, 2, 1)
 
 
 def unit_of(protocol: str) -> Unit:
-    """PTEB and HUME speak in points, the others in scores."""
-    return POINTS if protocol in ("pteb", "hume") else SCORE
+    """PTEB, HTEB and HUME speak in points, the others in scores."""
+    return POINTS if protocol in ("pteb", "hteb", "hume") else SCORE
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,10 @@ from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_words, word_counts
-from embassay.protocols.pteb.levels import (
+from embassay.protocols.pteb.plan import PtebPlan, Source
+from embassay.protocols.pteb.tables import Given, tables
+from embassay.protocols.pteb.tables.scores import points
+from embassay.protocols.wordings.levels import (
     ORIGINAL,
     OVERALL,
     Layout,
@@ -41,12 +44,11 @@ from embassay.protocols.pteb.levels import (
     original_row,
     scopes,
 )
-from embassay.protocols.pteb.paraphrasing.records import quality_rows
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.plan import Growth, PlannedDataset, PtebPlan, Seeds, Source
-from embassay.protocols.pteb.tables import Given, tables
-from embassay.protocols.pteb.tables.scores import points
-from embassay.protocols.pteb.work import task as task_named
+from embassay.protocols.wordings.plan import Growth, PlannedDataset, Seeds
+from embassay.protocols.wordings.protocol import PARAPHRASES
+from embassay.protocols.wordings.records import quality_rows
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.work import task as task_named
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder, slug
 from embassay.stats import hodges_lehmann, holm, kendall_tau, rank_quantiles, wilcoxon, win_probabilities
@@ -358,10 +360,6 @@ def _rows(scores: Scores) -> Iterator[Result]:
                 yield from level_rows(layout, name, headline, level, label)
             yield original_row(layout, name, headline, scores.original(name, system.name))
             yield from drop_rows(scores, name, system.name)
-
-
-PARAPHRASES = "paraphrases"
-"""The folder of a run's set."""
 
 
 def conclusion(

@@ -4,7 +4,6 @@ edit distance; and what stands beside them (tables 1 and 13, figure 5), from the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,11 @@ from embassay.errors import UsageError
 from embassay.measures import edit_distances, spearman
 from embassay.measures.summary import counted_average_precision, counted_spearman
 from embassay.protocols.pteb.judging.ratings import by_words
-from embassay.protocols.pteb.paraphrasing.records import Outcome, Paraphrase
+from embassay.protocols.wordings.records import BOTH as BOTH
+from embassay.protocols.wordings.records import ENGLISH as ENGLISH
+from embassay.protocols.wordings.records import OTHER as OTHER
+from embassay.protocols.wordings.records import Outcome, Paraphrase
+from embassay.protocols.wordings.records import group_of as group_of
 from embassay.randomness import generator
 from embassay.records import Result, Skipped
 from embassay.stats import Estimate, percentile_interval, resample_means
@@ -252,11 +255,6 @@ def datasets_used(rows: Iterable[Result]) -> tuple[DatasetUsed, ...]:
     )
 
 
-ENGLISH, OTHER, BOTH = "English", "other languages", "English and another"
-_ENGLISH = {"en", "eng"}
-_UNKNOWN = {"", "und", "mul"}
-
-
 @dataclass(frozen=True)
 class ByLanguage:
     """Mean drops per language, of English, of other languages and of pairs across the two, and English minus other.
@@ -287,22 +285,6 @@ def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
         contrast(shared, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
         (Skipped("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
     )
-
-
-def group_of(lang: str) -> str | None:
-    """English, other languages, or a pair of the two (`ara-eng`); None where the language is not known.
-
-    >>> group_of("en-US"), group_of("pt-BR"), group_of("ara-eng"), group_of("mul")
-    ('English', 'other languages', 'English and another', None)
-    """
-    if lang in _UNKNOWN:
-        return None
-    first, *more = re.split(r"[-_]", lang)
-    # A region is written in capitals and a script with one: neither is a second language.
-    langs = {first.lower(), *(part for part in more if part.islower() and len(part) < 4)}
-    if langs <= _ENGLISH:
-        return ENGLISH
-    return BOTH if langs & _ENGLISH else OTHER
 
 
 def _places(drops: Sequence[Drop]) -> set[str]:

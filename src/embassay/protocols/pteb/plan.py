@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
-
-import numpy as np
 
 from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.plan import (
-    REFERENCES,
-    PlannedSystem,
-    check_names,
-    in_order,
-    joined_tasks,
-    planned_systems,
-    planned_task,
-)
+from embassay.protocols.kernel.plan import check_names, in_order, planned_systems
 from embassay.protocols.kernel.suites import planned_datasets
-from embassay.protocols.pteb import work
-from embassay.protocols.pteb.levels import CONTROLS, ORIGINAL, more_runs_needed
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
-from embassay.protocols.pteb.paraphrasing.records import Generation, Paraphraser, SourceText
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.pteb.work import asked_of, slices, task
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.tasks.task import PtebOptions
+from embassay.protocols.wordings.levels import CONTROLS
+from embassay.protocols.wordings.plan import (
+    PlannedDataset,
+    Seeds,
+    WordedPlan,
+    check_baseline,
+    planned_dataset,
+    reworded,
+    run_of,
+)
+from embassay.protocols.wordings.records import Generation, Paraphraser, SourceText
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.work import asked_of, task
 from embassay.records import Loaded, Paraphrases
-from embassay.runs.folder import Cell, CellRecord, RunFolder, digest
+from embassay.runs.folder import RunFolder
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -93,37 +91,20 @@ class Request(request.Request):
             )
 
 
-Seeds = Mapping[tuple[str, str], tuple[int, ...]]
-"""(source, dataset) -> the seeds of its runs."""
-
-
 @dataclass(frozen=True)
-class PlannedDataset(planning.PlannedDataset):
-    """A dataset, its languages by task, and how many distinct texts are to be paraphrased in one run."""
-
-    languages: Mapping[str, tuple[str, ...]]
-    asked: int
-
-
-@dataclass(frozen=True)
-class PtebPlan(planning.Plan):
+class PtebPlan(WordedPlan):
     """A PTEB run as far as it is known: more runs may follow."""
 
+    protocol: ClassVar[str] = "pteb"
+    version: ClassVar[int] = VERSION
     request: Request
-    datasets: tuple[PlannedDataset, ...]
 
     def asked(self, dataset: PlannedDataset) -> list[SourceText]:
         """The distinct texts of all the dataset's tasks that are to be paraphrased, in the order of the data."""
-        by_place = self.request.seed_per == "text"
         texts = (
             asked
             for one in dataset.tasks
-            for asked in asked_of(
-                one.task,
-                self.parts(dataset, one.task),
-                by_place=by_place,
-                unworded=task(one.task).unworded(self.request.options),
-            )
+            for asked in _asked(self.request, one.task, self.parts(dataset, one.task))
         )
         return list({(one.lang, one.text, one.place): one for one in texts}.values())
 
@@ -135,12 +116,6 @@ class PtebPlan(planning.Plan):
             for name, one in found.items()
             if not one.missing("paraphrases")
         }
-
-    def parts(self, dataset: planning.PlannedDataset, name: str) -> tuple[Loaded[Any], ...]:
-        """The data of a task on a dataset, by language."""
-        request = self.request
-        how = request.dataset(dataset.source)
-        return slices(name, how, request.limit, request.seed, request.options.languages)
 
 
 def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
@@ -154,9 +129,9 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     check_targets(request.mapping)
     tokenizer = open_tokenizer(request.tokenizer)
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
-    _check_baseline(request, systems)
-    asked = in_order(request.tasks or TASK_NAMES, TASK_NAMES)
-    datasets, suites = planned_datasets(request, asked, lambda source: _planned_dataset(source, request))
+    check_baseline(request.baseline, systems)
+    wanted, own = in_order(request.tasks or TASK_NAMES, TASK_NAMES), partial(_asked, request)
+    datasets, suites = planned_datasets(request, wanted, lambda source: planned_dataset(source, request, own))
     check_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
     plan = PtebPlan(
@@ -169,104 +144,26 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
         paper=TASK_NAMES,
         suites=suites,
     )
-    return replace(plan, cells=tuple(_originals(plan)))
+    return replace(plan, cells=tuple(plan.originals()))
+
+
+def _asked(request: Request, name: str, parts: tuple[Loaded[Any], ...]) -> Iterator[SourceText]:
+    kept, by_place = task(name).unworded(request.options), request.seed_per == "text"
+    return asked_of(name, parts, by_place=by_place, unworded=kept)
 
 
 def with_runs(
     plan: PtebPlan, folder: RunFolder, paraphrases: ParaphraseSet, sources: tuple[Source, ...], seeds: Seeds
 ) -> PtebPlan:
     """The plan with the cells of all runs whose wordings are kept: `seeds` of each source and dataset."""
-    originals = {(cell.task, cell.dataset, cell.system): cell for cell in _originals(plan)}
-    cells = list(originals.values())
-    for original in originals.values():
+    originals = plan.originals()
+    cells = [*originals]
+    for original in originals:
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
-                run = work.SourceRun(
-                    paraphrases.path, source.name, original.dataset, seed,
-                    paraphrases.digest(source.name, original.dataset, seed),
-                    plan.request.on_failure, plan.request.exclude_copied,
-                )  # fmt: skip
-                cells.append(_reworded(original, source.variant(seed), run, folder))
-    order = {name: place for place, name in enumerate(plan.tasks)}
-    return replace(plan, cells=tuple(sorted(cells, key=lambda cell: order[cell.task])))
-
-
-def _originals(plan: PtebPlan) -> list[Cell]:
-    return [
-        _original(plan, system, dataset, one.task, one.texts)
-        for name in plan.tasks
-        for dataset in plan.datasets
-        for one in dataset.tasks
-        if one.task == name
-        for system in plan.systems
-    ]
-
-
-def _original(plan: PtebPlan, system: PlannedSystem, dataset: PlannedDataset, name: str, texts: int) -> Cell:
-    request = plan.request
-    job = work.PtebJob(
-        system.spec, request.seed, request.tokenizer, plan.cache, name, request.dataset(dataset.source),
-        request.limit, request.options, ORIGINAL,
-    )  # fmt: skip
-    depends = {
-        "protocol": "pteb",
-        "version": VERSION,
-        "task": name,
-        "system": [system.name, system.identity],
-        "dataset": [dataset.name, dataset.fingerprint],
-        "tokenizer": plan.tokenizer_identity,
-        "limit": request.limit,
-        "seed": request.seed,
-        "options": asdict(request.options),
-    }
-    units = texts if system.kind == "embedding" else 0
-    return Cell(
-        name, dataset.name, system.name, digest(depends), units, job,
-        remote=system.remote is not None, variant=ORIGINAL,
-    )  # fmt: skip
-
-
-def _reworded(original: Cell, variant: str, run: work.SourceRun, folder: RunFolder) -> Cell:
-    """The cell of the same system on the same data in the wordings of a run."""
-    depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
-    job = replace(original.job, variant=variant, run=run, original=folder.cell_path(original))
-    return replace(original, key=digest(depends), variant=variant, job=job)
-
-
-def _planned_dataset(source: str, request: Request) -> PlannedDataset:
-    how = request.dataset(source)
-    opened = opening.dataset(how)
-    wanted = [task(name) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
-    tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
-    for what in joined_tasks(source, opened, wanted, "pteb", TASKS):
-        parts = slices(what.name, how, request.limit, request.seed, request.options.languages)
-        texts = 0
-        kept, by_place = what.unworded(request.options), request.seed_per == "text"
-        for asked in asked_of(what.name, parts, by_place=by_place, unworded=kept):
-            texts += 1
-            distinct.add((asked.lang, asked.text, asked.place))
-        planned = [planned_task(what.name, part, what.size, texts) for part in parts]
-        tasks.append(
-            replace(
-                planned[0],
-                n=sum(one.n for one in planned),
-                skipped=tuple(skip for one in planned for skip in one.skipped),
-                warnings=tuple(dict.fromkeys(warning for one in planned for warning in one.warnings)),
-            )
-        )
-        languages[what.name] = tuple(part.lang for part in parts)
-    return PlannedDataset(
-        source, opened.name, opened.lang, opened.fingerprint, tuple(tasks), languages, len(distinct)
-    )
-
-
-def _check_baseline(request: Request, systems: list[PlannedSystem]) -> None:
-    names = [system.name for system in systems if system.kind != "reference"]
-    if request.baseline and request.baseline not in names:
-        raise UsageError(
-            f"The baseline {request.baseline!r} is none of the systems.",
-            mend=f"Name one of {', '.join(names)}.",
-        )
+                run = run_of(paraphrases, source, original.dataset, seed, plan.request)
+                cells.append(reworded(original, source.variant(seed), run, folder))
+    return replace(plan, cells=plan.in_order(cells))
 
 
 def _check_last_seeds(request: Request, datasets: Sequence[PlannedDataset]) -> None:
@@ -344,75 +241,3 @@ def _check_distinct(what: str, names: Sequence[str]) -> None:
     for name in names:
         if list(names).count(name) > 1:
             raise UsageError(f"The {what} {name!r} is named twice.", mend="Name each once.")
-
-
-class Growth:
-    """The seeds of every source on every dataset so far (`seeds`), and whether there is a round to do (`grows`).
-
-    UsageError where a source has fewer runs than were asked for.
-    """
-
-    def __init__(
-        self, request: Request, datasets: Sequence[PlannedDataset], sources: Sequence[Source]
-    ) -> None:
-        self.request, self.sources = request, sources
-        self.runs = {dataset.name: request.runs for dataset in datasets}
-        self.stopped: dict[str, str] = {}
-        self.seeds = self._seeds()
-        self.grows = True
-
-    def look_at(self, records: Sequence[CellRecord]) -> None:
-        """Give one run more to each dataset that needs it, by the cells of the runs so far."""
-        self.grows = False
-        if self.request.until_ci is None:
-            return
-        for dataset, runs in self.runs.items():
-            if more_runs_needed(self._drops(dataset, records), self.request.until_ci):
-                self._grow(dataset, runs + 1)
-        self.seeds = self._seeds()
-
-    def _grow(self, dataset: str, runs: int) -> None:
-        if runs > self.request.max_runs:
-            self.stopped[dataset] = f"--max-runs {self.request.max_runs} is reached"
-            return
-        try:
-            for source in self.sources:
-                source.seeds(dataset, runs, self.request)
-        except UsageError as error:
-            self.stopped[dataset] = error.message
-            return
-        self.runs[dataset], self.grows = runs, True
-
-    def _drops(
-        self, dataset: str, records: Sequence[CellRecord]
-    ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """Paraphrased minus original, a row for each task, ranked system and source (no control), a column for each
-        run."""
-        found: dict[tuple[str, ...], list[float]] = {}
-        variants = {
-            source.variant(seed): source.label
-            for source in self.sources
-            if not source.is_control
-            for seed in self.seeds[source.name, dataset]
-        }
-        for record in records:
-            if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
-                continue
-            key = (record.task, record.system, variants[record.variant])
-            found.setdefault(key, []).append(_drop(record))
-        return np.array(list(found.values()), dtype=np.float64).reshape(len(found), self.runs[dataset])
-
-    def _seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
-        return {
-            (source.name, dataset): source.seeds(dataset, runs, self.request)
-            for source in self.sources
-            for dataset, runs in self.runs.items()
-        }
-
-
-def _drop(record: CellRecord) -> float:
-    """Of a cell; NaN where it has none."""
-    score, original = (record.components.get(name) for name in ("score", "original"))
-    if score is None or original is None or score.value is None or original.value is None:
-        return float("nan")
-    return score.value - original.value

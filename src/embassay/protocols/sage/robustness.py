@@ -48,20 +48,11 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     left = {name: unchanged(data.texts, variants[name]) for name in (*EDITS, *further)}
     for name, rows in left.items():
         similarity[name][rows] = np.nan
-    holds = relations(similarity, extremes=context.options.robustness_edits == "all")
-    joint = holds.all(axis=1)
-    columns = np.column_stack(
-        [holds.mean(axis=1), holds, joint, *_per_edit(similarity, further), *similarity.values()]
-    ).astype(np.float64)
+    names, columns = _columns(similarity, further, extremes=context.options.robustness_edits == "all")
     columns[lost.rows] = np.nan
     columns[_unedited(left, len(data)), : 2 + len(RELATIONS)] = np.nan
     for place, name in enumerate((*EDITS, *further), start=2 + len(RELATIONS)):
         columns[left[name], place] = np.nan
-    names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
-    names += [(_edit_measure(name), name) for name in (*EDITS, *further)] + [
-        ("similarity", name) for name in similarity
-    ]
-
     for (measure, variant), column in zip(names, columns.T, strict=True):
         items.add(data.ids, column, measure, variant)
     not_shares = (HEADLINE, "similarity")
@@ -81,6 +72,20 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
         (*lost.skipped, *_said(left, data.ids)),
         counts={"documents": estimates[0].n, "pairs": len(variants) * len(data)},
     )
+
+
+def _columns(
+    similarity: dict[str, NDArray[np.float64]], further: Sequence[str], *, extremes: bool
+) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
+    """Measure and variant of every column, and the columns, (n, m): the score and the relations, each edit's side of
+    the summary, the similarities."""
+    holds = relations(similarity, extremes=extremes)
+    names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
+    names += [(_edit_measure(name), name) for name in (*EDITS, *further)]
+    names += [("similarity", name) for name in similarity]
+    joint, sides = holds.all(axis=1), _per_edit(similarity, further)
+    columns = np.column_stack([holds.mean(axis=1), holds, joint, *sides, *similarity.values()])
+    return names, columns.astype(np.float64)
 
 
 def _said(left: Mapping[str, NDArray[np.int64]], ids: Sequence[str]) -> Iterator[Skipped]:

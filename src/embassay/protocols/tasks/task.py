@@ -230,11 +230,19 @@ class Context(context.Context):
     streams, and is followed by the language where a dataset has several."""
 
     options: PtebOptions = field(default_factory=PtebOptions)
+    drawn_with: int | None = field(default=None, kw_only=True)
+    """The seed of the bootstrap, where it is not `seed`: then classifiers and k-means alone follow that."""
 
     @property
     def resamples(self) -> int:
         """Bootstrap resamples behind every interval."""
         return self.options.resamples
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """The random stream of the bootstrap, see `kernel.inputs.Context`."""
+        if self.drawn_with in (None, self.seed):
+            return super().stream(purpose)
+        return replace(self, seed=self.drawn_with).stream(purpose)
 
 
 _KEPT = 2

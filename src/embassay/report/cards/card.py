@@ -30,23 +30,26 @@ from embassay.report.runs import ReportRun, rows_of
 if TYPE_CHECKING:
     from embassay.report.hume.gap import AgainstPeople
 
-OPTIONS = {"paraphrasers": "-p", "prompts": "--prompt", "runs": "--runs", "baseline": "--baseline"}
-"""How the arguments of a PTEB run are given."""
+OPTIONS = {
+    "paraphrasers": "-p", "prompts": "--prompt", "transformer": "--transformer", "runs": "--runs",
+    "baseline": "--baseline",
+}  # fmt: skip
+"""How the arguments of a run on rewritten texts are given."""
 
 
 def run_again(record: Record, system: System) -> str:
     """The command that evaluates this system alone, with the run's other arguments; empty where a run of its kind has
     no such command."""
-    if record.kind not in ("sage", "pteb", "original"):
+    if record.kind not in ("sage", "pteb", "hteb", "original"):
         return ""
     arguments = record.arguments
-    parts = ["embassay", "sage" if record.kind == "sage" else "pteb", "run", "-s", system.name]
+    parts = ["embassay", "pteb" if record.kind == "original" else record.kind, "run", "-s", system.name]
     parts += ["--original-only"] if record.kind == "original" else []
     for task in arguments.get("tasks", ()):
         parts += ["-t", task]
     for dataset in arguments.get("datasets", ()):
         parts += ["-d", dataset]
-    for argument in OPTIONS if record.kind == "pteb" else ():
+    for argument in OPTIONS if record.kind in ("pteb", "hteb") else ():
         given = arguments.get(argument)
         for value in given if isinstance(given, list | tuple) else [] if given is None else [given]:
             parts += [OPTIONS[argument], str(value)]
@@ -215,7 +218,7 @@ HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 MOST_FINDINGS = 6
 """Findings of a kind on a card."""
 Say = Callable[[ReportRun, Row], Iterator[Finding]]
-BY_ROW = ("cards.findings", "sage.similarity", "pteb.drops")
+BY_ROW = ("cards.findings", "sage.similarity", "pteb.drops", "hteb.profile")
 OTHER = ""
 """Runs of protocols of other packages."""
 GOOD = {
@@ -225,6 +228,7 @@ GOOD = {
         "sage.similarity:strengths",
     ),
     "pteb": ("cards.findings:rank_strengths", "cards.findings:dataset_strengths", "pteb.drops:strengths"),
+    "hteb": ("cards.findings:rank_strengths", "cards.findings:dataset_strengths", "hteb.profile:strengths"),
     "score": ("rag.scoring:strengths",),
     "names": ("rag.probes:name_strengths",),
     "hume": ("hume.gap:strengths",),
@@ -237,6 +241,11 @@ BAD = {
         "sage.similarity:weaknesses",
     ),
     "pteb": ("cards.findings:rank_weaknesses", "cards.findings:dataset_weaknesses", "pteb.drops:weaknesses"),
+    "hteb": (
+        "cards.findings:rank_weaknesses",
+        "cards.findings:dataset_weaknesses",
+        "hteb.profile:weaknesses",
+    ),
     "score": ("rag.scoring:weaknesses",),
     "names": ("rag.probes:name_weaknesses",),
     "noise": ("rag.probes:noise_weaknesses",),

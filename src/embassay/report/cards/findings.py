@@ -262,6 +262,7 @@ def _fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]:
 ASKED = (
     (("sage",), "how it takes edits of a text (SAGE)"),
     (("pteb",), "what paraphrases take (PTEB)"),
+    (("hteb",), "what other styles, lengths and languages take (HTEB)"),
     (("hume",), "how people do on the same items (HUME)"),
     (("score", "sweep", "golden"), "what it retrieves for prompts (RAG)"),
     (("names",), "whether it knows names from impostors"),
@@ -276,7 +277,7 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
         return
     kinds = {run.record.kind for run in own}
     if row.system.kind == "llm":
-        kinds |= {"sage", "pteb", "score", "names", "noise"}
+        kinds |= {"sage", "pteb", "hteb", "score", "names", "noise"}
     not_asked = [words for of, words in ASKED if not kinds & set(of)]
     if not_asked:
         yield f"Not asked of it here: {plain(listed(not_asked))}."
@@ -287,6 +288,10 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
         from embassay.report.pteb import drops as of_pteb
 
         yield from of_pteb.unknown(run, run.board.row(row.system.name))
+    for run in (one for one in own if one.record.kind == "hteb"):
+        from embassay.report.hteb import profile
+
+        yield from profile.unknown(run, run.board.row(row.system.name))
     yield from _identities(own, row)
     yield from _languages(own)
     if row.system.kind == "embedding":

@@ -23,8 +23,8 @@ from embassay.document.blocks import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import source_of
-from embassay.protocols.pteb.levels import CONTROLS
-from embassay.protocols.pteb.paraphrasing.records import USABLE
+from embassay.protocols.wordings.levels import CONTROLS
+from embassay.protocols.wordings.records import USABLE
 from embassay.records import Result
 from embassay.report.board import Board, Row, Task, Value, missing_value, name
 from embassay.report.record import OVERALL, Record
@@ -379,8 +379,19 @@ TASKS = (
 BY_NAME = {task.name: task for task in TASKS}
 
 
+_QUERIES = (
+    "Queries alone are paraphrased; the corpus is as it was.",
+    "Documents, their titles and queries are transformed.",
+)
+
+
 def tasks_of(record: Record) -> tuple[Task, ...]:
-    """The tasks; of a run on the texts as they are without what is paraphrased."""
+    """The tasks; of a run on the texts as they are without what is paraphrased, of HTEB with what is transformed."""
+    if record.kind == "hteb":
+        return tuple(
+            replace(one, how=one.how.replace(*_QUERIES).replace("paraphrased", "transformed"))
+            for one in TASKS
+        )
     if record.kind != "original":
         return TASKS
     return tuple(replace(one, how=re.sub(r" [^.;]*\bparaphrased\b[^.]*\.", "", one.how)) for one in TASKS)

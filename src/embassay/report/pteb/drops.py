@@ -19,7 +19,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import SideBySide, side_by_side
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Result
 from embassay.report.board import Board, Row, missing_here
 from embassay.report.cards.findings import Finding, figure, finding, task_word

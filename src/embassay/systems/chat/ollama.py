@@ -84,6 +84,7 @@ class OllamaChat(ServedChat):
                 seed=sampling.seed,
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
+                top_k=sampling.top_k,
                 num_predict=sampling.max_tokens,
                 num_ctx=self.num_ctx,
             ),

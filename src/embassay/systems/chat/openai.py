@@ -13,7 +13,7 @@ from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OPENAI, OpenAIClient, Server, openai_address
 
 _WAYS = ("json_schema", "json_object", "words")
-_SETTABLE = ("temperature", "top_p", "seed")
+_SETTABLE = ("temperature", "top_p", "seed", "top_k")
 _WORDINGS = len(_WAYS) + len(_SETTABLE)
 """How often a request may be put in another way: two more for the schema, one for the longest answer, and one for
 every part of the sampling that a model does not take."""
@@ -87,10 +87,12 @@ class OpenAIChat(ServedChat):
 
     def _left_out(self, error: Exception, sampling: Sampling, before: tuple[str, ...]) -> bool:
         """Whether the model does not take a part of the sampling that was sent, which is then left out."""
-        if not format_refused(error, "nsupported", "not support"):
+        if not format_refused(error, "nsupported", "not support", "nrecognized"):
             return False
         sent = [name for name in _SETTABLE if getattr(sampling, name) is not None and name not in before]
-        minded = next((name for name in sent if format_refused(error, f"'{name}'", f"`{name}`")), None)
+        minded = next(
+            (name for name in sent if format_refused(error, f"'{name}'", f"`{name}`", f": {name}")), None
+        )
         if minded is not None and minded not in self.left_out:
             self.left_out = (*self.left_out, minded)
             warnings.warn(

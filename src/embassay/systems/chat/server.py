@@ -175,7 +175,8 @@ class ServedChat(ABC):
         sampling: Sampling = Sampling(),  # noqa: B008 - frozen
         schema: Any = None,
     ) -> Completion:
-        """One answer; with `schema`, a pydantic model class, its `text` is the JSON and `parsed` the object.
+        """One answer; with `schema`, a pydantic model class, its `text` is the JSON and `parsed` the object. A schema
+        that `reads_itself` makes what it will of any text, and nothing is asked for again.
 
         ModelError, with the reason, when the call fails for good (TextRefused for reasons of its own).
         """
@@ -183,6 +184,8 @@ class ServedChat(ABC):
         first = await self._asked(messages, sampling, shape)
         if schema is None:
             return _completion(first, first.value.text, None)
+        if getattr(schema, "reads_itself", False):
+            return _completion(first, first.value.text, schema.model_validate_json(first.value.text))
         try:
             return _fitting(first, schema)
         except Unfit as wrong:

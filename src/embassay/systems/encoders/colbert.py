@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from embassay.contracts import Ragged, Role
-from embassay.systems.encoders.ragged import Alone, Rows, TorchModel
+from embassay.systems.encoders.multivector import Alone, Rows, TorchModel
 
 _USUAL_TOKENS = 100
 """Of a passage, for estimates of memory."""

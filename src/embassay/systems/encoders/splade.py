@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from embassay.contracts import Ragged, Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import choose_prompts
+from embassay.systems.encoders.multivector import Alone, Rows, TorchModel
 from embassay.systems.encoders.onnx import open_tokenizer
 from embassay.systems.encoders.onnx_model import Computation, OnnxFolder, open_graph
-from embassay.systems.encoders.ragged import Alone, Rows, TorchModel
 from embassay.systems.models import folder_identity
 
 _USUAL_TERMS = 300

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.search.exact import blocks, cores, in_threads
-from embassay.search.inverted import Sparse, Summed
+from embassay.search.sparse import Sparse, Summed
 
 Rows = NDArray[np.int64]
 
@@ -196,7 +196,7 @@ def accumulate_pairs(
     what: Summed, bags: Bags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
 ) -> NDArray[Any]:
     """Sums for the rows a[i] and b[i] of `bags`, weighted per entry, shape (n,)."""
-    from embassay.search.inverted_kernel import pair_overlaps, products_of_two
+    from embassay.search.sparse_kernel import pair_overlaps, products_of_two
 
     out = np.zeros(len(a), dtype=weights[0].dtype)
     one, other = weights

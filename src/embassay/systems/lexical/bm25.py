@@ -26,7 +26,7 @@ from embassay.search.exact import (
     over_shards,
     ranked_blocks,
 )
-from embassay.search.inverted import Sparse, accumulate
+from embassay.search.sparse import Sparse, accumulate
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Bags,

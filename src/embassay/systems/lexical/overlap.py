@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
 from embassay.search.exact import RowScores, condensed_blocks, cores, over_shards, ranked_blocks
-from embassay.search.inverted import Sparse, accumulate
+from embassay.search.sparse import Sparse, accumulate
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Bags,

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from embassay.errors import DataError, ModelError
-from embassay.protocols.hume.answers import Annotator, Draft, Refused, checked_value, is_plain
+from embassay.protocols.hume.answers.store import Annotator, Draft, Refused, checked_value, is_plain
 from embassay.protocols.hume.folder import Task
 from embassay.protocols.hume.study import Item
 from embassay.web.annotation import service

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from embassay.protocols.hume.answers import Annotator, Exposure, Saved, in_words, stored_annotations
+from embassay.protocols.hume.answers.store import Annotator, Exposure, Saved, in_words, stored_annotations
 from embassay.protocols.hume.exchange.export import as_csv, as_jsonl
 from embassay.protocols.hume.folder import AnnotationRow, Task
 from embassay.protocols.hume.study import Annotation, Family, Item, read_value

@@ -16,7 +16,7 @@ from typing import Any
 
 from embassay.errors import DataError
 from embassay.measures.judgements import UNJUDGED
-from embassay.protocols.hume.answers import AnswerStore, Saved
+from embassay.protocols.hume.answers.store import AnswerStore, Saved
 from embassay.protocols.hume.folder import Practice, Scale, Source, StudyFile, StudyFolder, Task
 from embassay.protocols.hume.study import Item
 from embassay.protocols.rag.decision.course import Course

@@ -21,18 +21,15 @@ from markdown_it.rules_core import StateCore
 from markupsafe import Markup
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.answers import (
-    OWNER,
+from embassay.protocols.hume.answers.links import OWNER, Holder, Links, study_key
+from embassay.protocols.hume.answers.store import (
     Annotator,
     AnswerStore,
     Browsers,
-    Holder,
-    Links,
     Role,
     Saved,
     open_store,
     own_order,
-    study_key,
 )
 from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.study import Item, Who

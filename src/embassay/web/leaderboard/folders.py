@@ -351,7 +351,7 @@ def shown_name(system: str) -> str:
 
 
 BOARD_KINDS = {
-    "sage": "SAGE", "pteb": "PTEB", "score": "RAG", "sweep": "RAG sweep", "names": "Names probe",
+    "sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "score": "RAG", "sweep": "RAG sweep", "names": "Names probe",
     "noise": "Noise probe", "hume": "HUME", "mteb": "MTEB",
 }  # fmt: skip
 """What makes a board, in the order of their titles; other runs (golden sets, judges of paraphrases) compare no systems.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.protocols.hume.answers import open_store
+from embassay.protocols.hume.answers.store import open_store
 from embassay.protocols.hume.folder import read_study
 from hume_small import small_study
 from team_database import team_database

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.protocols.hume.answers import Draft, Saved, has_store, open_store, stored_annotations
+from embassay.protocols.hume.answers.store import Draft, Saved, has_store, open_store, stored_annotations
 from embassay.protocols.hume.collection import collected
 from embassay.protocols.hume.folder import AnnotationRow, read_study, write_annotations
 from hume_small import small_study

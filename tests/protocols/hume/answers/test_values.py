@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError
-from embassay.protocols.hume.answers import checked_value, own_order
+from embassay.protocols.hume.answers.store import checked_value, own_order
 from embassay.protocols.hume.folder import LabelChoice, Scale, Source, Task
 
 JSON = st.recursive(

@@ -447,8 +447,7 @@ def test_only_some_annotations(study: Path, tmp_path: Path) -> None:
 
 def test_served_answers_count(tmp_path: Path) -> None:
     """What `hume serve` stored is scored without an export."""
-    from embassay.protocols.hume.answers import open_store
-    from embassay.protocols.hume.answers.store import Draft
+    from embassay.protocols.hume.answers.store import Draft, open_store
 
     path = scored_study(tmp_path, people={}, families=("sts",))
     folder = read_study(path)

@@ -6,7 +6,7 @@ import pytest
 
 from embassay.measures import edit_distance
 from embassay.protocols.pteb.drops import against_distance, side_by_side
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase
+from embassay.protocols.wordings.records import Paraphrase
 from embassay.records import Result, Skipped
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
+from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.sets import ParaphraseSet, Source
 
 LONG = " ".join(f"word{i}" for i in range(40))
 

@@ -6,8 +6,8 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText
-from embassay.protocols.pteb.paraphrasing.sets import (
+from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.sets import (
     ParaphraseSet,
     Source,
     export_paraphrases,

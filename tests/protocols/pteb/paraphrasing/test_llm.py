@@ -14,7 +14,7 @@ import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser, open_prompt
-from embassay.protocols.pteb.paraphrasing.records import SEED_STEP, Generation, SourceText, quality
+from embassay.protocols.wordings.records import SEED_STEP, Generation, SourceText, quality
 from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
 from stub.chat import Reply
@@ -289,7 +289,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import SourceText
+from embassay.protocols.wordings.records import SourceText
 texts = [SourceText(f"Text number {i} is about a dog and a house.", "en") for i in range(400)]
 model = open_paraphraser(sys.argv[1], cache=Path(sys.argv[2]))
 print(sum(one.usable for _, one in model.write(texts, seed=1337, run=0)))

@@ -6,7 +6,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser, open_prompt
-from embassay.protocols.pteb.paraphrasing.records import Generation
+from embassay.protocols.wordings.records import Generation
 
 
 @pytest.mark.parametrize(

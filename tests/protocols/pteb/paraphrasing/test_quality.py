@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase, quality, quality_rows
+from embassay.protocols.wordings.records import Paraphrase, quality, quality_rows
 
 ROWS = [
     Paraphrase("a b c", "en", "", "a x c d", "ok", seconds=0.2),

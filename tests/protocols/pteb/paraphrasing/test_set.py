@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
+from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.wordings.sets import ParaphraseSet, Source
 
 ROWS = [
     Paraphrase("a red fox", "en", "", "a crimson fox", "ok", seed=1337, seconds=0.25),

@@ -11,7 +11,6 @@ import pytest
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.paraphrasing.records import Generation, SourceText
 from embassay.protocols.pteb.selection.candidates import (
     SelectionOptions,
     SelectionRequest,
@@ -19,6 +18,7 @@ from embassay.protocols.pteb.selection.candidates import (
     make_plan,
 )
 from embassay.protocols.pteb.selection.protocol import paraphrasers
+from embassay.protocols.wordings.records import Generation, SourceText
 from embassay.runs.folder import RunFolder
 from embassay.stats import hodges_lehmann
 from embassay.systems.remote import NoCalls

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
-from embassay.protocols.pteb.validation.pairs import Item, Rules, Sample
 from embassay.protocols.pteb.validation.study import Drawing, Study, draw_study
+from embassay.protocols.wordings.pairs import Item, Rules, Sample
+from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.wordings.sets import ParaphraseSet, Source
 
 WORDS = {
     "fra": "le chat gris dort sur une chaise rouge pendant que la pluie tombe dehors sans bruit",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.validation.pairs import Item, Rules
 from embassay.protocols.pteb.validation.raters import Decisions, Rating, check
+from embassay.protocols.wordings.pairs import Item, Rules
 
 RULES = Rules()
 

@@ -7,14 +7,12 @@ import json
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.validation.pairs import Item
 from embassay.protocols.pteb.validation.raters import (
-    COLUMNS,
     collect,
     read_decisions,
     read_ratings,
-    write_ratings,
 )
+from embassay.protocols.wordings.pairs import COLUMNS, Item, write_ratings
 
 ITEMS = {
     "fra-001": Item("fra-001", "fra", "pair", "un chat, dort", "dort un «chat»", None),

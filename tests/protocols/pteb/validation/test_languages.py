@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.pteb.validation.pairs import Item, Rules
 from embassay.protocols.pteb.validation.raters import Rating, check, language_results
 from embassay.protocols.pteb.validation.scoring import rows, tables
+from embassay.protocols.wordings.pairs import Item, Rules
 
 REFERENCE = Path(__file__).parents[4] / ".." / "shared" / "reference" / "pteb" / "table11.csv"
 RULES = Rules()

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.sets import Source
-from embassay.protocols.pteb.validation.pairs import (
+from embassay.protocols.pteb.validation.study import Drawing, read_study
+from embassay.protocols.wordings.pairs import (
     Rules,
     Sample,
     by_language,
@@ -19,7 +19,7 @@ from embassay.protocols.pteb.validation.pairs import (
     sample_items,
     unrelated,
 )
-from embassay.protocols.pteb.validation.study import Drawing, read_study
+from embassay.protocols.wordings.sets import Source
 
 
 def sheet_of(study, rater):

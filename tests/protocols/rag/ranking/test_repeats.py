@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking.report import Repeats, compare_repeats, mean_of
+from embassay.protocols.rag.ranking.reliability import Repeats, compare_repeats, mean_of
 
 
 def test_by_hand() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from embassay.protocols.rag.ranking import Call, Candidate
-from embassay.protocols.rag.ranking.report import (
+from embassay.protocols.rag.ranking.reliability import (
     Judged,
     consistency,
     exposure,

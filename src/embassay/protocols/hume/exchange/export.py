@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.answers import check_independent
+from embassay.protocols.hume.answers.store import check_independent
 from embassay.protocols.hume.collection import Incoming, Place, Taken, all_rows, annotation_of
 from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config

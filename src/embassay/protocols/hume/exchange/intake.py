@@ -12,7 +12,7 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.answers import checked_value
+from embassay.protocols.hume.answers.store import checked_value
 from embassay.protocols.hume.collection import FORMATS, Format, Incoming, Key, Taken, filed, served
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl

@@ -19,7 +19,7 @@ import numpy as np
 from embassay.contracts import ChatModel, Message
 from embassay.data.language import can_identify, language_fault
 from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.pteb.paraphrasing.records import (
+from embassay.protocols.wordings.records import (
     REJECTED,
     USABLE,
     Generation,
@@ -28,7 +28,7 @@ from embassay.protocols.pteb.paraphrasing.records import (
     Paraphraser,
     SourceText,
 )
-from embassay.protocols.pteb.paraphrasing.sets import Recorded, open_stored
+from embassay.protocols.wordings.sets import Recorded, open_stored
 from embassay.randomness import generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry

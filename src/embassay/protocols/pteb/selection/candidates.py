@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,6 @@ from embassay.protocols.pteb.judging.ratings import (
     shown,
     too_many,
 )
-from embassay.protocols.pteb.paraphrasing import records
 from embassay.protocols.pteb.paraphrasing.paraphrasers import (
     PARAPHRASERS,
     LLMParaphraser,
@@ -57,12 +56,13 @@ from embassay.protocols.pteb.paraphrasing.paraphrasers import (
     open_paraphraser,
     open_prompt,
 )
-from embassay.protocols.pteb.paraphrasing.records import Generation, Paraphrase, Paraphraser
-from embassay.protocols.pteb.paraphrasing.records import SourceText as AskedText
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.plan import Source
-from embassay.protocols.pteb.protocol import Writer
-from embassay.protocols.pteb.work import asked_of, slices
+from embassay.protocols.wordings import records
+from embassay.protocols.wordings.protocol import Writer
+from embassay.protocols.wordings.records import Generation, Paraphrase, Paraphraser
+from embassay.protocols.wordings.records import SourceText as AskedText
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.work import asked_of, slices
 from embassay.records import Paraphrases, Skipped, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import Cell, digest
@@ -450,7 +450,6 @@ def _ratings(
 
 
 HEADLINE = "similarity"
-CRITERIA = (HEADLINE, "edit_distance", "seconds")
 NOTHING = "no usable paraphrase"
 
 Floats = NDArray[np.float64]
@@ -621,9 +620,9 @@ class Work:
     ) -> list[Paraphrase]:
         """What the candidate makes of every distinct text, in their order."""
         [seed] = source.paraphraser.seeds(1, self.plan.request.seed, dataset=dataset.name)
-        only = cast(Any, replace(self.plan, datasets=(dataset,)))
         writer = Writer(self.paraphrases, ledger, _Heard(advance))
-        writer.write(only, [source], {(source.name, dataset.name): (seed,)})
+        asked = tuple(self.plan.asked(dataset))
+        writer.write([dataset], [source], {(source.name, dataset.name): (seed,)}, lambda *_: asked)
         rows = {(one.lang, one.text): one for one in self.paraphrases.rows(source.name, dataset.name, seed)}
         return [rows[one.lang, one.text] for one in self.plan.asked(dataset)]
 

@@ -27,7 +27,6 @@ from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.judging.ratings import Judge
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
 from embassay.protocols.pteb.selection.candidates import (
     HEADLINE,
     TASK,
@@ -42,6 +41,7 @@ from embassay.protocols.pteb.selection.candidates import (
     same_model,
     select,
 )
+from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component, Result
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecasts

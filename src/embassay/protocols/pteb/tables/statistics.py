@@ -15,8 +15,8 @@ from embassay.protocols.pteb.drops import (
     by_language,
     drops,
 )
-from embassay.protocols.pteb.levels import MEASURE, OVERALL, SPREADS
 from embassay.protocols.pteb.tables.scores import Given, is_control, points
+from embassay.protocols.wordings.levels import MEASURE, OVERALL, SPREADS
 from embassay.records import Result
 from embassay.stats import Estimate
 

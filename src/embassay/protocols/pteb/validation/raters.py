@@ -15,16 +15,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.lines import Delimited, text_lines
-from embassay.data.rows import Row, Source, missing_column, nearest
-from embassay.data.tables import known_suffix, table
+from embassay.data.lines import Delimited
+from embassay.data.rows import Row, missing_column, nearest
 from embassay.errors import DataError, UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.tables import inert, meant
-from embassay.protocols.pteb.validation.pairs import HIGHEST, LOWEST, Item, Rules
+from embassay.protocols.wordings.pairs import HIGHEST, LOWEST, Item, Rules, cell, source_of
 from embassay.randomness import generator
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import write_atomic
 from embassay.stats import Estimate, percentile_interval, resample_means, stratified_means, wilson
 from embassay.stats.resampling import resampled_rows, row_counts
 
@@ -383,9 +382,6 @@ def _stream(seed: int, purpose: str) -> np.random.Generator:
     return generator(seed, "bootstrap", "validation", purpose)
 
 
-COLUMNS = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "is_dummy", "expected", "ts")
-SHOWN = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "ts")
-"""The columns that raters see."""
 NEEDED = ("pair_id", "rater_id", "rating")
 
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
@@ -420,35 +416,6 @@ def read_ratings(path: Path) -> list[Rated]:
     return [_rated(row, texts) for row in source.rows(wanted) if any(cell(row, column) for column in wanted)]
 
 
-def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = COLUMNS) -> None:
-    """Write rows with these columns, by the name's ending as CSV or JSON Lines; a missing cell is blank or null."""
-    rows = list(rows)
-    if known_suffix(path.name) == ".jsonl":
-        lines = (to_json({column: row.get(column) for column in columns}) for row in rows)
-        write_atomic(path, "".join(f"{line}\n" for line in lines))
-        return
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(columns)
-    writer.writerows([inert(_written(row.get(column))) for column in columns] for row in rows)
-    # Spreadsheets take a file without the mark for one in an old code page.
-    write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
-
-
-def source_of(path: Path) -> Source:
-    """The table in a file; a CSV's separator is the one of comma, semicolon and tab that its header has most of."""
-    if known_suffix(path.name) != ".csv":
-        return table(path)
-    _, header = next(iter(text_lines(path)))
-    return Delimited(path, max((",", ";", "\t"), key=header.count))
-
-
-def cell(row: Row, column: str) -> str:
-    """A cell as text without blanks around it; empty where there is none."""
-    value = row.cells.get(column)
-    return "" if value is None else str(value).strip()
-
-
 def rating_of(row: Row, column: str) -> float | None:
     """The number from 0 to 5 in a cell, None where it is blank; DataError with file and line for anything else."""
     found = cell(row, column)
@@ -473,12 +440,6 @@ def _rated(row: Row, texts: Sequence[str]) -> Rated:
             )  # fmt: skip
     found = tuple(meant(str(row.cells.get(column) or "")) for column in texts)
     return Rated(pair_id, rater_id, rating_of(row, "rating"), found, cell(row, "ts"), row.path, row.line)
-
-
-def _written(value: Any) -> Any:
-    if value is None:
-        return ""
-    return f"{value:g}" if isinstance(value, float) else value
 
 
 def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool = False) -> list[Rating]:

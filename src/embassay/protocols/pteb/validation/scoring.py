@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from embassay.protocols.pteb.judging.options import RatingOptions
 from embassay.protocols.pteb.judging.protocol import of_ratings
 from embassay.protocols.pteb.judging.ratings import Asking, Judge, Pair, check_named, rate
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
-from embassay.protocols.pteb.validation.pairs import Item, sheet
 from embassay.protocols.pteb.validation.raters import (
     CLASSES,
     FILE,
@@ -32,9 +31,9 @@ from embassay.protocols.pteb.validation.raters import (
     keep_list,
     language_results,
     read_decisions,
-    write_ratings,
 )
 from embassay.protocols.pteb.validation.study import Study
+from embassay.protocols.wordings.pairs import Item, sheet, write_ratings
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, hardware, slug, versions
 from embassay.runs.forecast import Forecast, Forecasts
@@ -284,14 +283,6 @@ def score(
     )
     warnings = [*_warnings(study, checked, said, items), *_doubts(results, study)]
     return Scored(study, tuple(ratings), checked, results, tuple(warnings))
-
-
-@contextmanager
-def accounts(path: Path, max_usd: float | None) -> Iterator[Ledger]:
-    """The ledger for estimates of the study in a folder, limited by what all of them may cost; it is kept there."""
-    spending = Spending(RunFolder(path).spending, moment("milliseconds"))
-    with closing(spending):
-        yield Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
 
 
 def keep(scored: Scored, *, command: str = "") -> RunFolder:

@@ -19,8 +19,8 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet, Source
-from embassay.protocols.pteb.validation.pairs import (
+from embassay.protocols.wordings.pairs import (
+    SHOWN,
     Item,
     Rules,
     Sample,
@@ -30,8 +30,9 @@ from embassay.protocols.pteb.validation.pairs import (
     rules_from,
     sample_items,
     sheet,
+    write_ratings,
 )
-from embassay.protocols.pteb.validation.raters import SHOWN, write_ratings
+from embassay.protocols.wordings.sets import ParaphraseSet, Source
 from embassay.runs.folder import slug, to_json, write_atomic
 
 FORMAT, SCHEMA = "embassay-validation", 1

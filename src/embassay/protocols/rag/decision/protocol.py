@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +97,7 @@ def _study(request: DecisionRequest) -> Study:
     )
 
 
-def _read_corpus(request: DecisionRequest, wanted: Collection[str]) -> dict[str, str]:
+def _read_corpus(request: DecisionRequest, wanted: set[str]) -> dict[str, str]:
     """The wanted documents of a table, or passages of a folder of documents."""
     path = Path(request.corpus or "").expanduser()
     if path.is_file():

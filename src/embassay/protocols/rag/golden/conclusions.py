@@ -24,7 +24,7 @@ from embassay.records import Result
 from embassay.stats import Estimate
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.ranking.report import Judged
+    from embassay.protocols.rag.ranking.reliability import Judged
 
 Row = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ class Gathered:
 
     def judged(self) -> Judged:
         """Candidates and answers as the reports of rankings take them."""
-        from embassay.protocols.rag.ranking.report import Judged
+        from embassay.protocols.rag.ranking.reliability import Judged
 
         rows = sorted(self.ordered, key=lambda row: int(row["rank_rrf"]))
         place = {row["doc_id"]: position for position, row in enumerate(rows)}
@@ -251,7 +251,7 @@ def _answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summa
 
 def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.RankingFacts:
     """How the pools were ordered, and what the answers say of the judge."""
-    from embassay.protocols.rag.ranking.report import judge_notes
+    from embassay.protocols.rag.ranking.reliability import judge_notes
 
     done = [one for one in queries if one.is_done]
     calls = sum(len(one.calls) for one in done)
@@ -272,7 +272,7 @@ def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.R
 
 
 def _contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
-    from embassay.protocols.rag.ranking.report import consistency, judge_noise
+    from embassay.protocols.rag.ranking.reliability import consistency, judge_noise
 
     found = consistency(judged, seed=seed)
     noise = judge_noise(judged[:_NOISE_QUERIES], seed=seed)
@@ -283,7 +283,7 @@ def _contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
 
 
 def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ...]:
-    from embassay.protocols.rag.ranking.report import place_gains
+    from embassay.protocols.rag.ranking.reliability import place_gains
 
     found = place_gains(judged, seed=seed)
     gains: Iterable[Estimate] = found.gains if found else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -15,9 +15,9 @@ from embassay.contracts import Tokenizer
 from embassay.data import open_dataset
 from embassay.data.documents import passage_places
 from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
-from embassay.data.judged_runs.spans import are_spans, by_evidence, qrels_of, read_spans
+from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, qrels_of, read_spans
 from embassay.data.retrieval import fitting_map, grade_map
-from embassay.data.rows import key_of, missing_column, number_of, text_of, wrong
+from embassay.data.rows import key_of, missing_column, number_of, text_of, texts_of, wrong
 from embassay.data.tables import table
 from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
@@ -145,6 +145,10 @@ class ScoreRequest:
             )
         if not self.separator:
             raise UsageError("The separator of sources is empty.", mend="Give --source-separator '#'.")
+        if self.tags and not self.queries:
+            raise UsageError(
+                "Scores by tag need the tags of the questions.", mend="Name their file with --queries."
+            )
         if self.resamples < 1 or min(self.cutoffs, default=0) < 1:
             raise UsageError(
                 f"The resamples are {self.resamples} and the cutoffs {list(self.cutoffs)}.",
@@ -361,32 +365,59 @@ def read_inputs(request: ScoreRequest) -> Inputs:
         raise UsageError(
             f"{request.qrels} is given as the judgements and as a run.", mend="Give --run what was retrieved."
         )
-    library = open_library(request.corpus, request.queries)
+    known = open_library(request.corpus, request.queries)
     read: dict[Path, Entries] = {}
-    notes: list[str] = []
-    union = request.pools == (UNION,) and not Path(UNION).exists()
-    pooled = () if union else request.pools
+    pooled = () if _is_union(request.pools) else request.pools
     for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in pooled)):
         if path not in read:
-            read[path] = read_run(path, request.mapping, None if library is None else library.known)
-            notes += [f"{path.name}: {note}." for note in read[path].notes]
-    if are_spans(qrels_path):
-        qrels, read, said = _by_spans(qrels_path, read, library)
+            read[path] = read_run(path, request.mapping, None if known is None else known.known)
+    pools = [read[Path(pool).expanduser()] for pool in pooled]
+    return _together(request, qrels_path, {name: read[path] for name, path in named}, pools, known)
+
+
+def _is_union(pools: Sequence[Any]) -> bool:
+    return list(map(str, pools)) == [UNION] and not Path(UNION).exists()
+
+
+def _together(
+    request: ScoreRequest,
+    qrels: Path | Entries,
+    runs: Mapping[str, Entries],
+    pools: Sequence[Entries],
+    library: Library | None,
+) -> Inputs:
+    """Runs with their judgements, by evidence where those are of spans, and with the pool that is asked for."""
+    lists = [*runs.values(), *pools]
+    notes = [f"{Path(run.path).name}: {note}." for run in _once(lists) for note in run.notes]
+    if isinstance(qrels, Path) and are_spans(qrels):
+        spans = read_spans(qrels)
+        held, said = _by_spans(spans, lists, library)
+        judged = qrels_of(spans, qrels)
         notes += said
+        runs, pools = dict(zip(runs, held, strict=False)), held[len(runs) :]
     else:
-        qrels = read_qrels(qrels_path, request.mapping, split=request.split)
-    runs = {name: read[path] for name, path in named}
-    pools = [_union(runs)] if union else [read[Path(pool).expanduser()] for pool in request.pools]
+        judged = (
+            qrels if isinstance(qrels, Entries) else read_qrels(qrels, request.mapping, split=request.split)
+        )
+    if _is_union(request.pools):
+        pools = [_union(runs)]
     if len({pool.path for pool in pools}) > 1:
         notes.append(
             "The runs have pools that differ, so PROC and %PROC of one are no measure of another: --pool union "
             "gives all of them one."
         )
-    judged = None if request.judge_grades is None else Path(request.judge_grades).expanduser()
-    judge = None if judged is None else read_qrels(judged, request.mapping)
-    return Inputs(
-        stem(qrels_path.resolve().name), qrels, runs, _per_run(pools, len(named)), tuple(notes), judge
-    )
+    name = stem(qrels.resolve().name) if isinstance(qrels, Path) else "qrels"
+    grades = request.judge_grades
+    judge = None if grades is None else read_qrels(Path(grades).expanduser(), request.mapping)
+    return Inputs(name, judged, runs, _per_run(pools, len(runs)), tuple(notes), judge)
+
+
+def _once(lists: Sequence[Entries]) -> Iterator[Entries]:
+    seen: list[Entries] = []
+    for one in lists:
+        if not any(one is other for other in seen):
+            seen.append(one)
+            yield one
 
 
 UNION = "union"
@@ -404,24 +435,32 @@ def _union(runs: Mapping[str, Entries]) -> Entries:
 
 
 def _by_spans(
-    path: Path, runs: Mapping[Path, Entries], library: Library | None
-) -> tuple[Entries, dict[Path, Entries], list[str]]:
-    """Judgements of spans as those of documents, the runs by the evidence they found, and what is to be said of that.
-    DataError where nobody knows where any passage of a run is from."""
-    spans = read_spans(path)
-    held, notes = {}, []
-    for place, run in runs.items():
-        found = by_evidence(run, spans, {**({} if library is None else library.places), **run.places})
+    spans: Sequence[Span], lists: Sequence[Entries], library: Library | None
+) -> tuple[list[Entries], list[str]]:
+    """Lists by the evidence they found, and what is to be said of that. DataError where nobody knows where any passage
+    of one is from."""
+    documents = {one.document for one in spans}
+    held, notes = [], []
+    for run in lists:
+        own = {doc: (_called(place[0], documents), *place[1:]) for doc, place in run.places.items()}
+        found = by_evidence(run, spans, {**({} if library is None else library.places), **own})
         if found.unplaced == len(run.frame):
             raise DataError(
                 "the judgements are of spans of documents, and nobody knows where a passage of the run is from",
-                path=place, mend="Name the corpus that it was retrieved from: --corpus DIR, or DIR?chunk=100.",
+                path=run.path, mend="Name the corpus that it was retrieved from: --corpus DIR, or DIR?chunk=100.",
             )  # fmt: skip
-        held[place] = found.run
+        held.append(found.run)
         told = f"{found.matched:,} of {len(run.frame):,} passages hold judged evidence"
         lost = f"; of {found.unplaced:,} nobody knows where they are from" if found.unplaced else ""
-        notes.append(f"{place.name}: {told}{lost}.")
-    return qrels_of(spans, path), held, notes
+        notes.append(f"{Path(run.path).name}: {told}{lost}.")
+    return held, list(dict.fromkeys(notes))
+
+
+def _called(document: str, known: Collection[str]) -> str:
+    """A document as the judgements call it: an engine says the whole path of its file."""
+    if document in known:
+        return document
+    return next((one for one in known if document.replace("\\", "/").endswith(f"/{one}")), document)
 
 
 @dataclass(frozen=True)
@@ -444,6 +483,23 @@ def open_library(corpus: str, queries: str) -> Library | None:
     return Library(Known(texts, questions_of(queries) if queries else {}), places)
 
 
+def tags_of(name: str) -> dict[str, tuple[str, ...]]:
+    """Id -> tags of the questions in a table with `tags` (a list, or a text with commas). DataError where none has."""
+    source = Renamed(table(Path(name).expanduser()))
+    for column in ("id", "tags"):
+        if column not in source.columns():
+            raise missing_column(source, column)
+    found = {}
+    for row in source.rows(("id", "tags")):
+        value = row.cells.get("tags")
+        parts = value.split(",") if isinstance(value, str) else [one for one in texts_of(row, "tags") if one]
+        if tags := tuple(dict.fromkeys(part.strip() for part in parts if part.strip())):
+            found[key_of(row, "id")] = tags
+    if not found:
+        raise DataError("no question has a tag", path=name, mend="Leave --by-tag out, or add tags.")
+    return found
+
+
 def questions_of(name: str) -> dict[str, str]:
     """Id -> text of the questions in a table."""
     source = Renamed(table(Path(name).expanduser()))
@@ -453,19 +509,17 @@ def questions_of(name: str) -> dict[str, str]:
     return {key_of(row, "id"): text for row in source.rows(("id", "text")) if (text := text_of(row, "text"))}
 
 
-def held_inputs(
-    qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], mapping: Mapping[str, str], split: str | None
-) -> Inputs:
+def held_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], request: ScoreRequest) -> Inputs:
     """The same from objects: each a path, query -> documents, or a polars frame."""
     if not runs:
         raise UsageError("There is no run to score.", mend="Give name -> run.")
-    path = Path(qrels).expanduser() if isinstance(qrels, str | Path) else None
-    return Inputs(
-        "qrels" if path is None else stem(path.resolve().name),
-        entries_of(qrels, "qrels", "qrels") if path is None else read_qrels(path, mapping, split=split),
-        {name: _run(run, name, mapping) for name, run in runs.items()},
-        _per_run([_run(pool, "pool", mapping) for pool in pools], len(runs)),
+    library = open_library(request.corpus, request.queries)
+    judged = (
+        Path(qrels).expanduser() if isinstance(qrels, str | Path) else entries_of(qrels, "qrels", "qrels")
     )
+    read = {name: _run(run, name, request.mapping, library) for name, run in runs.items()}
+    given = [] if _is_union(pools) else [_run(pool, "pool", request.mapping, library) for pool in pools]
+    return _together(request, judged, read, given, library)
 
 
 def fingerprint(entries: Iterable[Entries]) -> str:
@@ -505,9 +559,9 @@ def without_self(inputs: Inputs) -> tuple[Inputs, dict[str, int]]:
     return replace(inputs, qrels=qrels, runs=runs, pools=pools), gone
 
 
-def _run(run: Any, name: str, mapping: Mapping[str, str]) -> Entries:
+def _run(run: Any, name: str, mapping: Mapping[str, str], library: Library | None) -> Entries:
     if isinstance(run, str | Path):
-        return read_run(Path(run).expanduser(), mapping)
+        return read_run(Path(run).expanduser(), mapping, None if library is None else library.known)
     return entries_of(run, "run", name)
 
 

@@ -40,6 +40,7 @@ from embassay.protocols.rag.scoring.inputs import (
     named_path,
     read_answers,
     read_inputs,
+    tags_of,
     without_self,
 )
 from embassay.protocols.rag.scoring.placement import Beside, Board, Placed, beside, place, sensitivity
@@ -71,11 +72,14 @@ from embassay.protocols.rag.scoring.tables import (
     randomized,
     result_rows,
     tables,
+    tag_table,
 )
 from embassay.runs.folder import RunFolder, hardware, to_json, versions, write_atomic
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from embassay.protocols.kernel.tables import ColumnTable
 
 TIES = "highest score first, equal scores by document id, highest first (trec_eval's rule)"
 
@@ -122,6 +126,8 @@ class Scored:
     measures: tuple[RequestedMeasure, ...]
     measured: tuple[Measured, ...]
     board: Board
+    by_tag: ColumnTable | None = None
+    """The headline by tag of the questions, where that was asked for."""
     corrections: Corrections | None = None
 
     def per_query(self) -> pl.DataFrame:
@@ -170,7 +176,11 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     read = (Note("reading", text) for text in inputs.notes)
     said = (*conclusions.self_notes(gone), *read, *_notes(record, judgements, board, taken, measures, right))
     record = replace(record, notes=said)
-    return Scored(replace(record, verdict=verdict(record), lede=lede(record)), measures, taken, board)
+    record = replace(record, verdict=verdict(record), lede=lede(record))
+    if not request.tags:
+        return Scored(record, measures, taken, board)
+    by_tag = tag_table(taken, board.queries, tags_of(request.queries), measures[0], request)
+    return Scored(record, measures, taken, board, by_tag)
 
 
 def _corrected(
@@ -266,7 +276,7 @@ def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Sco
         _write_items(folder.items_path(TASK, score.judgements.name, run.name), own)
     folder.write_results(result_rows(score))
     write_atomic(folder.path / "comparisons.json", to_json(comparisons(score), indent=1) + "\n")
-    write_tables(folder.path, tables(score))
+    write_tables(folder.path, [*tables(score), *([scored.by_tag] if scored.by_tag else [])])
     write_atomic(folder.path / "tables" / "rag_per_query.csv", _sheet(_wide(frame)))
     write_score(folder.path / "score.json", score)
     if scored.corrections is not None:
@@ -415,7 +425,7 @@ def score(
     )
 
     def do() -> tuple[Inputs, Scored]:
-        inputs = held_inputs(qrels, named, pools, request.mapping, request.split)
+        inputs = held_inputs(qrels, named, pools, request)
         right = read_answers(Path(answers), request.mapping) if isinstance(answers, str | Path) else answers
         return inputs, score_inputs(inputs, request, right)
 

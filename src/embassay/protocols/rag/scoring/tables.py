@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from embassay.measures.correlation import tau_b
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.rag.scoring.inputs import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
 from embassay.protocols.rag.scoring.score import (
+    Columns,
     Comparison,
     Likeness,
     Measured,
@@ -210,6 +212,61 @@ def tables(score: Score) -> Iterator[ColumnTable]:
     if score.sensitivity:
         yield _sensitivity(score)
     yield _reading(score)
+
+
+def tag_table(
+    taken: Sequence[Measured],
+    queries: Sequence[str],
+    tags: Mapping[str, Sequence[str]],
+    asked: RequestedMeasure,
+    request: ScoreRequest,
+) -> ColumnTable:
+    """`rag_tags`: the headline of each run by tag of the questions, and its paired difference from the first run, each
+    with its 95% interval over the questions of the tag; the same resamples for all runs. A question may have several
+    tags. No p-values: the tags are many, and nobody asked about one of them beforehand."""
+    rows: list[tuple[Any, ...]] = []
+    for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
+        inside = np.array([tag in tags.get(query, ()) for query in queries])
+        own = [_only(one, asked.name, inside) for one in taken]
+        rows += [(tag, *row) for row in _of_tag(own, asked.name, request)]
+    columns = (
+        Column("Tag", "text"), Column("Run", "text"), Column(asked.name), Column("CI low"), Column("CI high"),
+        Column("Queries", decimals=0), Column(f"Minus {taken[0].run}"), Column("Diff. low"), Column("Diff. high"),
+    )  # fmt: skip
+    title = f"{asked.name} by tag of the questions"
+    return ColumnTable(
+        "rag_tags", title, columns, tuple(rows), "95% bootstrap over the questions of a tag, paired."
+    )
+
+
+def _of_tag(own: Sequence[Measured], measure: str, request: ScoreRequest) -> Iterator[tuple[Any, ...]]:
+    """Run, value, its ends, queries, difference from the first run and its ends."""
+    resampled = Resampled(own, n_resamples=request.resamples, seed=request.seed)
+    first, *others = [one.run for one in own]
+    resampled.want(measure, first)
+    for run in others:
+        resampled.want(measure, run)
+        resampled.want(measure, run, first)
+        resampled.want(measure, first, run)
+    resampled.resample()
+    for run in (first, *others):
+        found = resampled.quantity(measure, run)
+        difference = None if run == first else resampled.difference(measure, run, first)
+        yield (run, *_with_ends(found), found.n, *_with_ends(difference))
+
+
+def _with_ends(quantity: Quantity | None) -> tuple[float | None, float | None, float | None]:
+    if quantity is None or not np.isfinite(quantity.value):
+        return None, None, None
+    low, high = value_interval(quantity) or (None, None)
+    return quantity.value, low, high
+
+
+def _only(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Measured:
+    """A run's values of one measure on some queries."""
+    column = run.columns[measure]
+    parts = tuple(np.where(inside, part, np.nan) for part in column.parts)
+    return Measured(run.run, {measure: Columns(np.where(inside, column.value, np.nan), parts)})
 
 
 def _scope(one: Comparison) -> dict[str, Any]:

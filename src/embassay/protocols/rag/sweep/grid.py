@@ -97,7 +97,7 @@ def _all(
             if kept is not None and whole is not None and kept > whole and sized(encoder, kept) == encoder
             else ""
         )
-        if SYSTEMS.parse(encoder).name in RAGGED and (kept is not None or index != FLAT):
+        if encoder.partition(":")[0] in RAGGED and (kept is not None or index != FLAT):
             too_many = f"{encoder} has many vectors for a text, which go into {FLAT} with all dimensions"
         for k, mode, reranker, deduplicate, boost, reason in tails:
             one = Configuration(

@@ -35,7 +35,7 @@ from embassay.search.fusion import boosted, distinct, rrf
 from embassay.search.indexes import open_index
 from embassay.systems import SYSTEMS, sized
 from embassay.systems.cosine import unit
-from embassay.systems.ragged import lost
+from embassay.systems.multivector import lost
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.rerankers import RERANKERS, open_reranker

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from embassay.protocols.rag.sweep.findings import arrays as timing
 from embassay.protocols.rag.sweep.findings import findings_of
-from embassay.protocols.rag.sweep.findings import ground as timing
-from embassay.protocols.rag.sweep.findings.ground import Ground, defined_means, figure
+from embassay.protocols.rag.sweep.findings.arrays import Ground, defined_means, figure
 from embassay.protocols.rag.sweep.stacks import Configuration, Rules, Sweep
 
 from ..sweeps import constant, drawn

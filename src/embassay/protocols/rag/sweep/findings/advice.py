@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.sweep.findings.ground import (
+from embassay.protocols.rag.sweep.findings.arrays import (
     AXES,
     Floats,
     Ground,

@@ -13,7 +13,7 @@ from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.sweep.findings.advice import effects, guidance, routes, steps
-from embassay.protocols.rag.sweep.findings.ground import (
+from embassay.protocols.rag.sweep.findings.arrays import (
     Ground,
     Pairs,
     defined_means,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.sweep.findings.ground import Ground, at_cutoff, at_other_cutoffs, values_of
+from embassay.protocols.rag.sweep.findings.arrays import Ground, at_cutoff, at_other_cutoffs, values_of
 from embassay.protocols.rag.sweep.findings.record import (
     Alternative,
     Frontier,

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from embassay.data.language import language_fault
+from embassay.data.lines import Delimited, text_lines
+from embassay.data.rows import Row, Source
+from embassay.data.tables import known_suffix, table
 from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import check_options, option
-from embassay.protocols.pteb.drops import ENGLISH, group_of
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
+from embassay.protocols.kernel.tables import inert
+from embassay.protocols.wordings.records import ENGLISH, Paraphrase, group_of
+from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import random_bytes
+from embassay.runs.folder import to_json, write_atomic
 
 LOWEST, HIGHEST = 0.0, 5.0
 """The scale of ratings: from nothing in common to the same meaning."""
@@ -276,3 +283,43 @@ def _shared(a: str, b: str) -> float:
 def _runs(text: str) -> set[str]:
     plain = f"  {' '.join(text.casefold().split())} "
     return {plain[i : i + 3] for i in range(len(plain) - 2)}
+
+
+COLUMNS = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "is_dummy", "expected", "ts")
+SHOWN = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "ts")
+"""The columns that raters see."""
+
+
+def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = COLUMNS) -> None:
+    """Write rows with these columns, by the name's ending as CSV or JSON Lines; a missing cell is blank or null."""
+    rows = list(rows)
+    if known_suffix(path.name) == ".jsonl":
+        lines = (to_json({column: row.get(column) for column in columns}) for row in rows)
+        write_atomic(path, "".join(f"{line}\n" for line in lines))
+        return
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([inert(_written(row.get(column))) for column in columns] for row in rows)
+    # Spreadsheets take a file without the mark for one in an old code page.
+    write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
+
+
+def source_of(path: Path) -> Source:
+    """The table in a file; a CSV's separator is the one of comma, semicolon and tab that its header has most of."""
+    if known_suffix(path.name) != ".csv":
+        return table(path)
+    _, header = next(iter(text_lines(path)))
+    return Delimited(path, max((",", ";", "\t"), key=header.count))
+
+
+def cell(row: Row, column: str) -> str:
+    """A cell as text without blanks around it; empty where there is none."""
+    value = row.cells.get(column)
+    return "" if value is None else str(value).strip()
+
+
+def _written(value: Any) -> Any:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else value

@@ -24,7 +24,7 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.tables import csv_row
-from embassay.protocols.pteb.paraphrasing.records import USABLE, Outcome, Paraphrase, SourceText
+from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, SourceText
 from embassay.records import Paraphrases
 from embassay.runs.folder import digest, slug, to_json, write_atomic
 
@@ -58,7 +58,7 @@ class ParaphraseSet:
                 return cls(folder, SetManifest.read(folder / "manifest.json"))
         raise DataError(
             "there is no set of paraphrases here", path=path, expected="a folder with manifest.json",
-            mend="Give the folder of a run of `embassay pteb run`, or its `paraphrases` folder.",
+            mend="Give the folder of a run of `embassay pteb run` or `hteb run`, or its `paraphrases` folder.",
         )  # fmt: skip
 
     @property
@@ -386,7 +386,7 @@ class Stored:
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
         """What the set has of each text in the run with this seed; `missing` for a text that it has not."""
-        chosen = self._wordings(dataset if dataset in self._source.datasets else "", seed)
+        chosen = self.known(dataset, seed)
         for position, one in enumerate(asked):
             kept = chosen.get((one.text, one.lang, one.place)) or chosen.get((one.text, "", one.place))
             if kept is None:
@@ -394,6 +394,11 @@ class Stored:
             else:
                 yield position, replace(kept, lang=one.lang)
         hear(len(asked))
+
+    def known(self, dataset: str, seed: int) -> Mapping[tuple[str, str, str], Paraphrase]:
+        """(text, language, place) -> what the set has of it in the run with this seed, and with an empty language that
+        of any; of all its datasets where it does not have this one."""
+        return self._wordings(dataset if dataset in self._source.datasets else "", seed)
 
     def _seeds(self, dataset: str) -> tuple[int, ...]:
         if dataset in self._source.datasets:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.text import PERTURBATIONS, perturb
-from embassay.text.meaning import _LISTS, _other, _synonyms
+from embassay.text.semantics import _LISTS, _other, _synonyms
 
 WORDS = re.compile(r"\w+")
 

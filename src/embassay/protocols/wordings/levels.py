@@ -70,10 +70,11 @@ class RunSource:
     label: str
     seeds: Mapping[str, tuple[int, ...]]
     control: bool = False
+    prefix: str = "paraphrase:"
 
     def variant(self, seed: int) -> str:
         """The variant of the cells of one run: `paraphrase:seed=1337`, `paraphrase:by=NAME,seed=1337`."""
-        return "paraphrase:" + ",".join(filter(None, (self.label, f"seed={seed}")))
+        return self.prefix + ",".join(filter(None, (self.label, f"seed={seed}")))
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class Layout:
     baseline: str = ""
     seed: int = 1337
     resamples: int = 1_000
+    protocol: str = "pteb"
 
     @property
     def ranked(self) -> tuple[RunSystem, ...]:
@@ -502,7 +504,7 @@ def level_rows(
     for measure, part in ((headline, level.score), ("original", level.original), ("delta", level.delta)):
         low, high = part.interval
         yield Result(
-            "pteb",
+            layout.protocol,
             task,
             *where,
             measure,
@@ -518,13 +520,13 @@ def level_rows(
     for measure, sd in (("sd", level.sd), ("delta_sd", level.delta_sd)):
         reason = "" if sd is not None else level.score.reason or ONE_RUN
         yield Result(
-            "pteb", task, *where, measure, sd, runs if sd is not None else 0,
+            layout.protocol, task, *where, measure, sd, runs if sd is not None else 0,
             method=_method_of_spread(level) if sd is not None else "", seed=layout.seed, reason=reason,
         )  # fmt: skip
     half = over_runs(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
         yield Result(
-            "pteb", task, *where, "delta_runs", drop, runs, drop - half, drop + half,
+            layout.protocol, task, *where, "delta_runs", drop, runs, drop - half, drop + half,
             f"95% t interval over {runs} runs: other paraphrases of these very texts", layout.seed,
         )  # fmt: skip
 
@@ -533,7 +535,7 @@ def original_row(layout: Layout, task: str, headline: str, original: Headline) -
     """The original score over datasets or tasks."""
     low, high = original.interval
     return Result(
-        "pteb", task, "", "", "", ORIGINAL, original.system, headline, original.value, original.n, low, high,
+        layout.protocol, task, "", "", "", ORIGINAL, original.system, headline, original.value, original.n, low, high,
         original.method, layout.seed, original.reason,
     )  # fmt: skip
 

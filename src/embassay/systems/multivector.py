@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts, Ragged, RaggedEncoder, Ranked, Role, Spread, ragged
 from embassay.search.exact import RowScores, blocks, condensed_blocks
-from embassay.search.inverted import InvertedIndex, Sparse, accumulate, products_of_rows
 from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
+from embassay.search.sparse import InvertedIndex, Sparse, accumulate, products_of_rows
 from embassay.systems.cosine import part_with, unit
 from embassay.systems.lexical.bags import check_pairs
 

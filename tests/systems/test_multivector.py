@@ -7,11 +7,10 @@ import pytest
 
 from embassay.contracts import ragged
 from embassay.errors import ModelError, UsageError
-from embassay.runs.embeddings import EmbeddingCache
-from embassay.runs.ragged import CachedRagged, packed, unpacked
+from embassay.runs.embeddings import CachedRagged, EmbeddingCache, packed, unpacked
 from embassay.search.maxsim import maxsim
 from embassay.systems import SYSTEMS, open_system
-from embassay.systems.ragged import MaxSim, SparseProduct
+from embassay.systems.multivector import MaxSim, SparseProduct
 from embassay.text import open_tokenizer
 
 TEXTS = ["the red fox", "a red fox sleeps", "stock prices fell", "", "the red fox", "fox fox"]

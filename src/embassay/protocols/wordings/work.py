@@ -19,11 +19,12 @@ from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, interval, named_groups
 from embassay.protocols.kernel.inputs import CachedSystem, charged, dataset
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.protocols.pteb.paraphrasing.records import Paraphrase, SourceText
-from embassay.protocols.pteb.paraphrasing.sets import ParaphraseSet
-from embassay.protocols.tasks import TASKS, Reworded, Task
+from embassay.protocols.tasks import Reworded, Task
 from embassay.protocols.tasks.task import Context, PtebOptions, encoded, needed
+from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
+from embassay.registry import attribute
 from embassay.runs.execution import HERE
 from embassay.runs.folder import record_from_json
 from embassay.runs.forecast import Hear, Rehearsal
@@ -37,21 +38,31 @@ _ENGLISH = frozenset({"en", "eng", "en-en", "eng-eng"})
 _CROSSED = re.compile("(?P<first>[a-z]{2,3})-(?P<second>[a-z]{2,3})")
 
 
-def task(name: str) -> Task:
-    """The task called `name`."""
-    return TASKS.build(name)
+PTEB_TASKS = "embassay.protocols.tasks:TASKS"
+
+
+def task(name: str, registry: str = PTEB_TASKS) -> Task:
+    """The task called `name` in the registry at "module:NAME"."""
+    found: Task = attribute(registry).build(name)
+    return found
 
 
 @lru_cache(maxsize=4)
 def slices(
-    name: str, request: DatasetRequest, limit: int | None, seed: int, languages: str
+    name: str,
+    request: DatasetRequest,
+    limit: int | None,
+    seed: int,
+    languages: str,
+    registry: str = PTEB_TASKS,
 ) -> tuple[Loaded[Any], ...]:
     """The dataset in the task's shape, one for each of its languages, or one for all where they are `pooled`.
 
     Each says its language, and a limit holds for each.
     """
-    what, opened = task(name), dataset(request)
-    if languages == "pooled":
+    what, opened = task(name, registry), dataset(request)
+    # As the reference has it, pairs of all languages are one list, and clusters are a language's own.
+    if languages == "pooled" or (languages == "reference" and name != "clustering"):
         return (what.load(opened, limit, seed),)
     by_language = opened.subsets(shape_of(what, opened))
     return tuple(replace(what.load(one, limit, seed), lang=lang) for lang, one in by_language.items())
@@ -224,6 +235,14 @@ class PtebJob(inputs.Job):
     variant: str
     run: SourceRun | None = None
     original: Path | None = None
+    registry: str = PTEB_TASKS
+    evaluated_with: int | None = None
+    """The seed of classifiers and k-means, where it is not the run's."""
+
+    @property
+    def what(self) -> Task:
+        """Its task."""
+        return task(self.task, self.registry)
 
 
 def evaluate(
@@ -231,11 +250,11 @@ def evaluate(
 ) -> TaskOutcome:
     """The outcome of one cell, with its components by language, and the counts of what was encoded and charged."""
     opened = job.opened(advance, ledger=ledger, spread=spread)
-    parts = slices(job.task, job.dataset, job.limit, job.seed, job.options.languages)
+    parts = slices(job.task, job.dataset, job.limit, job.seed, job.options.languages, job.registry)
     with charged(ledger, opened.system.name) as calls:
         outcomes = []
         for part in parts:
-            worded = [text for _, text in task(job.task).texts(part.data)]
+            worded = [text for _, text in job.what.texts(part.data)]
             with room_for(needed(opened.system, part.data, worded, job.options.resamples)):
                 context = _context(job, part, several=len(parts) > 1)
                 outcomes.append(_Part(job, opened, part, context).outcome())
@@ -253,7 +272,8 @@ def _context(job: PtebJob, part: Loaded[Any], *, several: bool) -> Context:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
     groups = named_groups(part.data)
-    return Context(name, open_tokenizer(job.tokenizer), job.seed, job.options, groups=groups)
+    own = job.seed if job.evaluated_with is None else job.evaluated_with
+    return Context(name, open_tokenizer(job.tokenizer), own, job.options, groups=groups, drawn_with=job.seed)
 
 
 class _Part:
@@ -261,7 +281,7 @@ class _Part:
 
     def __init__(self, job: PtebJob, opened: CachedSystem, part: Loaded[Any], context: Context) -> None:
         self.job, self.opened, self.part, self.context = job, opened, part, context
-        self.task = task(job.task)
+        self.task = job.what
 
     def outcome(self) -> TaskOutcome:
         """The part's outcome with the component `score` and, for a run, `original`; without them a reason."""
@@ -331,7 +351,7 @@ class _Part:
 
 def _together(job: PtebJob, parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> TaskOutcome:
     """The outcomes of all languages as one: their rows, and the mean over them."""
-    headline, several = task(job.task).headline, len(parts) > 1
+    headline, several = job.what.headline, len(parts) > 1
     scores: list[Score] = []
     components: dict[str, Component] = {}
     for name in ("score", "original"):

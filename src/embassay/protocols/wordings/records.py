@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,11 +16,34 @@ if TYPE_CHECKING:
     from embassay.contracts import Sampling
 
 
+ENGLISH, OTHER, BOTH = "English", "other languages", "English and another"
+_OF_ENGLISH = {"en", "eng"}
+_UNSTATED = {"", "und", "mul"}
+
+
+def group_of(lang: str) -> str | None:
+    """English, other languages, or a pair of the two (`ara-eng`); None where the language is not known.
+
+    >>> group_of("en-US"), group_of("pt-BR"), group_of("ara-eng"), group_of("mul")
+    ('English', 'other languages', 'English and another', None)
+    """
+    if lang in _UNSTATED:
+        return None
+    first, *more = re.split(r"[-_]", lang)
+    # A region is written in capitals and a script with one: neither is a second language.
+    langs = {first.lower(), *(part for part in more if part.islower() and len(part) < 4)}
+    if langs <= _OF_ENGLISH:
+        return ENGLISH
+    return BOTH if langs & _OF_ENGLISH else OTHER
+
+
 Outcome = Literal[
-    "ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing"
-]
+    "ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing",
+    "prompt too long", "invalid JSON", "invalid text", "cut", "wrong length",
+]  # fmt: skip
 """`ok` and `copied` (equal to the text) are usable. `refused` by the model or its server, `failed` for a call without
-an answer, `missing` from a stored or recorded set; the others are answers that the gate rejected every time."""
+an answer, `missing` from a stored or recorded set; the others are answers that the gate rejected every time. The last
+five are HTEB's."""
 
 USABLE: frozenset[Outcome] = frozenset({"ok", "copied"})
 REJECTED: tuple[Outcome, ...] = ("empty", "too long", "wrong language", "thinking", "refused")
@@ -207,7 +231,7 @@ def quality(rows: Iterable[Paraphrase]) -> Quality:
 
 
 def quality_rows(
-    rows: Sequence[Paraphrase], *, dataset: str, system: str, variant: str, seed: int
+    rows: Sequence[Paraphrase], *, dataset: str, system: str, variant: str, seed: int, protocol: str = "pteb"
 ) -> list[Result]:
     """The quality as result rows of the task `paraphrases`: of all texts and, where there are several, of each language
     (`subset`, without outcomes that no text of it had).
@@ -221,7 +245,7 @@ def quality_rows(
         parts += [(lang, lang, [row for row in rows if row.lang == lang]) for lang in langs]
     return [
         Result(
-            "pteb", "paraphrases", dataset, subset, lang, variant, system, measure, value, n,
+            protocol, "paraphrases", dataset, subset, lang, variant, system, measure, value, n,
             seed=seed, reason=reason if value is None else "",
         )
         for subset, lang, own in parts

@@ -1,0 +1,334 @@
+"""Fit the weights of `embassay choose` on labelled collections, and hold them against each that was left out.
+
+    python benchmarks/choose_fit.py --work WORK [--write] > benchmarks/results/choose.md
+
+WORK is what choose_collections.py wrote. `--write` replaces weights.json in the package. Every figure of a collection
+is of weights fitted on the others alone. A set is some of the systems, drawn at random: what a user would choose among.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.choose.belief import Belief, believed, updated
+from embassay.protocols.choose.conclusions import SIGNALS
+from embassay.protocols.choose.options import ChoiceOptions
+from embassay.protocols.choose.prediction import NUGGET, Evidence, Weights, evidence, fitted
+from embassay.protocols.choose.signals import AGREED, FITTED, gains, nearness
+from embassay.randomness import generator
+from embassay.runs.folder import to_json, write_atomic
+from embassay.stats.ranks import kendall_tau
+
+RIDGE = 0.003
+SIZES = (3, 4, 5, 6, 8)
+SETS = 12
+"""Sets of each size, of every collection."""
+FITTED_SETS = ((4, 4), (6, 4), (8, 4), (12, 4))
+"""Size and number of the sets that weights are fitted on, beside all systems."""
+LABELS = (0, 5, 10, 20, 40, 80)
+BINS = 5
+TOLERANCE = ChoiceOptions().tolerance
+Values = NDArray[np.float64]
+PLACE = Path(__file__).parent.parent / "src/embassay/protocols/choose/weights.json"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A collection as it was measured: truth is (questions, systems), naive nDCG@10 of the sentences taken out."""
+
+    name: str
+    passages: int
+    systems: tuple[str, ...]
+    signals: Values
+    agreement: Values
+    truth: Values
+    naive: Values
+
+    def evidence(self, rows: NDArray[np.int64]) -> Evidence:
+        """Of some of the systems."""
+        return evidence(self.signals[rows], self.agreement[np.ix_(rows, rows)])
+
+    @property
+    def mean(self) -> Values:
+        """nDCG@10 of every system."""
+        return self.truth.mean(axis=0)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a choice among a set: the regrets of the naive rule and of bm25 (NaN where it is not in the set)."""
+
+    collection: str
+    belief: Belief
+    truth: Values
+    naive: float
+    bm25: float
+
+    @property
+    def regrets(self) -> Values:
+        """Of every system of the set."""
+        return np.asarray(self.truth.max() - self.truth)
+
+    @property
+    def regret(self) -> float:
+        """Of the pick."""
+        return float(self.regrets[self.belief.pick])
+
+    @property
+    def says(self) -> bool:
+        """Whether the pick is named without a doubt."""
+        return bool(self.belief.regret[self.belief.pick] <= TOLERANCE)
+
+
+def main() -> None:
+    """Print the page, and write the weights where that is asked for."""
+    given = argparse.ArgumentParser(description=__doc__)
+    given.add_argument("--work", type=Path, required=True)
+    given.add_argument("--write", action="store_true")
+    asked = given.parse_args()
+    measured = [read(path) for path in sorted(asked.work.glob("*.json"))]
+    training = [list(_training(one)) for one in measured]
+    per_question = float(np.mean([_per_question(one) for one in measured]))
+    if asked.write:
+        write_atomic(PLACE, to_json(_weights(measured, training, per_question), indent=1) + "\n")
+    left_out = [
+        fitted([part for place, part in enumerate(training) if place != k], RIDGE)
+        for k in range(len(measured))
+    ]
+    outcomes = [
+        made for one, weights in zip(measured, left_out, strict=True) for made in _outcomes(one, weights)
+    ]
+    print("\n".join(_page(measured, left_out, outcomes)))
+    print("\n".join(_with_labels(measured, left_out, per_question)))
+
+
+def read(path: Path) -> Measured:
+    """What choose_collections.py wrote of a collection."""
+    plain = json.loads(path.read_text("utf-8"))
+    systems = tuple(plain["systems"])
+    signals = [[nearness(np.array(plain["found"][one][family])) for family in FITTED] for one in systems]
+    naive = []
+    for one in systems:
+        places = np.array(plain["found"][one]["sentence"])
+        naive.append(gains(np.where(places <= 10, places, 0)).mean())
+    return Measured(
+        plain["name"], plain["passages"], systems, np.array(signals), _agreement(plain, systems),
+        np.array([plain["truth"][one] for one in systems]).T, np.array(naive),
+    )  # fmt: skip
+
+
+def _agreement(plain: dict[str, Any], systems: Sequence[str]) -> Values:
+    """As `conclusions.agreement` has it, in one product for each family."""
+    found = np.zeros((len(systems), len(systems)))
+    n = 0
+    for family in AGREED:
+        tens = [
+            [frozenset(row for row in ten if row >= 0) for ten in plain["first"][one][family]]
+            for one in systems
+        ]
+        for a, first in enumerate(tens):
+            for b, second in enumerate(tens):
+                shares = (len(x & y) / max(len(x), 1) for x, y in zip(first, second, strict=True))
+                found[a, b] += sum(shares)
+        n += len(tens[0])
+    found /= n
+    np.fill_diagonal(found, 1.0)
+    return (found + found.T) / 2
+
+
+def _training(one: Measured) -> Iterator[tuple[Evidence, Values]]:
+    rng = generator(1337, "fit", one.name)
+    n = len(one.systems)
+    rows = [np.arange(n)]
+    rows += [np.sort(rng.choice(n, size, replace=False)) for size, many in FITTED_SETS for _ in range(many)]
+    for some in rows:
+        yield one.evidence(some), one.mean[some]
+
+
+def _per_question(one: Measured) -> float:
+    """The variance of one question's nDCG@10 per unit of disagreement."""
+    off = one.truth - one.truth.mean(axis=1, keepdims=True)
+    varied = np.var(off - off.mean(axis=0), axis=0).mean()
+    apart = (1 + NUGGET) * np.ones(len(one.systems)) - one.agreement.mean(axis=1)
+    return float(varied / apart.mean())
+
+
+def _weights(measured: Sequence[Measured], training: Any, per_question: float) -> dict[str, Any]:
+    found = fitted(training, RIDGE)
+    return {
+        "signals": list(SIGNALS),
+        "weights": found.weights.round(6).tolist(),
+        "covariance": found.covariance.round(8).tolist(),
+        "scale": round(found.scale, 8),
+        "freedom": round(found.freedom, 4),
+        "per_question": round(per_question, 6),
+        "ridge": RIDGE,
+        "collections": [one.name for one in measured],
+        "systems": len(measured[0].systems),
+        "made_by": "benchmarks/choose_fit.py",
+    }
+
+
+def _outcomes(one: Measured, weights: Weights) -> Iterator[Outcome]:
+    rng = generator(1337, "sets", one.name)
+    n = len(one.systems)
+    for size in SIZES:
+        for _ in range(SETS):
+            yield outcome(one, weights, np.sort(rng.choice(n, size, replace=False)))
+
+
+def outcome(one: Measured, weights: Weights, rows: NDArray[np.int64]) -> Outcome:
+    """What comes of a choice among these systems."""
+    truth = one.mean[rows]
+    gaps = truth.max() - truth
+    names = [one.systems[row] for row in rows]
+    bm25 = float(gaps[names.index("bm25")]) if "bm25" in names else float("nan")
+    belief = believed(weights, one.evidence(rows))
+    return Outcome(one.name, belief, truth, float(gaps[one.naive[rows].argmax()]), bm25)
+
+
+def _page(
+    measured: Sequence[Measured], weights: Sequence[Weights], outcomes: Sequence[Outcome]
+) -> Iterator[str]:
+    yield HEAD.format(
+        collections=len(measured), systems=len(measured[0].systems), sets=len(outcomes), tolerance=TOLERANCE
+    )
+    yield from _by_collection(measured, weights, outcomes)
+    yield from _summary(outcomes)
+    yield from _reliability(outcomes)
+    yield from _doubts(outcomes)
+
+
+def _by_collection(
+    measured: Sequence[Measured], weights: Sequence[Weights], outcomes: Sequence[Outcome]
+) -> Iterator[str]:
+    yield "\n## Every collection, by weights of the others\n"
+    yield "Tau, best and pick are of all systems at once; regrets are means over the sets.\n"
+    yield (
+        "| Collection | Passages | Questions | Tau | Best | Pick | Its regret | Sets: regret | Naive | bm25 | "
+        "By lot |"
+    )
+    yield "|---|---:|---:|---:|---|---|---:|---:|---:|---:|---:|"
+    for one, own in zip(measured, weights, strict=True):
+        every = outcome(one, own, np.arange(len(one.systems)))
+        tau = float(kendall_tau(every.belief.mean, one.mean))
+        some = [made for made in outcomes if made.collection == one.name]
+        yield (
+            f"| {one.name} | {one.passages:,} | {len(one.truth)} | {tau:.2f} | {one.systems[int(one.mean.argmax())]} "
+            f"{one.mean.max():.3f} | {one.systems[every.belief.pick]} | {every.regret:.3f} | {_regrets(some)} |"
+        )
+
+
+def _regrets(some: Sequence[Outcome]) -> str:
+    bm25 = float(np.nanmean([made.bm25 for made in some]))
+    lot = float(np.mean([made.regrets.mean() for made in some]))
+    own, naive = (float(np.mean([getattr(made, name) for made in some])) for name in ("regret", "naive"))
+    return " | ".join(f"{value:.4f}" for value in (own, naive, bm25, lot))
+
+
+def _summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    collections = list(dict.fromkeys(made.collection for made in outcomes))
+    retrieval = [name for name in collections if name in ("scifact", "cranfield", "med")]
+    yield "\n## Mean regret, nDCG@10\n"
+    yield "| Of | Choose | Naive | bm25 | By lot | Choose / naive | Choose / by lot | Tau in a set |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for title, names in (("all collections", collections), ("SciFact, Cranfield and MED", retrieval)):
+        some = [made for made in outcomes if made.collection in names]
+        own, naive = (np.mean([getattr(made, name) for made in some]) for name in ("regret", "naive"))
+        lot = np.mean([made.regrets.mean() for made in some])
+        tau = np.nanmean([float(kendall_tau(made.belief.mean, made.truth)) for made in some])
+        yield f"| {title} | {_regrets(some)} | {own / naive:.2f} | {own / lot:.2f} | {tau:.2f} |"
+    rng = generator(1337, "bootstrap", "collections")
+    ratios = []
+    by = {name: [made for made in outcomes if made.collection == name] for name in collections}
+    means = np.array(
+        [[np.mean([m.regret for m in by[n]]), np.mean([m.naive for m in by[n]])] for n in collections]
+    )
+    for _ in range(2000):
+        own, naive = means[rng.integers(len(means), size=len(means))].mean(axis=0)
+        ratios.append(own / naive)
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    yield f"\nChoose / naive over collections drawn again: 95% from {low:.2f} to {high:.2f}."
+
+
+def _reliability(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    stated = np.concatenate([made.belief.best for made in outcomes])
+    came = np.concatenate([(made.regrets <= 1e-9) / (made.regrets <= 1e-9).sum() for made in outcomes])
+    even = np.concatenate([np.full(len(made.truth), 1 / len(made.truth)) for made in outcomes])
+    yield "\n## P(best), and what came true\n"
+    yield f"Brier {np.mean((stated - came) ** 2):.4f}; of equal shares {np.mean((even - came) ** 2):.4f}.\n"
+    yield "| Stated | Systems in sets | Mean stated | Came true | Difference |"
+    yield "|---|---:|---:|---:|---:|"
+    which = np.minimum((stated * BINS).astype(int), BINS - 1)
+    for place in range(BINS):
+        rows = which == place
+        if rows.any():
+            a, b = stated[rows].mean(), came[rows].mean()
+            ends = f"{place / BINS:.1f} to {(place + 1) / BINS:.1f}"
+            yield f"| {ends} | {rows.sum():,} | {a:.2f} | {b:.2f} | {b - a:+.2f} |"
+
+
+def _doubts(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    yield "\n## When it names one, and when it cannot say\n"
+    yield f"| | Share of sets | Expected regret | Regret | Within {TOLERANCE:g}, stated | Came true |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for title, sure in (("names one", True), ("cannot say", False)):
+        some = [made for made in outcomes if made.says is sure]
+        if some:
+            expected = np.mean([made.belief.regret[made.belief.pick] for made in some])
+            stated = np.mean([made.belief.near(TOLERANCE)[made.belief.pick] for made in some])
+            true = np.mean([made.regret <= TOLERANCE for made in some])
+            regret = np.mean([made.regret for made in some])
+            share = len(some) / len(outcomes)
+            yield f"| {title} | {share:.0%} | {expected:.3f} | {regret:.3f} | {stated:.2f} | {true:.2f} |"
+
+
+def _with_labels(
+    measured: Sequence[Measured], weights: Sequence[Weights], per_question: float
+) -> Iterator[str]:
+    yield "\n## With a few labels\n"
+    yield "Judged questions drawn from a collection's own; regret is over all of them. Sets of five systems.\n"
+    yield "| Judged questions | Signals and labels | Labels alone |"
+    yield "|---|---:|---:|"
+    found: dict[int, list[tuple[float, float]]] = {}
+    for one, own in zip(measured, weights, strict=True):
+        rng = generator(1337, "labels", one.name)
+        for _ in range(20):
+            rows = np.sort(rng.choice(len(one.systems), 5, replace=False))
+            before, gaps = believed(own, one.evidence(rows)), one.mean[rows].max() - one.mean[rows]
+            noise = per_question * (one.agreement[np.ix_(rows, rows)] + NUGGET * np.eye(5))
+            order = rng.permutation(len(one.truth))
+            for n in LABELS:
+                values = one.truth[order[:n]][:, rows]
+                after = updated(before, values, noise) if n else before
+                alone = gaps[values.mean(axis=0).argmax()] if n else gaps.mean()
+                found.setdefault(n, []).append((float(gaps[after.pick]), float(alone)))
+    for n, some in found.items():
+        both, alone = np.mean(some, axis=0)
+        yield f"| {n} | {both:.4f} | {alone:.4f} |"
+
+
+HEAD = """# Choosing without labels, against truth
+
+Made by `benchmarks/choose_collections.py` and `benchmarks/choose_fit.py`: {systems} systems on {collections} labelled
+collections, and {sets:,} choices among sets of three to eight of them. Each collection is judged by weights that were
+fitted on the others. Truth is nDCG@10 of the collection's own questions; *naive* picks the system with the best nDCG@10
+of sentences looked for in the passages that they were taken out of; *by lot* is the mean over the systems of a set. It
+"cannot say" where the expected regret of its pick is above {tolerance}. Sets of one collection are not independent.
+
+Collections are cut to 1,000 passages and 200 questions, long ones to 350 and 150, all relevant passages among them as
+far as these go. SciFact, Cranfield and MED are retrieval as it is; WikiQA is retrieval over all its sentences; mrpc,
+stsb, sick, sts13 and stsb_es look for paraphrases; banking77 and biotitles for texts of one label; squality, qags,
+summeval, cnn, sumpubmed and billsum for the document that a question or a sentence of a summary is about."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""What all systems of a run together say: the evidence, the belief that it gives, and rows and tables of both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
+from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, evidence
+from embassay.protocols.choose.signals import AGREED, FITTED, nearness
+from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.records import Result
+
+SIGNALS = (*FITTED, "agreement")
+"""What the shipped weights are for."""
+CANNOT = "cannot say"
+CONTENDERS = 4
+"""Systems whose disagreement makes a question worth a label."""
+MOST_GRADED = 20
+"""Questions that are named for grading."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The shipped weights, with what they were fitted on."""
+
+    weights: Weights
+    per_question: float
+    """Variance of one question's nDCG@10 per unit of disagreement, on the public collections."""
+    collections: tuple[str, ...]
+    systems: int
+
+
+@cache
+def shipped() -> Fit:
+    """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
+    plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
+    if tuple(plain["signals"]) != SIGNALS:
+        raise AssertionError("weights.json is of other signals: fit it again")
+    found = Weights(
+        np.array(plain["weights"]),
+        np.array(plain["covariance"]),
+        float(plain["scale"]),
+        float(plain["freedom"]),
+    )
+    return Fit(found, float(plain["per_question"]), tuple(plain["collections"]), int(plain["systems"]))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one system answered: the rank of the passage (0: not found) by family and question, nDCG@10 of the user's
+    judged questions, and the first ten of every question."""
+
+    ranks: Mapping[str, Mapping[str, int]]
+    judged: Mapping[str, float]
+    first: Mapping[str, Mapping[str, frozenset[str]]]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """All that is concluded on one corpus. `judged` are the user's judged questions, (questions, systems)."""
+
+    dataset: str
+    lang: str
+    systems: tuple[str, ...]
+    evidence: Evidence
+    belief: Belief
+    tolerance: float
+    questions: int
+    judged: Values
+    labels: int | None
+    """Judged questions more that would decide; None where 640 would not."""
+    regret_with: Mapping[int, float]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the expected regret of the pick is within the tolerance."""
+        return bool(self.belief.regret[self.belief.pick] <= self.tolerance)
+
+
+def evidence_of(answers: Sequence[Answers]) -> Evidence:
+    """Signals and agreement of the systems. A family that some system lacks, or that the documents don't allow, counts
+    as the mean of the others."""
+    signals = np.array(
+        [
+            [
+                nearness(np.array(list(one.ranks[name].values()))) if one.ranks.get(name) else np.nan
+                for name in FITTED
+            ]
+            for one in answers
+        ]
+    )
+    lacking = np.isnan(signals).any(axis=0)
+    if lacking.all():
+        signals = np.zeros_like(signals)
+    elif lacking.any():
+        signals[:, lacking] = signals[:, ~lacking].mean(axis=1, keepdims=True)
+    return evidence(signals, agreement([one.first for one in answers]))
+
+
+def agreement(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
+    """The mean share of the first ten that two systems have in common, (systems, systems): 1 on the diagonal."""
+    n = len(first)
+    found = np.eye(n)
+    for a in range(n):
+        for b in range(a):
+            shares = [
+                len(one & first[b][name].get(question, frozenset())) / max(len(one), 1)
+                for name in AGREED
+                if name in first[a] and name in first[b]
+                for question, one in first[a][name].items()
+            ]
+            found[a, b] = found[b, a] = float(np.mean(shares)) if shares else 0.0
+    return found
+
+
+def standing(
+    dataset: str,
+    lang: str,
+    answers: Mapping[str, Answers],
+    tolerance: float,
+    seed: int,
+    missing: Sequence[str] = (),
+) -> Standing:
+    """What the answers of two systems or more say, with those to the user's judged questions."""
+    systems, fit = tuple(answers), shipped()
+    evidence = evidence_of(list(answers.values()))
+    belief = believed(fit.weights, evidence, seed)
+    noise = fit.per_question * (evidence.agreement + NUGGET * np.eye(len(systems)))
+    judged = _judged(list(answers.values()))
+    if len(judged):
+        belief = updated(belief, judged, noise)
+    labels, regrets = labels_for(belief, noise, tolerance)
+    questions = len(next(iter(answers.values())).ranks.get("sentence", {}))
+    return Standing(
+        dataset,
+        lang,
+        systems,
+        evidence,
+        belief,
+        tolerance,
+        questions,
+        judged,
+        labels,
+        regrets,
+        tuple(missing),
+    )
+
+
+def _judged(answers: Sequence[Answers]) -> Values:
+    """nDCG@10 of the user's questions that all systems answered, (questions, systems)."""
+    first, *rest = (one.judged for one in answers)
+    shared = [question for question in first if all(question in other for other in rest)]
+    values = [[one.judged[question] for one in answers] for question in shared]
+    return np.array(values).reshape(len(shared), len(answers))
+
+
+def concluded(one: Standing, seed: int) -> Iterator[Result]:
+    """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
+    fit, belief = shipped(), one.belief
+    near, pick = belief.near(one.tolerance), belief.pick
+    method = f"weights of {len(fit.collections)} public collections, {one.questions} passages asked"
+    if len(one.judged):
+        method += f", {len(one.judged)} judged questions"
+    for place, system in enumerate(one.systems):
+        where = ("choose", "choice", one.dataset, "", one.lang, "", system)
+        gap = float(belief.mean[place] - belief.mean[pick])
+        low, high = belief.interval(place, pick) if place != pick else (None, None)
+        values = {
+            "p_best": (belief.best[place], None, None),
+            "p_near": (near[place], None, None),
+            "expected_regret": (belief.regret[place], None, None),
+            "against_pick": (gap, low, high),
+        }
+        for measure, (value, lower, upper) in values.items():
+            yield Result(*where, measure, float(value), one.questions, lower, upper, method, seed, "")
+
+
+def told(one: Standing) -> dict[str, Any]:
+    """The choice as comparisons.json has it."""
+    belief, pick = one.belief, one.belief.pick
+    return {
+        "pick": one.systems[pick],
+        "says": one.systems[pick] if one.is_sure else CANNOT,
+        "p_best": float(belief.best[pick]),
+        "p_near": float(belief.near(one.tolerance)[pick]),
+        "expected_regret": float(belief.regret[pick]),
+        "regret_of_random": float(belief.regret.mean()),
+        "tolerance": one.tolerance,
+        "labels": one.labels,
+        "regret_with_labels": {str(n): value for n, value in one.regret_with.items()},
+        "judged": len(one.judged),
+        "questions": one.questions,
+        "missing": list(one.missing),
+        "trained_on": list(shipped().collections),
+    }
+
+
+def choice_tables(one: Standing) -> Iterator[ColumnTable]:
+    """The systems, the likeliest first, and what each signal says of them."""
+    belief, near = one.belief, one.belief.near(one.tolerance)
+    order = np.argsort(belief.regret, kind="stable").tolist()
+    columns = (
+        Column("system", "text"), Column("P(best)", decimals=2), Column(f"P(within {one.tolerance:g})", decimals=2),
+        Column("expected regret", decimals=3), Column("against the pick", "signed", decimals=3),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            one.systems[place], float(belief.best[place]), float(near[place]), float(belief.regret[place]),
+            float(belief.mean[place] - belief.mean[belief.pick]),
+        )
+        for place in order
+    )  # fmt: skip
+    yield ColumnTable(
+        "choice", "Which system, and how sure", columns, rows,
+        f"Regret is how far below the best nDCG@10 a system is expected to lie. Judged questions: {len(one.judged)}.",
+    )  # fmt: skip
+    signals = tuple(Column(name, decimals=3) for name in SIGNALS)
+    yield ColumnTable(
+        "choice_signals", "What the documents ask of themselves", (Column("system", "text"), *signals),
+        tuple((one.systems[place], *map(float, one.evidence.values[place])) for place in order),
+        "How near the first place the passage of a question is, from 0 to 1; and how much of the first ten others have "
+        "too.",
+    )  # fmt: skip
+
+
+def deciding(answers: Mapping[str, Answers], one: Standing) -> list[tuple[str, str, tuple[str, ...]]]:
+    """The questions that would tell most: (family, question, passages), those first on which the contenders' first ten
+    differ most. They are the user's own where there are any, judged ones left out; the passages are the contenders'."""
+    order = np.argsort(one.belief.regret, kind="stable").tolist()
+    able = [place for place in order if one.belief.best[place] >= 0.05]
+    contenders = [answers[one.systems[place]] for place in (able if len(able) > 1 else order)[:CONTENDERS]]
+    family = "queries" if all("queries" in other.first for other in contenders) else "half"
+    judged = contenders[0].judged
+    found = []
+    for question in contenders[0].first.get(family, {}):
+        tens = [other.first.get(family, {}).get(question, frozenset()) for other in contenders]
+        if question not in judged:
+            union = frozenset().union(*tens)
+            shared = np.mean([len(ten) for ten in tens]) / max(len(union), 1)
+            found.append((shared, question, tuple(sorted(union))))
+    found.sort(key=lambda entry: (entry[0], entry[1]))
+    return [(family, question, passages) for _, question, passages in found[:MOST_GRADED]]

@@ -1,0 +1,29 @@
+"""HTEB: what eight transformations on three axes leave of a benchmark's scores, so that a model has a profile.
+
+Frank, Afli, "The Harder Text Embedding Benchmark (HTEB): Beyond One-dimensional Static Robustness", EMNLP 2026.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from embassay.protocols.hteb.options import HtebOptions, Request, TransformOptions
+    from embassay.protocols.hteb.protocol import run, transform
+
+__all__ = ["HtebOptions", "Request", "TransformOptions", "run", "transform"]
+
+_HOMES = {
+    "HtebOptions": "options",
+    "Request": "options",
+    "TransformOptions": "options",
+    "run": "protocol",
+    "transform": "protocol",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,392 @@
+"""What each transformation leaves of a system's scores, by axis and in total, on datasets and over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.measures import spearman
+from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
+from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    CLASSICAL,
+    CORRECTION,
+    METHOD,
+    RANKED,
+    REFERENCE,
+    Headline,
+    Standing,
+    compared,
+    mean_component,
+)
+from embassay.protocols.wordings.levels import (
+    OVERALL,
+    Cells,
+    Layout,
+    Level,
+    RunDataset,
+    RunSource,
+    Scope,
+    level_rows,
+    on_dataset,
+    original_row,
+    over,
+    over_headlines,
+    scopes,
+)
+from embassay.records import Component, Result, Stratum
+from embassay.runs.folder import CellRecord
+from embassay.stats import hodges_lehmann, holm, wilcoxon
+from embassay.stats.intervals import scaled
+
+Floats = NDArray[np.float64]
+TOTAL = ""
+"""The part of a profile that is the mean of its axes."""
+RESAMPLES = 1_000
+
+
+def axis_part(axis: str) -> str:
+    """What rows call an axis: `axis:length`."""
+    return f"axis:{axis}"
+
+
+class Profiles:
+    """The levels of a run by task, dataset, system and part: a transformation, `axis:NAME`, or the total, which is the
+    plain mean of the axes as these are of their transformations."""
+
+    def __init__(self, layout: Layout, records: Sequence[CellRecord]) -> None:
+        self.layout, self.cells = layout, Cells(records)
+        self.sources = {source.prefix.rstrip(":"): source for source in layout.sources}
+        self.on_dataset = cache(self._on_dataset)
+        self.in_scope = cache(self._in_scope)
+
+    @property
+    def transformations(self) -> tuple[str, ...]:
+        """Those of the run, in the order of the paper."""
+        return tuple(one for one in TRANSFORMATIONS if one in self.sources)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes with a transformation in the run."""
+        return tuple(axis for axis in AXES if on_axis(axis, self.transformations))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Transformations, axes, and the total."""
+        return (*self.transformations, *(axis_part(one) for one in self.axes), TOTAL)
+
+    def made_of(self, part: str) -> tuple[str, ...]:
+        """The parts that an axis, or the total, is the mean of."""
+        if part == TOTAL:
+            return tuple(axis_part(one) for one in self.axes)
+        return on_axis(part.removeprefix("axis:"), self.transformations)
+
+    def places(self, scope: str) -> list[tuple[str, RunDataset]]:
+        """The tasks and datasets of a task, or of all."""
+        names = [task.name for task in self.layout.tasks if scope in (OVERALL, task.name)]
+        return [(name, dataset) for name in names for dataset in self.layout.of_task(name)]
+
+    def headline(self, task: str) -> str:
+        """The measure of a task, or `overall`."""
+        return next((one.headline for one in self.layout.tasks if one.name == task), OVERALL)
+
+    def _on_dataset(self, task: str, dataset: str, system: str, part: str, lang: str = "") -> Level:
+        if part in self.sources:
+            runs = self.cells.runs(task, dataset, system, self.sources[part], lang)
+            return on_dataset(
+                dataset, system, [runs], seed=self.layout.seed, resamples=self.layout.resamples,
+                bounds=self._bounds(task),
+            )  # fmt: skip
+        levels = [(one, self.on_dataset(task, dataset, system, one, lang)) for one in self.made_of(part)]
+        return mean_of_same_items(levels, system, "axis" if part == TOTAL else "transformation")
+
+    def _in_scope(self, scope: str, system: str, part: str) -> Level:
+        levels = [
+            (f"{task} on {dataset.name}", self.on_dataset(task, dataset.name, system, part))
+            for task, dataset in self.places(scope)
+        ]
+        return over(levels, system, noun="dataset")
+
+    def original(self, scope: str, system: str) -> Headline:
+        """The original score over the datasets of a task, or over all."""
+        parts = [
+            (
+                dataset.name,
+                replace(self.cells.original(task, dataset.name, system), bounds=self._bounds(task)),
+            )
+            for task, dataset in self.places(scope)
+        ]
+        for name, part in parts:
+            if part.value is None:
+                return Headline.none(system, f"{name}: {part.reason}")
+        return over_headlines([part for _, part in parts], system, noun="dataset")
+
+    def _bounds(self, task: str) -> tuple[float, float]:
+        return (-1.0 if self.headline(task) == "spearman" else 0.0), 1.0
+
+
+def mean_of_same_items(levels: Sequence[tuple[str, Level]], system: str, noun: str) -> Level:
+    """The plain mean of levels on the same items: these are drawn together, the runs of each by themselves. No value,
+    with the reason, where one has none."""
+    for name, level in levels:
+        if not level.present:
+            return Level.none(system, f"{name}: {level.score.reason}")
+    parts = [level for _, level in levels]
+    if len(parts) == 1:
+        return parts[0]
+    score, original, delta = (
+        _mean([getattr(one, name) for one in parts], system, noun) for name in ("score", "original", "delta")
+    )
+    runs, deltas = _mean_runs([one.runs for one in parts]), _mean_runs([one.deltas for one in parts])
+    return Level(system, score, original, delta, runs, deltas)
+
+
+def _mean(parts: Sequence[Headline], system: str, noun: str) -> Headline:
+    found = mean_component([one.component for one in parts])
+    nouns = f"{len(parts)} {'axes' if noun == 'axis' else noun + 's'}"
+    merged = replace(found, strata=_together([one.component for one in parts]))
+    words = f"mean over {nouns} of the same items; {parts[0].method}"
+    return Headline.of(system, merged, words, max(one.n for one in parts), parts[0].bounds)
+
+
+def _together(parts: Sequence[Component]) -> tuple[Stratum, ...]:
+    """The strata of a mean over the same items: the items once, what else was drawn for each part by itself."""
+    share = 1 / len(parts)
+    first = [one.strata[0] for one in parts if one.strata]
+    if len(first) < len(parts) or len({len(one.draws) for one in first}) > 1:
+        return tuple(one for part in parts for one in scaled(part.strata, share))
+    items = Stratum(min(one.units for one in first), np.mean([one.draws for one in first], axis=0))
+    return (items, *(one for part in parts for one in scaled(part.strata[1:], share)))
+
+
+def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
+    """The mean over parts of the runs with the same number, as one source."""
+    every = [runs for of_part in parts for runs in of_part]
+    common = min(map(len, every), default=0)
+    return (np.mean([runs[:common] for runs in every], axis=0),) if every else ()
+
+
+def profile_rows(profiles: Profiles) -> Iterator[Result]:
+    """The rows of every part on every dataset, its languages, over the datasets of a task and over all."""
+    layout = profiles.layout
+    for task in layout.tasks:
+        for dataset in layout.of_task(task.name):
+            languages = profiles.cells.languages(task.name, dataset.name)
+            for system in layout.systems:
+                for part in profiles.parts:
+                    level = profiles.on_dataset(task.name, dataset.name, system.name, part)
+                    yield from level_rows(layout, task.name, task.headline, level, part, dataset)
+                    for lang in languages:
+                        level = profiles.on_dataset(task.name, dataset.name, system.name, part, lang)
+                        yield from level_rows(layout, task.name, task.headline, level, part, dataset, lang)
+    for scope in (*(task.name for task in layout.tasks), OVERALL):
+        headline = profiles.headline(scope)
+        for system in layout.systems:
+            for part in profiles.parts:
+                yield from level_rows(
+                    layout, scope, headline, profiles.in_scope(scope, system.name, part), part
+                )
+            yield original_row(layout, scope, headline, profiles.original(scope, system.name))
+
+
+def standings(profiles: Profiles) -> Iterator[Standing]:
+    """Every system's HTEB total: of each task on each dataset and over them, and overall."""
+    layout = profiles.layout
+    group: dict[tuple[str, str], str] = {}
+    for scope in scopes(layout):
+        group |= {(scope.task, one): CLASSICAL if ":" in scope.name else RANKED for one in scope.systems}
+    for task in (*(one.name for one in layout.tasks), OVERALL):
+        headline = profiles.headline(task)
+        datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
+        for system in layout.systems:
+            of = group.get((task, system.name), REFERENCE)
+            for dataset in datasets if len(datasets) > 1 else ():
+                score = profiles.on_dataset(task, dataset, system.name, TOTAL).score
+                yield Standing(task, dataset, headline, score, of)
+            yield Standing(task, "", headline, profiles.in_scope(task, system.name, TOTAL).score, of)
+
+
+def comparisons(
+    profiles: Profiles, families: Sequence[tuple[str, tuple[tuple[str, float], ...]]]
+) -> dict[str, Any]:
+    """What `comparisons.json` holds: `scopes` as in every protocol, of HTEB totals; `tests` of every part over datasets
+    (`tests_of`), `axes` (`axes_of`), `families` (`family_of`) and `groups` (`groups_of`)."""
+    every = list(scopes(profiles.layout))
+    return {
+        "alpha": ALPHA,
+        "correction": CORRECTION,
+        "method": f"{METHOD}; of the HTEB total, items and runs resampled",
+        "scopes": {scope.name: _compared(profiles, scope) for scope in every},
+        "tests": tests_of(profiles),
+        "axes": axes_of(profiles),
+        "families": [family_of(profiles, name, members) for name, members in families],
+        "groups": groups_of(profiles),
+    }
+
+
+def _compared(profiles: Profiles, scope: Scope) -> dict[str, Any]:
+    return compared([profiles.in_scope(scope.task, one, TOTAL).score for one in scope.systems])
+
+
+def gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:
+    """Task and dataset -> transformed minus original, where there is a value."""
+    found = {}
+    for task, dataset in profiles.places(OVERALL):
+        delta = profiles.on_dataset(task, dataset.name, system, part).delta.value
+        if delta is not None:
+            found[f"{task}/{dataset.name}"] = delta
+    return found
+
+
+def tests_of(profiles: Profiles) -> list[dict[str, Any]]:
+    """Of every system and part the change over datasets: the Hodges-Lehmann `shift` with its bootstrap interval over
+    datasets, and Wilcoxon's `p`, by Holm over the systems within the part (spec hteb 10, ours [H15])."""
+    found: list[dict[str, Any]] = []
+    for part in profiles.parts:
+        own = [
+            _tested(part, system.name, list(gaps(profiles, system.name, part).values()), profiles.layout.seed)
+            for system in profiles.layout.ranked
+        ]
+        tested = [one for one in own if one["p"] is not None]
+        for one, adjusted in zip(tested, holm([one["p"] for one in tested]) if tested else (), strict=True):
+            one["p_holm"] = adjusted
+        found += own
+    return found
+
+
+def _tested(part: str, system: str, d: Sequence[float], seed: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"part": part, "system": system, "n": len(d)}
+    nothing = dict.fromkeys(("shift", "ci_low", "ci_high", "p", "p_holm"))
+    if not d:
+        return {**row, **nothing, "method": "", "reason": "no dataset has a score"}
+    shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
+    known = {"shift": shift.estimate, "ci_low": _number(shift.low), "ci_high": _number(shift.high)}
+    if len(d) < 2:
+        return {**row, **nothing, **known, "method": "", "reason": "one dataset is not tested"}
+    test = wilcoxon(d)
+    return {**row, **known, "p": test.p, "p_holm": test.p, "method": test.method, "reason": ""}
+
+
+def _number(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def axes_of(profiles: Profiles) -> dict[str, Any]:
+    """How far the axes go together: `systems` with their change on each axis, also less their mean over axes
+    (`relative`) and their rank by it (1 = keeps most); `spearman` of every two axes over the systems (None of fewer
+    than three)."""
+    systems = []
+    for system in profiles.layout.ranked:
+        deltas = {
+            axis: profiles.in_scope(OVERALL, system.name, axis_part(axis)).delta for axis in profiles.axes
+        }
+        if all(one.value is not None for one in deltas.values()):
+            systems.append((system.name, deltas))
+    rows = []
+    for name, deltas in systems:
+        values = {axis: one.value or 0.0 for axis, one in deltas.items()}
+        mean = float(np.mean(list(values.values())))
+        rows.append(
+            {
+                "system": name,
+                "change": values,
+                "interval": {axis: list(one.interval) for axis, one in deltas.items()},
+                "relative": {axis: value - mean for axis, value in values.items()},
+                "rank": {
+                    axis: 1 + sum((o[axis].value or 0.0) > value for _, o in systems)
+                    for axis, value in values.items()
+                },
+            }
+        )
+    return {"axes": list(profiles.axes), "systems": rows, "spearman": _coupling(profiles.axes, rows)}
+
+
+def _coupling(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    pairs = [(a, b) for place, a in enumerate(axes) for b in axes[place + 1 :]]
+    found = []
+    for a, b in pairs:
+        few = len(rows) < 3
+        rho = (
+            None
+            if few
+            else float(spearman([one["change"][a] for one in rows], [one["change"][b] for one in rows]))
+        )
+        found.append(
+            {"a": a, "b": b, "n": len(rows), "rho": rho if rho is None or np.isfinite(rho) else None}
+        )
+    return found
+
+
+def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    """A family by size: total, change and change of each axis of each member; `shift` is the Hodges-Lehmann shift over
+    datasets of the largest member's change minus the smallest's (above 0: the gap is smaller), with its interval, and
+    `slope` the least-squares change of the gap per doubling."""
+    rows: list[dict[str, Any]] = []
+    for system, billions in members:
+        level = profiles.in_scope(OVERALL, system, TOTAL)
+        axes = {
+            axis: profiles.in_scope(OVERALL, system, axis_part(axis)).delta.value for axis in profiles.axes
+        }
+        rows.append({"system": system, "billions": billions, "total": level.score.value,
+                     "change": level.delta.value, "axes": axes})  # fmt: skip
+    known = [(one["billions"], one["change"]) for one in rows if one["change"] is not None]
+    slope = None
+    if len({size for size, _ in known}) > 1:
+        slope = float(np.polyfit(np.log2([size for size, _ in known]), [gap for _, gap in known], 1)[0])
+    small, large = (gaps(profiles, members[place][0], TOTAL) for place in (0, -1))
+    shared = [large[place] - small[place] for place in small if place in large]
+    shift = hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else None
+    return {
+        "family": name, "members": rows, "slope": slope, "n": len(shared),
+        "shift": None if shift is None else shift.estimate,
+        "ci_low": None if shift is None else _number(shift.low),
+        "ci_high": None if shift is None else _number(shift.high),
+    }  # fmt: skip
+
+
+def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
+    """English datasets and the others: the mean change of a dataset, over systems, of every part. Not a paired test."""
+    english = {"en", "eng", "en-en", "eng-eng"}
+    found = []
+    for group, is_english in (("English", True), ("multilingual", False)):
+        places = [
+            (task, dataset)
+            for task, dataset in profiles.places(OVERALL)
+            if (set(dataset.languages or (dataset.lang,)) <= english) == is_english
+        ]
+        for part in profiles.parts if places else ():
+            means = [_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
+            known = [one for one in means if one is not None]
+            shift = hodges_lehmann(known, n_resamples=RESAMPLES, seed=profiles.layout.seed) if known else None
+            found.append(
+                {
+                    "group": group, "part": part, "datasets": len(known),
+                    "change": float(np.mean(known)) if known else None,
+                    "ci_low": None if shift is None else _number(shift.low),
+                    "ci_high": None if shift is None else _number(shift.high),
+                }
+            )  # fmt: skip
+    return found
+
+
+def _over_systems(profiles: Profiles, task: str, dataset: str, part: str) -> float | None:
+    found = [profiles.on_dataset(task, dataset, one.name, part).delta.value for one in profiles.layout.ranked]
+    known = [one for one in found if one is not None]
+    return float(np.mean(known)) if known else None
+
+
+@dataclass(frozen=True)
+class RunTransformation:
+    """A transformation of the run with its seeds on each dataset."""
+
+    name: str
+    seeds: Mapping[str, tuple[int, ...]]
+
+    def as_source(self) -> RunSource:
+        """As the levels know it."""
+        return RunSource("", self.seeds, prefix=f"{self.name}:")

@@ -1,0 +1,258 @@
+"""The texts that are transformed, slot by slot in the order of the reference, and tasks with whole corpora."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from embassay.data import Dataset
+from embassay.data.rows import key_of, text_of
+from embassay.protocols.hteb.options import HtebOptions, TransformOptions
+from embassay.protocols.hteb.transformations import (
+    PIVOTS,
+    TARGETS,
+    Transformation,
+    candidates,
+    language_of_dataset,
+    language_of_text,
+    names_of,
+    own_seed,
+)
+from embassay.protocols.tasks import TASK_NAMES, Reworded, Task, Wording
+from embassay.protocols.tasks import TASKS as PTEB
+from embassay.protocols.tasks.retrieval import ORPHANS
+from embassay.protocols.tasks.retrieval import texts as query_texts
+from embassay.protocols.tasks.task import Place, left_out, rows_of, without_wording
+from embassay.protocols.wordings.records import SourceText
+from embassay.protocols.wordings.work import language_at
+from embassay.records import Documents, Loaded, RetrievalSet
+from embassay.registry import Registry
+
+REGISTRY = "embassay.protocols.hteb.slots:TASKS"
+CORPUS = ("document:", "title:", "candidate:")
+"""Beginnings of the places that are a corpus."""
+
+TASKS: Registry[Task] = Registry("task")
+"""PTEB's seven tasks; in retrieval the corpus is transformed too, title and body apart."""
+
+
+def _unworded(options: Any) -> tuple[str, ...]:
+    return CORPUS if options.corpus == "queries-only" else ()
+
+
+def _load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[RetrievalSet]:
+    loaded = dataset.load("retrieval", limit=limit, seed=seed)
+    titles = titles_of(dataset, loaded.data.corpus)
+    corpus = replace(loaded.data.corpus, titles=titles)
+    return replace(loaded, data=replace(loaded.data, corpus=corpus))
+
+
+def titles_of(dataset: Dataset, corpus: Documents) -> tuple[str, ...]:
+    """The title of each document, "" where it has none."""
+    source = dataset.parts["corpus"]
+    if "title" not in source.columns():
+        return ("",) * len(corpus)
+    rows = getattr(source, "source", source).rows(("id", "title"))
+    found = {key_of(row, "id"): text_of(row, "title") or "" for row in rows}
+    return tuple(found.get(one, "") for one in corpus.ids)
+
+
+def body_of(text: str, title: str) -> str:
+    """What of a document's text is not its title.
+
+    >>> body_of("Foxes Red ones.", "Foxes"), body_of("Red ones.", ""), body_of("Foxes", "Foxes")
+    ('Red ones.', 'Red ones.', '')
+    """
+    return text[len(title) :].removeprefix(" ") if title and text.startswith(title) else text
+
+
+def corpus_texts(data: RetrievalSet) -> Iterator[Place]:
+    """The title and the body of every document, then the queries."""
+    titles = data.corpus.titles or ("",) * len(data.corpus)
+    for one, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
+        if title:
+            yield f"title:{one}", title
+        yield f"document:{one}", body_of(text, title)
+    yield from query_texts(data)
+
+
+def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
+    """Documents and queries transformed. A document of which a part has no wording drops out of the corpus and of the
+    judgements, and with it a query that has no other relevant one."""
+    documents, titles, said = [], [], list[int]()
+    of = data.corpus.titles or ("",) * len(data.corpus)
+    for row, (one, text, title) in enumerate(zip(data.corpus.ids, data.corpus.texts, of, strict=True)):
+        body = body_of(text, title)
+        head = wording(f"title:{one}", title) if title else ""
+        rest = wording(f"document:{one}", body) if body.strip() else body
+        if head is not None and rest is not None:
+            said.append(row)
+            titles.append(head)
+            documents.append(" ".join(part for part in (head.strip(), rest.strip()) if part))
+    queries = [wording(place, text) for place, text in query_texts(data)]
+    whole = len(said) == len(data.corpus)
+    corpus = data.corpus if whole else rows_of(data.corpus, said)
+    judged = _judged(data, set(corpus.ids)) if not whole else data.qrels
+    worded = [row for row, text in enumerate(queries) if text is not None]
+    kept = [row for row in worded if any(gain > 0 for gain in judged[data.queries.ids[row]].values())]
+    asked = data.queries if len(kept) == len(data) else rows_of(data.queries, kept)
+    qrels = {query: judged[query] for query in asked.ids}
+    lost = (
+        *without_wording("queries", data.queries.ids, worded),
+        *without_wording("documents", data.corpus.ids, said),
+        *left_out(ORPHANS, [data.queries.ids[row] for row in worded], _places(worded, kept)),
+    )
+    original = RetrievalSet(corpus, asked, qrels) if lost else data
+    paraphrased = RetrievalSet(
+        replace(corpus, texts=tuple(documents), titles=tuple(titles)),
+        replace(asked, texts=tuple(queries[row] for row in kept)),
+        qrels,
+    )
+    return Reworded(original, paraphrased, len(kept), len(data), lost)
+
+
+def _judged(data: RetrievalSet, known: set[str]) -> dict[str, dict[str, float]]:
+    return {
+        query: {doc: gain for doc, gain in data.qrels[query].items() if doc in known}
+        for query in data.queries.ids
+    }
+
+
+def _places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
+    known = set(kept)
+    return [place for place, row in enumerate(of) if row in known]
+
+
+def _factory(name: str) -> Callable[[], Task]:
+    def make() -> Task:
+        own = replace(PTEB.build(name), unworded=_unworded)
+        if name != "retrieval":
+            return own
+        return replace(own, load=_load, texts=corpus_texts, reword=reword_corpus)
+
+    return make
+
+
+for _entry in TASK_NAMES:
+    TASKS.register(_entry, PTEB.get(_entry).summary)(_factory(_entry))
+
+
+@dataclass(frozen=True)
+class Slot(SourceText):
+    """A text to be transformed: its number among those of the task on the dataset that are not blank (-1: it is), the
+    language it is written in, the one that it goes to or through, by their names; empty where there is none."""
+
+    ordinal: int = -1
+    written: str = ""
+    language: str = ""
+
+    def seed(self, run: int, *, independent: bool) -> int:
+        """What its answers are drawn with in the run with this seed."""
+        return own_seed(run, self.ordinal) if independent else run
+
+
+def places_of(
+    name: str, parts: Sequence[Loaded[Any]], options: HtebOptions
+) -> Iterator[tuple[str, str, str]]:
+    """(place, text, label of the languages) of every slot of a task, in the order of the reference: of pairs all left
+    texts first, of candidates the relevant ones first."""
+    what = TASKS.build(name)
+    kept = what.unworded(options)
+    found = [
+        (place, text, part.lang)
+        for part in parts
+        for place, text in (_candidates_in_order(part.data) if name == "reranking" else what.texts(part.data))
+        if not place.startswith(kept)
+    ]
+    if name in ("sts", "pair_classification"):
+        found.sort(key=lambda one: one[0].startswith("second:"))
+    yield from found
+
+
+def _candidates_in_order(data: Any) -> Iterator[Place]:
+    for row, one in enumerate(data.ids):
+        yield from ((f"query:{one}:{i}", text) for i, text in enumerate(data.queries[row]))
+        gains = data.relevance[row]
+        order = sorted(range(len(gains)), key=lambda i: not gains[i] > 0)
+        yield from ((f"candidate:{one}:{i}", data.candidates[row][i]) for i in order)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The slots of one task on one dataset, numbered."""
+
+    task: str
+    dataset: str
+    rows: tuple[tuple[str, str, str, int], ...]
+    """(place, text, label of the languages, ordinal)."""
+
+    @classmethod
+    def of(cls, name: str, dataset: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> Slots:
+        """Those of the parts of a dataset."""
+        rows, ordinal = [], 0
+        for place, text, label in places_of(name, parts, options):
+            blank = not text.strip()
+            rows.append((place, text, label, -1 if blank else ordinal))
+            ordinal += not blank
+        return cls(name, dataset, tuple(rows))
+
+    def asked(self, of: Transformation, seed: int, options: TransformOptions) -> Iterator[Slot]:
+        """What is asked for in the run with this seed, as often as it occurs. Equal texts share a place where they are
+        asked for alike."""
+        several = len({label for _, _, label, _ in self.rows}) > 1
+        apart = of.drawn or options.seeds == "independent" or (of.common and several)
+        titled: dict[str, int] = {}
+        for place, text, label, ordinal in self.rows:
+            drawn = ordinal
+            if place.startswith(("title:", "document:")) and options.documents == "one-language":
+                drawn = titled.setdefault(place.partition(":")[2], ordinal)
+            lang = language_at(place, label)
+            own = names_of(lang, varieties=options.arabic == "reference")
+            yield Slot(
+                text, lang, f"{self.task}:{place}" if apart else "", ordinal=ordinal, written=" or ".join(own),
+                language=self._language(of, seed, drawn, own, label, options) if ordinal >= 0 else "",
+            )  # fmt: skip
+
+    def _language(
+        self, of: Transformation, seed: int, ordinal: int, own: Sequence[str], label: str, options: TransformOptions
+    ) -> str:  # fmt: skip
+        """The language that a slot goes to, or through."""
+        if of.common:
+            both = names_of(label, varieties=options.arabic == "reference")
+            return language_of_dataset(reference_name(self.dataset), seed, candidates(TARGETS, both))
+        if not of.drawn:
+            return ""
+        chosen = candidates(PIVOTS if of.name == "backtranslation" else TARGETS, own)
+        if options.seeds == "independent":
+            return chosen[own_seed(seed, ordinal) % len(chosen)]
+        return language_of_text(seed, ordinal, chosen)
+
+
+def distinct(slots: Iterable[Slot]) -> tuple[Slot, ...]:
+    """Each once by language, text and place."""
+    return tuple({(one.lang, one.text, one.place): one for one in slots}.values())
+
+
+def reference_name(dataset: str) -> str:
+    """What the reference calls a dataset of the catalogue; another name stays.
+
+    >>> reference_name("stsbenchmark"), reference_name("scifact"), reference_name("mine")
+    ('stsbenchmark-sts', 'SciFact', 'mine')
+    """
+    return _names().get(dataset, dataset)
+
+
+@cache
+def catalogue_names() -> dict[str, str]:
+    """The reference's name of a dataset -> the catalogue's."""
+    listed = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
+    return {one["name"]: one["catalogue"] for one in listed["dataset"] if "catalogue" in one}
+
+
+@cache
+def _names() -> dict[str, str]:
+    return {own: name for name, own in catalogue_names().items()}

@@ -1,0 +1,619 @@
+"""Who transforms texts: a language model, step by step, or a set that was written beforehand (spec hteb 5)."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal, cast
+
+from embassay.contracts import ChatModel, Completion, Message, Sampling, Tokenizer
+from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError
+from embassay.protocols.hteb.options import TransformOptions
+from embassay.protocols.hteb.slots import Slot
+from embassay.protocols.hteb.transformations import (
+    TRANSFORMATIONS,
+    Transformation,
+    instruction,
+    prompt,
+)
+from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.wordings.records import Paraphrase, Paraphraser, SourceText
+from embassay.protocols.wordings.sets import ParaphraseSet, Stored
+from embassay.runs.execution import Hope
+from embassay.runs.folder import digest
+from embassay.runs.store import AnswerCache, CachedChat, Question
+from embassay.systems.remote.calls import as_finished
+from embassay.systems.remote.ledger import Ledger, Price, likely_tokens
+
+FIELD = "transformed_text"
+_NO_TEXT = frozenset({"[text]", "<text>", "placeholder", "n/a", "none"})
+_THINKING = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```[A-Za-z]*\s*(.*?)```", re.DOTALL)
+_BY_HAND = re.compile(rf"""["']{FIELD}["']\s*:\s*"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
+_MOST = 200_000
+"""Characters of an answer that are looked at."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The text of an answer, or what the answer is instead."""
+
+    text: str = ""
+    outcome: Literal["ok", "invalid JSON", "invalid text"] = "ok"
+
+
+def read_answer(answer: str, *, structured: bool = True) -> Reading:
+    """The text in an answer: of JSON, also within a fence or words or broken, its field `transformed_text`; without
+    `structured` the whole answer.
+
+    >>> read_answer('```json\\n{"transformed_text": "A fox."}\\n```').text
+    'A fox.'
+    >>> read_answer("[]").outcome, read_answer('{"transformed_text": "n/a"}').outcome
+    ('invalid JSON', 'invalid text')
+    """
+    # Half a character, which servers can send as JSON, can be in no file.
+    answer = _THINKING.sub("", answer[:_MOST]).encode("utf-8", "replace").decode().strip()
+    text = _field(answer) if structured else answer
+    if text is None:
+        return Reading(outcome="invalid JSON")
+    text = text.encode("utf-8", "replace").decode().strip()
+    if not any(sign.isalnum() for sign in text) or text.lower() in _NO_TEXT:
+        return Reading(outcome="invalid text")
+    return Reading(text)
+
+
+def _field(answer: str) -> str | None:
+    """The field in the first reading of an answer that is one."""
+    try:
+        return _of_object(json.loads(answer))
+    except (ValueError, RecursionError):
+        pass
+    fenced = _FENCED.search(answer)
+    inner = [fenced[1].strip()] if fenced else []
+    if 0 <= answer.find("{") < answer.rfind("}"):
+        inner.append(answer[answer.find("{") : answer.rfind("}") + 1])
+    for part in inner:
+        for read in (json.loads, ast.literal_eval):
+            try:
+                found = _of_object(read(part))
+            except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+                continue
+            if found is not None:
+                return found
+    by_hand = _BY_HAND.search(answer)
+    if by_hand is None:
+        return None
+    try:
+        return str(json.loads(f'"{by_hand[1]}"', strict=False))
+    except ValueError:
+        return by_hand[1]
+
+
+def _of_object(found: Any) -> str | None:
+    text = found.get(FIELD) if isinstance(found, dict) else None
+    return text if isinstance(text, str) else None
+
+
+class Transformed:
+    """The schema of an answer, which servers hold models to; any answer is read as far as it can be."""
+
+    reads_itself = True
+
+    @staticmethod
+    def model_json_schema() -> dict[str, Any]:
+        """An object with one text."""
+        text = {"title": "Transformed Text", "type": "string"}
+        return {"title": "Transformed", "type": "object", "properties": {FIELD: text}, "required": [FIELD]}
+
+    @staticmethod
+    def model_validate_json(text: str) -> Reading:
+        """What `read_answer` makes of it."""
+        return read_answer(text)
+
+
+REASONS: Mapping[str, str] = {
+    "prompt too long": "prompt_too_long",
+    "invalid JSON": "invalid_json_after_retries",
+    "invalid text": "invalid_text_after_retries",
+    "cut": "output_length_after_retries",
+    "wrong length": "output_length_after_retries",
+    "failed": "backend_failure",
+    "refused": "backend_failure",
+    "empty": "invalid_text_after_retries",
+    "thinking": "invalid_text_after_retries",
+    "missing": "backend_failure",
+}
+"""What came of a text that failed -> what the reference calls it."""
+GROWTH: Mapping[str, float] = {
+    "expansion": 2.5,
+    "summarise": 0.6,
+    "paraphrasing": 1.0,
+    "style_change": 1.1,
+    "translation": 1.2,
+}
+"""How long the answer of a step is taken to be, of its text, until it is there."""
+_FRAME = '{"transformed_text": ""}'
+_AT_ONCE = 512
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What came of one step."""
+
+    text: str
+    outcome: str = "ok"
+    reason: str = ""
+    attempts: int = 1
+    seed: int = 0
+    seconds: float = 0.0
+    rejected: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What is still to be asked for: calls, and the tokens read and written."""
+
+    calls: int = 0
+    read: int = 0
+    written: int = 0
+
+    def __add__(self, other: Needs) -> Needs:
+        return Needs(self.calls + other.calls, self.read + other.read, self.written + other.written)
+
+
+class TokenCounts:
+    """The tokens of texts, each counted once: by `tokenizer`, or, without one, as a server is taken to count."""
+
+    def __init__(self, tokenizer: Tokenizer | None) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[str, int] = {}
+
+    def count(self, texts: Sequence[str]) -> None:
+        """Count those that are not counted yet, together."""
+        fresh = list({text: None for text in texts if text not in self._known})
+        if self._tokenizer is None:
+            self._known |= {text: likely_tokens([text]) for text in fresh}
+        elif fresh:
+            counts = map(len, self._tokenizer.encode_batch(fresh))
+            self._known |= dict(zip(fresh, counts, strict=True))
+
+    def of(self, text: str) -> int:
+        """Those of one text."""
+        self.count([text])
+        return self._known[text]
+
+
+class LLMTransformer:
+    """A language model that does one transformation. Two runs with one seed get the same answers from the cache behind
+    `chat`."""
+
+    remote = True
+
+    def __init__(self, chat: CachedChat, of: Transformation, options: TransformOptions) -> None:
+        self.chat, self.of, self.options = chat, of, options
+        self._models: set[str] = set()
+        self._hope = Hope()
+
+    @property
+    def name(self) -> str:
+        """The model's spec."""
+        return self.chat.name
+
+    @property
+    def identity(self) -> str:
+        """Of the model, the prompts, the sampling and what is made of the answers."""
+        prompts = "+".join(prompt(step).identity for step in self.of.steps)
+        drawn = ",".join(f"{key}={value}" for key, value in self.options.as_dict().items())
+        return f"{self.chat.identity} {self.of.name} {prompts} {drawn}"
+
+    @property
+    def price(self) -> Price | None:
+        """What the model's tokens cost; None where it is not known."""
+        return getattr(self.chat.model, "price", None)
+
+    @property
+    def prompt(self) -> Prompt:
+        """The instructions of all steps."""
+        words = "\n\n".join(prompt(step).text for step in dict.fromkeys(self.of.steps))
+        return Prompt(self.of.name, prompt(self.of.steps[0]).version, words)
+
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
+        """first, first + 1 ..."""
+        return tuple(range(first, first + runs))
+
+    def about(self) -> Mapping[str, Any]:
+        """The model as its server names it, and how it was asked."""
+        model = self.chat.model
+        told = {
+            "model": ", ".join(sorted(self._models)),
+            "transformation": self.of.name,
+            "sampling": self.options.as_dict(),
+            "left_out": list(getattr(model, "left_out", ())),
+            "num_ctx": getattr(model, "num_ctx", None),
+        }
+        return {key: value for key, value in told.items() if value not in (None, "", [])}
+
+    def question(self, slot: Slot, step: int, text: str, seed: int, attempt: int = 0) -> Question:
+        """What the model is asked in draw number `attempt` of a step, whose text is that of the step before."""
+        own = self.options
+        name = self.of.steps[step]
+        source, target = slot.written, slot.language
+        if self.of.name == "backtranslation" and step == 1:
+            source, target = slot.language, slot.written
+        first = slot.seed(seed, independent=own.seeds == "independent")
+        sampling = Sampling(
+            own.temperature,
+            own.top_p,
+            first + attempt,
+            own.allowance(name),
+            None if own.top_k == -1 else own.top_k,
+        )
+        messages = [Message("system", instruction(name, source, target)), Message("user", text)]
+        return Question(messages, sampling, Transformed if own.structured else None, attempt)
+
+    def needs(
+        self, slots: Sequence[Slot], seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]
+    ) -> Needs:
+        """What the answers to these texts take that the cache does not have; none is taken to be drawn again. `seen`
+        are the questions of other transformations, which are paid once; those of these texts are added."""
+        own = [slot for slot in slots if slot.text.strip()]
+        tokens.count([slot.text for slot in own])
+        return sum((self._needs(slot, seed, tokens, seen) for slot in own), Needs())
+
+    def _needs(self, slot: Slot, seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]) -> Needs:
+        total, text, length = Needs(), slot.text, float(tokens.of(slot.text))
+        for step, name in enumerate(self.of.steps):
+            question = self.question(slot, step, text, seed)
+            known = self.chat.known(question) if not total.calls and text else None
+            if isinstance(known, Unanswered):
+                return total
+            if known is not None:
+                reading = self._read(known)
+                if reading.outcome != "ok":
+                    return total
+                text, length = reading.text, float(tokens.of(reading.text))
+                continue
+            instructions = question.messages[0].content
+            asked = (instructions, question.sampling.seed, text or (slot.text, length))
+            read, text, length = tokens.of(instructions) + length, "", length * GROWTH[name]
+            if asked in seen:
+                continue
+            seen.add(asked)
+            said = length + tokens.of(_FRAME) * self.options.structured
+            total += Needs(1, round(read), min(round(said), self.options.allowance(name)))
+        return total
+
+    def write(
+        self,
+        asked: Sequence[SourceText],
+        *,
+        seed: int,
+        run: int,  # noqa: ARG002 - the contract's
+        dataset: str = "",  # noqa: ARG002
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """See `Paraphraser.write`; many calls are in flight at once, and one text's one after another."""
+        self._hope = Hope()
+        jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
+            partial(self._written, cast(Slot, one), seed) for one in asked
+        )
+        for done, (position, paraphrase) in enumerate(as_finished(jobs, at_once=_AT_ONCE), start=1):
+            hear(done)
+            yield position, paraphrase
+
+    async def _written(self, slot: Slot, seed: int) -> Paraphrase:
+        if not slot.text.strip():
+            return Paraphrase(slot.text, slot.lang, slot.place, slot.text, "ok", attempts=0, seed=seed)
+        drawn: list[Drawn] = []
+        text = slot.text
+        for step in range(len(self.of.steps)):
+            drawn.append(await self._step(slot, step, text, seed))
+            text = drawn[-1].text
+            if drawn[-1].outcome != "ok":
+                break
+        last = drawn[-1]
+        outcome: Any = last.outcome if last.outcome != "ok" else "copied" if text == slot.text else "ok"
+        rejected = ";".join(one for step in drawn for one in step.rejected)
+        return Paraphrase(
+            slot.text, slot.lang, slot.place, text if last.outcome == "ok" else "", outcome, last.reason,
+            sum(one.attempts for one in drawn), last.seed, sum(one.seconds for one in drawn), rejected,
+        )  # fmt: skip
+
+    async def _step(self, slot: Slot, step: int, text: str, seed: int) -> Drawn:
+        """What came of a step after as many draws as are allowed."""
+        rejected: list[str] = []
+        seconds = 0.0
+        last = Drawn("", "failed")
+        for attempt in range(self.options.retries + 1):
+            last, again = await self._draw(slot, step, self.question(slot, step, text, seed, attempt), text)
+            seconds += last.seconds
+            rejected += [last.outcome] if last.outcome != "ok" else []
+            if last.outcome == "ok" or not again:
+                break
+        return replace(last, attempts=attempt + 1, seconds=seconds, rejected=tuple(rejected))
+
+    async def _draw(self, slot: Slot, step: int, question: Question, text: str) -> tuple[Drawn, bool]:
+        """What an answer is, and whether another draw could be better."""
+        begun, seed = perf_counter(), question.sampling.seed or 0
+        try:
+            answer = await self.chat.complete(
+                question.messages,
+                sampling=question.sampling,
+                schema=question.schema,
+                attempt=question.attempt,
+            )
+        except Unanswered as error:
+            self._hope.answered()
+            outcome = {"cut": "cut", "empty": "empty", "thinking": "thinking"}.get(error.why, "refused")
+            return Drawn("", outcome, str(error), seed=seed), True
+        except TextRefused as error:
+            self._hope.answered()
+            return Drawn(
+                "", "prompt too long" if "context" in str(error) else "refused", str(error), seed=seed
+            ), False
+        except ModelError as error:
+            if self._hope.is_lost(begun):
+                raise
+            return Drawn("", "failed", str(error), seed=seed), False
+        self._hope.answered()
+        self._models.add(answer.model)
+        reading = self._read(answer)
+        if reading.outcome == "ok" and self._is_of_wrong_length(slot, step, reading.text, text):
+            told = f"{len(reading.text)} characters for {len(slot.text)}"
+            return Drawn("", "wrong length", told, seed=seed, seconds=answer.usage.seconds), True
+        reason = "" if reading.outcome == "ok" else f"the answer has no usable text: {answer.text[:60]!r}"
+        return Drawn(reading.text, reading.outcome, reason, seed=seed, seconds=answer.usage.seconds), True
+
+    def _read(self, answer: Completion) -> Reading:
+        return read_answer(answer.text, structured=self.options.structured)
+
+    def _is_of_wrong_length(self, slot: Slot, step: int, said: str, text: str) -> bool:
+        """Whether an answer went the wrong way where lengths are enforced: a step from its own text, the last one of
+        several also from the slot's."""
+        if self.options.length != "enforced":
+            return False
+        ways = {"expansion": "longer", "summarise": "shorter"}
+        last = step == len(self.of.steps) - 1
+        return is_wrong_way(ways.get(self.of.steps[step], ""), text, said) or (
+            last and is_wrong_way(self.of.length, slot.text, said)
+        )
+
+
+def is_wrong_way(direction: str, text: str, said: str) -> bool:
+    """Whether a text that was to become longer, or shorter, did not.
+
+    >>> is_wrong_way("longer", "A fox.", "Fox."), is_wrong_way("", "A fox.", "Fox.")
+    (True, False)
+    """
+    if direction == "longer":
+        return len(said) <= len(text)
+    return direction == "shorter" and len(said) >= len(text)
+
+
+class StoredTransformer:
+    """One transformation of a set, replayed. A text that several slots share and that went to several languages is
+    given out in the order in which it was written."""
+
+    remote = False
+
+    def __init__(self, name: str, kept: ParaphraseSet, of: Transformation) -> None:
+        self.name, self.of = name, of
+        self._set = kept
+        self._stored = Stored(name, kept, kept.source(of.name))
+        self.identity = f"{of.name} {self._stored.identity}"
+        self.about = self._stored.about
+        self.seeds = self._stored.seeds
+        self.mismatches = self._stored.mismatches
+
+    def write(
+        self,
+        asked: Sequence[SourceText],
+        *,
+        seed: int,
+        run: int,
+        dataset: str = "",
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """What the set has of each text in the run with this seed; `missing` for one that it has not."""
+        met: Counter[tuple[str, str]] = Counter()
+        blank = [place for place, one in enumerate(asked) if not one.text.strip()]
+        for place in blank:
+            one = asked[place]
+            yield place, Paraphrase(one.text, one.lang, one.place, one.text, "ok", attempts=0, seed=seed)
+        known = set(blank)
+        left = [place for place in range(len(asked)) if place not in known]
+        tried = [asked[place] for place in left]
+        for number, row in self._stored.write(tried, seed=seed, run=run, dataset=dataset):
+            one = tried[number]
+            if row.outcome == "missing" and one.place:
+                row = self._occurrence(one, seed, dataset, met)
+            yield left[number], replace(row, place=one.place)
+        hear(len(asked))
+
+    def _occurrence(
+        self, one: SourceText, seed: int, dataset: str, met: Counter[tuple[str, str]]
+    ) -> Paraphrase:
+        """What the set has of a text without its place: the next of several, or the only one."""
+        nth = met[one.lang, one.text]
+        met[one.lang, one.text] += 1
+        known = self._stored.known(dataset, seed)
+        keys = ((one.text, lang, place) for lang in (one.lang, "") for place in (f"occurrence:{nth}", ""))
+        found = next((known[key] for key in keys if key in known), None)
+        missing = Paraphrase(one.text, one.lang, "", "", "missing", f"{self.name} does not have it", 0, seed)
+        return replace(found or missing, lang=one.lang)
+
+
+class RecordedTransformer:
+    """One transformation of the texts that come with the sample data: those of the 14 pairs that `-t sts --limit 14
+    --languages reference` draws, once each."""
+
+    name = "recorded"
+    remote = False
+
+    def __init__(self, of: Transformation) -> None:
+        self.of = of
+        self._texts = {row["text"]: row[of.name] for row in _sample() if of.name in row}
+        self.identity = f"recorded:{of.name}:{digest(sorted(self._texts.items()))}"
+
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
+        """The first; UsageError for more runs."""
+        if runs > 1:
+            raise UsageError(
+                f"Each text has one recorded transformation, and {runs} runs need as many.",
+                mend="Ask for --runs 1, or name a language model as the transformer.",
+            )
+        return (first,)
+
+    def about(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+    def write(
+        self,
+        asked: Sequence[SourceText],
+        *,
+        seed: int,
+        run: int,  # noqa: ARG002 - the contract's
+        dataset: str = "",  # noqa: ARG002
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """What is recorded; `missing` for other texts."""
+        for position, one in enumerate(asked):
+            blank = not one.text.strip()
+            said = one.text if blank else self._texts.get(one.text, "")
+            outcome: Any = "ok" if said or blank else "missing"
+            reason = "" if outcome == "ok" else "the sample has no transformation of this text"
+            yield position, Paraphrase(one.text, one.lang, one.place, said, outcome, reason, 0, seed)
+        hear(len(asked))
+
+
+@cache
+def _sample() -> tuple[dict[str, str], ...]:
+    path = files("embassay.data").joinpath("sample", "transformations.jsonl")
+    return tuple(json.loads(line) for line in path.read_text("utf-8").splitlines())
+
+
+@dataclass(frozen=True)
+class Source:
+    """A transformation and who does it. The run's set calls it by the transformation's name."""
+
+    of: Transformation
+    paraphraser: Paraphraser
+
+    is_control = False
+
+    @property
+    def name(self) -> str:
+        """The transformation's."""
+        return self.of.name
+
+    @property
+    def label(self) -> str:
+        """The same: what tells the sources of a run apart."""
+        return self.of.name
+
+    def variant(self, seed: int) -> str:
+        """`expansion:seed=1337`."""
+        return f"{self.name}:seed={seed}"
+
+    def seeds(self, dataset: str, runs: int, request: Any) -> tuple[int, ...]:
+        """Those of the runs on a dataset. UsageError where a set has fewer."""
+        seeds = self.paraphraser.seeds(runs, request.seed, dataset=dataset)
+        last = dict(request.last_seeds).get(dataset)
+        if last is None or runs < request.runs:
+            return seeds
+        return (*seeds[: request.runs - 1], last, *seeds[request.runs :])
+
+
+def open_transformers(
+    text: str,
+    names: Sequence[str],
+    options: TransformOptions,
+    *,
+    longest: int = 0,
+    ledger: Ledger | None = None,
+    answers: Path | None = None,
+) -> tuple[Source, ...]:
+    """A source for every transformation, done by the transformer that a spec string names:
+
+    - any chat model, `ollama:gemma3:27b`; `longest` is the UTF-8 bytes of the longest text of the run;
+    - `recorded`: the transformations that come with the sample data;
+    - `stored:FOLDER`: a set of an earlier run or of `hteb import`, replayed exactly.
+
+    No names mean all: of a set those that it has. UsageError for an unknown name, or for a transformation that a set
+    does not have; DataError for a set that cannot be read; ModelError when a key or package is missing.
+    """
+    from embassay.systems.chat import CHAT_MODELS, open_chat
+
+    spec = CHAT_MODELS.style.parse(text)
+    if spec.name == "recorded":
+        return _recorded(names)
+    if spec.name == "stored":
+        return _stored(text, spec.target, names)
+    if spec.name not in CHAT_MODELS:
+        from embassay.systems.models import chat_advice
+
+        raise UsageError(
+            f"There is no transformer called {spec.name!r}.",
+            mend=chat_advice(text)
+            + f"Use recorded, stored:FOLDER, or a chat model: {', '.join(one.name for one in CHAT_MODELS)}.",
+        )
+    chat = CachedChat(suited(open_chat(text, ledger=ledger), options, longest), AnswerCache.open(answers))
+    chosen = names or tuple(TRANSFORMATIONS)
+    return tuple(
+        Source(TRANSFORMATIONS[one], LLMTransformer(chat, TRANSFORMATIONS[one], options)) for one in chosen
+    )
+
+
+def _recorded(names: Sequence[str]) -> tuple[Source, ...]:
+    has = [one for one in TRANSFORMATIONS if one in _sample()[0]]
+    _check_had("the sample", names, has)
+    return tuple(
+        Source(TRANSFORMATIONS[one], RecordedTransformer(TRANSFORMATIONS[one])) for one in names or has
+    )
+
+
+def _check_had(what: str, names: Sequence[str], has: Sequence[str]) -> None:
+    for name in names:
+        if name not in has:
+            raise UsageError(
+                f"{what} has no transformation {name!r}.", mend=f"It has {', '.join(has)}: name one of them."
+            )
+
+
+def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[Source, ...]:
+    if not folder:
+        raise UsageError("`stored` names no folder.", mend="Write stored:FOLDER.")
+    kept = ParaphraseSet.open(folder)
+    has = [one for one in TRANSFORMATIONS if one in kept.sources]
+    if not has:
+        raise DataError(
+            "the set has no transformation", path=kept.path, expected=f"one of {', '.join(TRANSFORMATIONS)}",
+            found=", ".join(kept.sources) or "none",
+            mend="Give the folder of `embassay hteb run`, `hteb transform` or `hteb import`.",
+        )  # fmt: skip
+    _check_had(text, names, has)
+    return tuple(
+        Source(TRANSFORMATIONS[one], StoredTransformer(text, kept, TRANSFORMATIONS[one]))
+        for one in names or has
+    )
+
+
+def suited(chat: ChatModel, options: TransformOptions, longest: int) -> ChatModel:
+    """The model without thinking, and reading texts of up to `longest` UTF-8 bytes whole, where it can be told."""
+    suit = getattr(chat, "suited", None)
+    if suit is None:
+        return chat
+    words = max(len(prompt(one).text.encode()) for one in GROWTH)
+    # Tokenizers of language models make a token of two bytes or more, whatever the language.
+    most = max(options.max_tokens, options.max_tokens_expansion)
+    fitted: ChatModel = suit(tokens=(words + longest) // 2 + most + 256, think=False)
+    return fitted

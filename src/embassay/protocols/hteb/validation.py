@@ -1,0 +1,376 @@
+"""Do people find transformed texts adequate and fluent? Pairs are drawn, rated and summed up (spec hteb 11).
+
+FOLDER/study.json          what was drawn from where
+FOLDER/key.jsonl           which text is the transformed one, and which pairs are dummies: not for raters
+FOLDER/for-raters/         instructions.md, and a file for every transformation and rater
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data.rows import Row, missing_column
+from embassay.errors import DataError, UsageError
+from embassay.limits import read_bounded
+from embassay.measures import gwet_ac2, spearman
+from embassay.measures.agreement import percent_agreement
+from embassay.protocols.hteb.transformations import TRANSFORMATIONS
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value, meant, write_tables
+from embassay.protocols.wordings.pairs import (
+    Candidate,
+    Item,
+    Sample,
+    candidates,
+    cell,
+    sample_items,
+    sheet,
+    source_of,
+    write_ratings,
+)
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.randomness import generator
+from embassay.runs.folder import slug, to_json, write_atomic
+from embassay.stats import percentile_interval, resample_means, wilson
+from embassay.stats.resampling import resampled_rows, row_counts
+
+SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
+GOOD = 3.0
+"""The rating from which on a text is good enough."""
+TOLERANCE = 1.0
+"""How far a dummy may be rated from what is expected."""
+RESAMPLES = 1_000
+_WHOLE = re.compile(r"[1-5]([.,]0+)?")
+FORMAT = "embassay-hteb-validation"
+RATERS = "for-raters"
+ADEQUACY, FLUENCY = "adequacy", ("fluency", "fluency2")
+COLUMNS = ("pair_id", "text", "text2", "rater_id", ADEQUACY, *FLUENCY)
+CRITERIA = ("adequacy", "fluency")
+
+INSTRUCTIONS = """\
+# Two texts: do they say the same, and are they well written?
+
+Each row has two texts. One was made of the other by a program, and you are not told which: it may be in other words,
+longer, shorter, or in another language. Give whole numbers from 1 to 5.
+
+`adequacy`, of both together:
+
+- 5: what the shorter text says is all in the longer one, and nothing contradicts.
+- 3: the main thing is the same, but something that matters is missing, added or different.
+- 1: they say different things.
+
+`fluency`, of `text`, and `fluency2`, of `text2`:
+
+- 5: as a good writer of that language would put it.
+- 3: clear, with mistakes.
+- 1: hardly understood.
+
+How to go about it:
+
+- More or fewer details are no fault where the main meaning is the same.
+- Leave a row blank if you do not read both languages well.
+- Take the rows in the order of your file, without a translator and without asking others.
+- Some pairs are nearly the same and some have nothing to do with each other. That is intended.
+"""
+
+
+def draw(
+    of: ParaphraseSet, target: Path, size: Sample, *, transformations: Sequence[str] = (), datasets: Sequence[str] = (),
+    langs: Sequence[str] = (),
+) -> tuple[Item, ...]:  # fmt: skip
+    """Draw pairs of every transformation of a set, with dummies among them, and write the raters' files.
+
+    UsageError where `target` holds anything, and for a transformation, dataset or language that the set does not have.
+    """
+    if target.exists() and any(target.iterdir()):
+        raise UsageError(
+            f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
+        )
+    chosen = [one for one in TRANSFORMATIONS if one in of.sources and one in (transformations or of.sources)]
+    if missing := [one for one in transformations if one not in chosen]:
+        raise UsageError(
+            f"{of.path} has no transformation {missing[0]!r}.", mend=f"It has {', '.join(of.sources)}."
+        )
+    if not chosen:
+        raise UsageError(f"{of.path} has no transformation.", mend="Give the folder of `embassay hteb run`.")
+    items = tuple(
+        item for name in chosen for item in sample_items(_pool(of, name, datasets, langs), name, size)
+    )
+    for name in chosen:
+        own = [item for item in items if item.lang == name]
+        for number in range(1, size.raters + 1):
+            rater = f"{name}-rater{number}"
+            rows = sheet(own, rater, size.seed)
+            write_ratings(target / RATERS / f"{slug(rater)}.csv", rows, columns=COLUMNS)
+    write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS)
+    write_atomic(target / "key.jsonl", "".join(f"{to_json(item.as_dict())}\n" for item in items))
+    facts = {
+        "format": FORMAT,
+        "texts": str(of.path),
+        "seed": size.seed,
+        "pairs": size.pairs,
+        "raters": size.raters,
+    }
+    # Last, so that a folder with it is whole.
+    write_atomic(target / "study.json", to_json(facts, indent=1) + "\n")
+    return items
+
+
+def _pool(of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]) -> list[Candidate]:
+    found = candidates(of, name, datasets=datasets)
+    if unknown := [lang for lang in langs if lang not in found]:
+        raise UsageError(
+            f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(found))}."
+        )
+    pool = [one for lang in langs or sorted(found) for one in found[lang]]
+    if len({one.paraphrase.text for one in pool}) < 2:
+        raise UsageError(f"{name} has fewer than two texts.", mend="Draw from more data.")
+    return pool
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What one rater said of a pair: adequacy, and fluency of the transformed text; NaN where a cell is blank."""
+
+    pair_id: str
+    rater_id: str
+    adequacy: float
+    fluency: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One criterion of one transformation over the raters who passed. `mean` and the AC2 have intervals over pairs;
+    `share` is of pairs at 3 or more, by Wilson. None where there is nothing to say."""
+
+    transformation: str
+    criterion: str
+    pairs: int
+    ratings: int
+    raters: int
+    rejected: int
+    mean: float | None
+    mean_ends: tuple[float | None, float | None]
+    median: float | None
+    share: float | None
+    share_ends: tuple[float | None, float | None]
+    linear: float | None
+    quadratic: float | None
+    quadratic_ends: tuple[float | None, float | None]
+    equal: float | None
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What came of a study; `rejected` are raters with the dummies that they rated wrong."""
+
+    outcomes: tuple[Outcome, ...]
+    rejected: Mapping[str, tuple[str, ...]]
+    drift: tuple[tuple[str, str, float | None, int], ...] = ()
+    """(system, transformation, Spearman of similarity and adequacy, pairs)."""
+
+
+def read_study(path: Path) -> tuple[dict[str, Any], tuple[Item, ...]]:
+    """The facts and the key of a study. DataError where there is none."""
+    try:
+        facts = json.loads(read_bounded(path / "study.json"))
+        if facts["format"] != FORMAT:
+            raise ValueError(f"format {facts['format']}")
+        lines = read_bounded(path / "key.jsonl").decode("utf-8").splitlines()
+        rows = [{k: v for k, v in json.loads(line).items() if k != "is_dummy"} for line in lines]
+        return facts, tuple(Item(**row) for row in rows)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(
+            "there is no study here", path=path, found=str(error)[:80],
+            mend="Give the folder that `embassay hteb validate sample` wrote.",
+        ) from error  # fmt: skip
+
+
+def score(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -> Scored:
+    """Sum up the ratings of a study, by default those in its raters' files, and write its tables. Each of `systems` is
+    asked how similar it finds the rated pairs: a strong correlation with adequacy would say that a drop comes from bad
+    texts. DataError, with file and line, for a rating that is off the scale or of no pair of the study."""
+    facts, items = read_study(path)
+    key = {item.pair_id: item for item in items}
+    given = files or sorted(path.joinpath(RATERS).glob("*.csv"))
+    ratings = [one for file in given for one in _ratings_in(file, key)]
+    rejected = _rejected(ratings, key)
+    kept = [one for one in ratings if one.rater_id not in rejected and not key[one.pair_id].is_dummy]
+    outcomes = tuple(
+        _outcome(name, criterion, kept, ratings, rejected, key, int(facts["seed"]))
+        for name in dict.fromkeys(item.lang for item in items)
+        for criterion in CRITERIA
+    )
+    scored = Scored(outcomes, rejected, tuple(_drift(systems, kept, items)))
+    write_tables(path, list(tables(scored)))
+    return scored
+
+
+def _ratings_in(file: Path, key: Mapping[str, Item]) -> Iterator[Rating]:
+    source = source_of(file)
+    for column in COLUMNS:
+        if column not in source.columns():
+            raise missing_column(source, column)
+    seen: set[tuple[str, str]] = set()
+    for row in source.rows(COLUMNS):
+        pair, rater = meant(cell(row, "pair_id")), meant(cell(row, "rater_id"))
+        if not pair and not rater:
+            continue
+        if pair not in key:
+            raise DataError("the study has no such pair", path=row.path, line=row.line, found=repr(pair),
+                            mend="Give the files that were sent out.")  # fmt: skip
+        if (pair, rater) in seen:
+            raise DataError(f"{rater} rated the pair {pair} before", path=row.path, line=row.line)
+        seen.add((pair, rater))
+        values = [_number(row, column) for column in (ADEQUACY, *FLUENCY)]
+        turned = meant(str(row.cells.get("text") or "")) != key[pair].text
+        yield Rating(pair, rater, values[0], values[1] if turned else values[2])
+
+
+def _number(row: Row, column: str) -> float:
+    found = cell(row, column)
+    if not found:
+        return float("nan")
+    if not _WHOLE.fullmatch(found):
+        raise DataError(
+            f"the {column} is not on the scale", path=row.path, line=row.line, expected="a whole number from 1 to 5",
+            found=repr(found), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
+        )  # fmt: skip
+    return float(found[0])
+
+
+def _rejected(ratings: Sequence[Rating], key: Mapping[str, Item]) -> dict[str, tuple[str, ...]]:
+    """Raters who rated a dummy more than 1 away from what is expected: 5 for a nearly identical pair, 1 for another."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in ratings:
+        item = key[one.pair_id]
+        if item.expected is not None and abs(one.adequacy - max(item.expected, SCALE[0])) > TOLERANCE:
+            found[one.rater_id] = (*found.get(one.rater_id, ()), one.pair_id)
+    return found
+
+
+def _outcome(
+    name: str, criterion: str, kept: Sequence[Rating], given: Sequence[Rating], rejected: Mapping[str, object],
+    key: Mapping[str, Item], seed: int,
+) -> Outcome:  # fmt: skip
+    table = _table([one for one in kept if key[one.pair_id].lang == name], criterion)
+    raters = {one.rater_id for one in given if key[one.pair_id].lang == name}
+    out = len(raters & set(rejected))
+    values = table[~np.isnan(table)]
+    if not len(values):
+        none = (None, None)
+        return Outcome(
+            name, criterion, 0, 0, len(raters), out, None, none, None, None, none, None, None, none, None
+        )
+    means = np.nanmean(table[:, ~np.isnan(table).all(axis=0)], axis=0)
+    draws = resample_means(means[:, None], n_resamples=RESAMPLES, rng=_stream(seed, name, criterion, "mean"))
+    high = wilson(int((means >= GOOD).sum()) / len(means), len(means))
+    linear, quadratic = (
+        _defined(gwet_ac2(_lists(table), way, scale=SCALE)) for way in ("linear", "quadratic")
+    )
+    return Outcome(
+        name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
+        percentile_interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
+        high.estimate, (high.low, high.high), linear, quadratic, _ac2_ends(table, seed, name, criterion),
+        _defined(percent_agreement(_lists(table))) if len(table) > 1 else None,
+    )  # fmt: skip
+
+
+def _table(ratings: Sequence[Rating], criterion: str) -> NDArray[np.float64]:
+    """A row per rater and a column per pair, NaN where missing."""
+    rows = {rater: i for i, rater in enumerate(dict.fromkeys(one.rater_id for one in ratings))}
+    columns = {pair: i for i, pair in enumerate(dict.fromkeys(one.pair_id for one in ratings))}
+    table = np.full((len(rows), len(columns)), np.nan)
+    for one in ratings:
+        table[rows[one.rater_id], columns[one.pair_id]] = getattr(one, criterion)
+    return table
+
+
+def _lists(table: NDArray[np.float64]) -> list[list[float | None]]:
+    return [[None if value != value else value for value in row] for row in table.tolist()]
+
+
+def _ac2_ends(table: NDArray[np.float64], seed: int, *names: str) -> tuple[float | None, float | None]:
+    """The 95% percentile bootstrap over pairs."""
+    n = table.shape[1]
+    if n < 2 or len(table) < 2:
+        return None, None
+    rng = _stream(seed, *names, "ac2")
+    draws = np.concatenate(
+        [
+            np.asarray(gwet_ac2(_lists(table), scale=SCALE, counts=row_counts(rows)))
+            for rows in resampled_rows(n, RESAMPLES, rng, most=RESAMPLES)
+        ]
+    )
+    known = draws[np.isfinite(draws)]
+    return percentile_interval(known) if len(known) > 0.95 * RESAMPLES else (None, None)
+
+
+def _stream(seed: int, *names: str) -> np.random.Generator:
+    return generator(seed, "hteb validation", *names)
+
+
+def _defined(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _drift(
+    systems: Sequence[str], kept: Sequence[Rating], items: Sequence[Item]
+) -> Iterator[tuple[str, str, float | None, int]]:
+    """How a system's similarity of original and transformed text goes with people's adequacy, on pairs rated."""
+    from embassay.systems import open_system
+    from embassay.text import open_tokenizer
+
+    rated: dict[str, list[float]] = {}
+    for one in kept:
+        if one.adequacy == one.adequacy:
+            rated.setdefault(one.pair_id, []).append(one.adequacy)
+    for spec in systems:
+        system = open_system(spec, tokenizer=open_tokenizer("words"))
+        own = [item for item in items if item.pair_id in rated]
+        similar = np.asarray(
+            system.pairs([one.text for one in own], [one.text2 for one in own]), dtype=np.float64
+        )
+        adequate = np.array([np.mean(rated[one.pair_id]) for one in own])
+        for name in ("", *dict.fromkeys(one.lang for one in own)):
+            chosen = np.array([name in ("", one.lang) for one in own])
+            both = chosen & np.isfinite(similar)
+            rho = float(spearman(similar[both], adequate[both])) if both.sum() > 2 else float("nan")
+            yield system.name, name, _defined(rho), int(both.sum())
+
+
+def tables(scored: Scored) -> Iterator[ColumnTable]:
+    """Ratings by transformation and criterion, and the drift check where systems were asked."""
+    rows: list[tuple[Value, ...]] = [
+        (one.transformation, one.criterion, one.pairs, one.ratings, f"{one.rejected} of {one.raters}", one.mean,
+         *one.mean_ends, one.median, one.share, *one.share_ends, one.quadratic, *one.quadratic_ends, one.linear,
+         one.equal)
+        for one in scored.outcomes
+    ]  # fmt: skip
+    columns = (
+        Column("transformation", "text"), Column("criterion", "text"), Column("pairs", decimals=0),
+        Column("ratings", decimals=0), Column("rejected", "text"), Column("mean"), Column("mean_low"),
+        Column("mean_high"), Column("median", decimals=1), Column("share_3_or_more"), Column("share_low"),
+        Column("share_high"), Column("ac2_quadratic"), Column("ac2_low"), Column("ac2_high"), Column("ac2_linear"),
+        Column("equal"),
+    )  # fmt: skip
+    note = "Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal ratings."
+    yield ColumnTable("hteb_ratings", "HTEB: what people say of the texts", columns, tuple(rows), note)
+    if scored.drift:
+        heads = (
+            Column("system", "text"),
+            Column("transformation", "text"),
+            Column("rho"),
+            Column("pairs", decimals=0),
+        )
+        said = tuple((system, name or "all", rho, n) for system, name, rho, n in scored.drift)
+        note = "Spearman of similarity and adequacy. A strong one would say that drops come from bad texts."
+        yield ColumnTable("hteb_drift", "HTEB: does a drop come from bad texts?", heads, said, note)

@@ -1,0 +1,277 @@
+"""A human check on a crowd platform: files that MTurk and Prolific take, and what they give back, filtered.
+
+Out goes a file per language, with two dummies in every batch: for MTurk a line per HIT and the page that shows it, for
+Prolific's task builder a line per pair, batches as its task groups. Back come MTurk's batch results, or a table of
+Prolific's participants and ratings with its export of submissions; what passes the filters becomes a rating file.
+
+Sources: docs.aws.amazon.com (Requester, publishing and downloading batches); docs.prolific.com (AI Task Builder,
+datasets: columns that begin with META_ are not shown; export of submissions).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+from embassay.data.rows import Row
+from embassay.errors import DataError, UsageError
+from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.tables import inert, meant
+from embassay.protocols.pteb.validation.raters import cell, rating_of, source_of
+from embassay.protocols.pteb.validation.study import RATERS, Study
+from embassay.protocols.wordings.pairs import Item, by_language, sheet, write_ratings
+from embassay.randomness import random_bytes
+from embassay.runs.folder import slug, write_atomic
+
+Platform = Literal["mturk", "prolific"]
+LEFT_OUT = {"rejected", "returned", "timed-out", "timed out", "partial", "screened out"}
+"""States of a submission whose ratings do not count."""
+PERSON = ("WorkerId", "Participant id", "participant_id", "PROLIFIC_PID")
+PAIR = ("META_pair_id", "pair_id")
+PILOT = "pilot"
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How pairs are handed out. A pilot takes the first `pilot` pairs of every language, and the main study, with
+    `after_pilot`, those that are left: nobody rates a pair for a second time."""
+
+    batch: int = option(20, "Pairs per batch, besides the dummies.")
+    pilot: int = option(0, "Write a pilot of so many pairs per language; the paper's has 20.")
+    after_pilot: int = option(0, "Leave out the so many pairs per language that a pilot had.")
+
+    def __post_init__(self) -> None:
+        if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
+            raise UsageError("Pairs are counted from 1.", mend="Use whole numbers of 0 or more.")
+        if self.pilot and self.after_pilot:
+            raise UsageError(
+                "A study is a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
+            )
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which submissions count; each that does not is counted by its reason."""
+
+    least_seconds: float = option(0.0, "Fewest seconds per pair of a submission, by the platform's clock.")
+    where: str = option(
+        "", "Only people with this in the submissions' table: 'Country of residence=Nigeria'."
+    )
+    rating: str = option("rating", "The column of a Prolific table that holds the rating.")
+
+    def __post_init__(self) -> None:
+        if self.least_seconds < 0:
+            raise UsageError(f"least_seconds is {self.least_seconds}.", mend="Use 0 or more.")
+        if self.where and "=" not in self.where:
+            raise UsageError(f"Cannot read --where {self.where!r}.", mend="Write 'COLUMN=VALUE'.")
+
+
+@dataclass
+class Kept:
+    """The ratings that count, as rows of a rating file, and how many submissions were left out, by reason."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def batches(items: Sequence[Item], how: Batches, seed: int) -> list[list[Item]]:
+    """The pairs of one language in batches, all dummies in each, in an order that depends on the seed alone.
+
+    UsageError where nothing is left after a pilot.
+    """
+    pairs = sorted(
+        (one for one in items if not one.is_dummy),
+        key=lambda one: random_bytes(8, seed, "crowd", one.pair_id),
+    )
+    pairs = pairs[: how.pilot] if how.pilot else pairs[how.after_pilot :]
+    if not pairs:
+        raise UsageError(
+            f"No pair of {items[0].lang} is left after a pilot of {how.after_pilot}.",
+            mend="Draw a larger study.",
+        )
+    dummies = [one for one in items if one.is_dummy]
+    return [[*pairs[at : at + how.batch], *dummies] for at in range(0, len(pairs), how.batch)]
+
+
+def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> list[Path]:
+    """Write what a platform takes, a file per language, with instructions; where they are."""
+    written = []
+    for lang, items in by_language(study.items).items():
+        made = batches(items, how, study.seed)
+        name = f"{platform}-{slug(lang)}{f'-{PILOT}' if how.pilot else ''}"
+        shown = [sheet(own, f"{name}-{number}", study.seed) for number, own in enumerate(made, 1)]
+        rows = _hits(shown) if platform == "mturk" else _points(shown)
+        written.append(_write(out / f"{name}.csv", rows))
+    instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
+    if platform == "mturk":
+        largest = how.batch + max(
+            sum(one.is_dummy for one in own) for own in by_language(study.items).values()
+        )
+        write_atomic(out / "mturk.html", _page(largest, instructions))
+        written.append(out / "mturk.html")
+    else:
+        write_atomic(out / "instructions.md", instructions)
+        written.append(out / "instructions.md")
+    return written
+
+
+def read_crowd(
+    files: Iterable[Path], items: Mapping[str, Item], filters: Filters, submissions: Sequence[Path] = ()
+) -> Kept:
+    """The ratings in a platform's files that pass the filters. `submissions` are Prolific's exports, with a line per
+    person.
+
+    A dummy that a person saw in several batches counts once, by the rating that is farthest from the expected one.
+    DataError, with file and line, for a table of neither platform, a pair of another study and a rating off the scale.
+    """
+    people = _people(submissions)
+    kept, found = Kept(), dict[tuple[str, str], dict[str, Any]]()
+    for path in files:
+        source = source_of(path)
+        columns = source.columns()
+        person = next((name for name in PERSON if name in columns), None)
+        if person is None or not (set(PAIR) & set(columns) or "Input.pair_1" in columns):
+            raise DataError(
+                "this is no table of MTurk or Prolific", path=path, found=", ".join(columns[:8]),
+                expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
+                mend="Give the batch results as they were downloaded.",
+            )  # fmt: skip
+        rows = list(source.rows(columns))
+        # Of MTurk a row is a submission; of Prolific all rows of a person are.
+        sizes = Counter(meant(cell(row, person)) for row in rows)
+        for row in rows:
+            _take(row, person, people, items, filters, kept, found, sizes)
+    kept.rows = list(found.values())
+    return kept
+
+
+def write_kept(path: Path, kept: Kept) -> None:
+    """The ratings that count as a rating file, which `validate score` reads."""
+    write_ratings(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
+
+
+def _take(
+    row: Row, column: str, people: Mapping[str, Mapping[str, str]], items: Mapping[str, Item], filters: Filters,
+    kept: Kept, found: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
+) -> None:  # fmt: skip
+    person, rated = meant(cell(row, column)), list(_rated(row, items, filters))
+    about = {**{name: str(value or "") for name, value in row.cells.items()}, **people.get(person, {})}
+    if reason := _reason(about, len(rated) if "WorkerId" in row.cells else sizes[person], filters):
+        kept.left_out[reason] += 1
+        return
+    for item, value in rated:
+        key, before = (person, item.pair_id), found.get((person, item.pair_id))
+        if before is not None and not item.is_dummy:
+            raise DataError(
+                f"{person} rated the pair {item.pair_id} before", path=row.path, line=row.line,
+                mend="Give every result file once.",
+            )  # fmt: skip
+        worse = before is None or abs(value - (item.expected or 0)) > abs(
+            before["rating"] - (item.expected or 0)
+        )
+        if worse:
+            found[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
+
+
+def _rated(row: Row, items: Mapping[str, Item], filters: Filters) -> Iterator[tuple[Item, float]]:
+    """The pairs of a row with their ratings; blank ones are not rated."""
+    names = [name for name in row.cells if name.startswith("Input.pair_")]
+    places = [(name, f"Answer.rating_{name.rpartition('_')[2]}") for name in names] or [
+        (next(name for name in PAIR if name in row.cells), filters.rating)
+    ]
+    for column, rating in places:
+        pair = meant(cell(row, column))
+        if not pair:
+            continue
+        if pair not in items:
+            raise DataError(
+                f"the pair {pair!r} is not of this study", path=row.path, line=row.line,
+                mend="Name the folder whose files were sent out.",
+            )  # fmt: skip
+        value = rating_of(row, rating) if rating in row.cells else None
+        if value is not None:
+            yield items[pair], value
+
+
+def _reason(about: Mapping[str, str], pairs: int, filters: Filters) -> str:
+    """Why a submission does not count; empty where it does."""
+    status = (
+        (about.get("AssignmentStatus") or about.get("Status") or about.get("status") or "").strip().lower()
+    )
+    if status in LEFT_OUT:
+        return status
+    column, _, value = filters.where.partition("=")
+    if filters.where and about.get(column.strip(), "").strip() != value.strip():
+        return f"not {filters.where}"
+    taken = about.get("WorkTimeInSeconds") or about.get("Time taken") or about.get("time_taken") or ""
+    each = float(taken) / max(pairs, 1) if taken.replace(".", "", 1).isdigit() else filters.least_seconds
+    return f"under {filters.least_seconds:g} s a pair" if each < filters.least_seconds else ""
+
+
+def _people(files: Sequence[Path]) -> dict[str, dict[str, str]]:
+    """Person -> the cells of their submission."""
+    found: dict[str, dict[str, str]] = {}
+    for path in files:
+        source = source_of(path)
+        column = next((name for name in PERSON if name in source.columns()), None)
+        if column is None:
+            raise DataError(
+                "the submissions do not say whose they are", path=path, expected=" or ".join(PERSON),
+                found=", ".join(source.columns()[:8]), mend="Give Prolific's export of the study.",
+            )  # fmt: skip
+        for row in source.rows(source.columns()):
+            found[meant(cell(row, column))] = {name: str(value or "") for name, value in row.cells.items()}
+    return found
+
+
+def _hits(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """A row per HIT; one that is shorter than the others has empty places."""
+    most = max(map(len, shown))
+    rows = []
+    for own in shown:
+        row: dict[str, Any] = {"lang": own[0]["lang"]}
+        for place in range(1, most + 1):
+            pair = own[place - 1] if place <= len(own) else {}
+            row |= {f"pair_{place}": pair.get("pair_id", ""), f"text_{place}": pair.get("text", ""),
+                    f"text2_{place}": pair.get("text2", "")}  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+def _points(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """A row per pair and batch, the batch as a task group."""
+    return [
+        {"META_TASK_GROUP_ID": f"batch-{number}", "META_pair_id": pair["pair_id"], "META_lang": pair["lang"],
+         "text": pair["text"], "text2": pair["text2"]}
+        for number, own in enumerate(shown, 1)
+        for pair in own
+    ]  # fmt: skip
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow(rows[0])
+    writer.writerows([inert(value) for value in row.values()] for row in rows)
+    write_atomic(path, buffer.getvalue().encode())
+    return path
+
+
+def _page(pairs: int, instructions: str) -> str:
+    """The layout of a HIT in MTurk's own elements: `${...}` is filled from the file."""
+    parts = [
+        f'<section><p lang="${{lang}}">${{text_{n}}}</p><p lang="${{lang}}">${{text2_{n}}}</p>'
+        f'<input type="number" name="rating_{n}" min="0" max="5" step="0.5"></section>'
+        for n in range(1, pairs + 1)
+    ]
+    return (
+        '<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>\n<crowd-form>\n<pre>'
+        + escape(instructions.replace("$", "$ "))
+        + "</pre>\n" + "\n".join(parts) + "\n</crowd-form>\n"
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""HTEB in the report: a profile of every system."""

@@ -1,0 +1,378 @@
+"""What an HTEB run says: its verdict, its page with a profile of every system, its view on a terminal, and cards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from embassay.document.blocks import (
+    Block,
+    Box,
+    Column,
+    Entry,
+    Facts,
+    Heading,
+    Line,
+    Name,
+    Panes,
+    Said,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+    figures,
+    listed,
+    plain,
+)
+from embassay.document.marks import Scale, axis, difference_mark, scale_of
+from embassay.document.tables import file_tables, folded
+from embassay.protocols.hteb.profiles import TOTAL, axis_part
+from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import POINTS
+from embassay.records import Result
+from embassay.report.board import Board, Row, all_tasks
+from embassay.report.cards.findings import Finding, finding
+from embassay.report.notes import care, notes_of
+from embassay.report.record import OVERALL, Record
+from embassay.report.runs import ReportRun
+
+LITTLE = 0.02
+"""Two points: an axis whose interval leaves out a larger loss is one that a system keeps to."""
+MOST_DRAWN = 6
+PARTS_SHOWN = ("hteb-tests", "hteb-axes", "hteb-families", "hteb-groups", "hteb-texts", "hteb-languages")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One system over all of the run: the original score, the total, and the change of every part."""
+
+    row: Row
+    original: Result | None
+    total: Result | None
+    changes: dict[str, Result | None]
+
+    @property
+    def axes(self) -> dict[str, Result]:
+        """The axes whose change has a value."""
+        found = {axis: self.changes.get(axis_part(axis)) for axis in AXES}
+        return {name: row for name, row in found.items() if row is not None and row.value is not None}
+
+    @property
+    def worst(self) -> tuple[str, Result] | None:
+        """The axis on which it loses most."""
+        return min(self.axes.items(), key=lambda one: one[1].value or 0.0, default=None)
+
+
+def profiles_of(record: Record, board: Board) -> list[Profile]:
+    """Those of every system, in the order of the board."""
+    return [_profile(record, row) for row in board.rows]
+
+
+def _profile(record: Record, row: Row, task: str = OVERALL, dataset: str = "") -> Profile:
+    headline = next((one.headline for one in all_tasks(record) if one.name == task), OVERALL)
+    find = partial(record.find, task, row.system.name, dataset=dataset)
+    return Profile(
+        row, find("original", variant=TOTAL), find(headline, variant=TOTAL),
+        {part: find("delta", variant=part) for part in parts_of(record)},
+    )  # fmt: skip
+
+
+def parts_of(record: Record) -> tuple[str, ...]:
+    """The transformations of the run, its axes, and the total."""
+    chosen = [one["name"] for one in record.manifest.get("transformations", {}).get("sources", ())]
+    names = tuple(one for one in TRANSFORMATIONS if one in chosen)
+    return (*names, *(axis_part(one) for one in AXES if on_axis(one, names)), TOTAL)
+
+
+def said(row: Result | None) -> str:
+    """`-3.2 (-7.3 to -0.4)`, in points."""
+    if row is None or row.value is None:
+        return "n/a"
+    ends = (
+        f" ({POINTS.interval(row.ci_low, row.ci_high)})"
+        if row.ci_low is not None and row.ci_high is not None
+        else ""
+    )
+    return POINTS.change(row.value) + ends
+
+
+def lost(row: Result | None) -> bool:
+    """Whether the whole interval of a change lies below 0."""
+    return row is not None and row.ci_high is not None and row.ci_high < 0
+
+
+def held(row: Result | None) -> bool:
+    """Whether the interval of a change leaves out all but a little loss."""
+    return row is not None and row.ci_low is not None and row.ci_low > -LITTLE
+
+
+def hteb_verdict(record: Record, board: Board) -> Verdict:
+    """On which axis systems break, and which one keeps most."""
+    found = [one for one in profiles_of(record, board) if one.row.system.ranked and one.axes]
+    if not found:
+        return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
+    worst: dict[str, list[Profile]] = {}
+    for one in found:
+        if one.worst is not None:
+            worst.setdefault(one.worst[0], []).append(one)
+    name, most = max(worst.items(), key=lambda one: len(one[1]))
+    title = AXES[name].lower()
+    first = most[0]
+    if len(found) == 1:
+        heading: Sentence = (_name(first.row), f" loses most on the axis of {title}")
+    elif len(most) == len(found):
+        heading = (f"Every system loses most on the axis of {title}",)
+    else:
+        heading = (f"{len(most)} of {len(found)} systems lose most on the axis of {title}",)
+    return Verdict(heading, tuple(_lede(found, record)))
+
+
+def _lede(found: Sequence[Profile], record: Record) -> Iterator[Sentence]:
+    leading = max(found, key=lambda one: (one.total.value or 0.0) if one.total is not None else 0.0)
+    if leading.total is not None and leading.total.value is not None:
+        yield (
+            _name(leading.row), " has the highest total: ", POINTS.text(leading.total.value), ", ",
+            said(leading.changes[TOTAL]), " from its original.",
+        )  # fmt: skip
+    sure = [(one, name) for one in found for name, row in one.axes.items() if lost(row)]
+    whole = sum(len(one.axes) for one in found)
+    yield (f"{len(sure)} of {whole} changes by axis are certain losses: their intervals lie below 0.",)
+    failed = _failed(record)
+    if failed:
+        yield (f"{numbers.percent(failed)} of the texts could not be transformed, and are no part of this.",)
+
+
+def _failed(record: Record) -> float:
+    counts: dict[str, int] = {}
+    for source in record.manifest.get("transformations", {}).get("sources", ()):
+        for by_seed in source.get("outcomes", {}).values():
+            for outcomes in by_seed.values():
+                for outcome, n in outcomes.items():
+                    counts[outcome] = counts.get(outcome, 0) + n
+    usable = counts.get("ok", 0) + counts.get("copied", 0)
+    total = sum(counts.values())
+    return (total - usable) / total if total else 0.0
+
+
+def _name(row: Row) -> Name:
+    return Name(row.label, row.system.index)
+
+
+def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page of a run: profiles, every transformation, datasets, and what came of the texts."""
+    record, board = run.record, run.board
+    yield _facts(record, board)
+    yield hteb_verdict(record, board)
+    yield from care(notes_of(record), run.mark)
+    profiles = profiles_of(record, board)
+    yield Heading("Profiles", "hteb-profiles")
+    yield Text(
+        "What is left of a score after paraphrasing and other changes of style, after longer and shorter texts, and "
+        "after translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of "
+        "its transformations, the total that of the axes. Paraphrased alone is what PTEB asks."
+    )
+    scale = _scale(profiles)
+    yield Box("panels", tuple(_panels(profiles, scale)))
+    yield _profile_table(profiles)
+    yield Heading("By transformation", "hteb-transformations")
+    yield Text("The change in points under each transformation, mean over datasets.")
+    yield _transformation_table(record, profiles)
+    if panes := tuple(_by_dataset(record, board)):
+        yield Heading("By dataset", "hteb-datasets")
+        yield Panes("Task", panes)
+    files = {table.id: table for table in file_tables(record.path)}
+    chosen = [files[name] for name in PARTS_SHOWN if name in files and (alone or name != "hteb-tests")]
+    if chosen:
+        yield Heading("Beside the scores", "hteb-tables")
+        yield from map(folded, chosen)
+
+
+def _facts(record: Record, board: Board) -> Facts:
+    told = record.manifest.get("transformations", {})
+    sources = told.get("sources", ())
+    runs = max((len(seeds) for one in sources for seeds in one.get("seeds", {}).values()), default=0)
+    by = f" by {sources[0]['transformer']}" if sources else ""
+    sample = ("a sample of the data",) if told.get("sample") else ()
+    return Facts.of(
+        "hteb", "HTEB", numbers.counted(len(board.tasks), "task"),
+        numbers.counted(len(record.ranked_systems), "system"), numbers.counted(len(sources), "transformation"),
+        f"{numbers.counted(runs, 'run')}{by}", *sample,
+    )  # fmt: skip
+
+
+def _scale(profiles: Sequence[Profile]) -> Scale:
+    ends = [
+        value
+        for one in profiles
+        for row in one.axes.values()
+        for value in (row.value, row.ci_low, row.ci_high)
+        if value is not None
+    ]
+    return scale_of([*ends, 0.0], within=None, factor=POINTS.factor)
+
+
+def _panels(profiles: Sequence[Profile], scale: Scale) -> Iterator[Block]:
+    """The profile plot of each system: its axes on one scale for all."""
+    drawn = [one for one in profiles if one.row.system.ranked and one.axes]
+    for one in drawn[:MOST_DRAWN]:
+        kind = one.row.system.kind
+        lines = [
+            Line(
+                AXES[name],
+                (
+                    Entry(
+                        (
+                            difference_mark(row.ci_low, row.value or 0.0, row.ci_high, kind, scale),
+                            POINTS.change(row.value or 0.0),
+                        ),
+                        exact=_exact(row),
+                    ),
+                ),
+            )
+            for name, row in one.axes.items()
+        ]
+        head = Column((axis(scale, labels=2), "Change"), style="num")
+        table = Table(
+            "", one.row.label, "Axis", (head,), tuple(lines), "marks", 2, is_sortable=False, export=""
+        )
+        yield Box("panel", (table,))
+
+
+def _exact(row: Result) -> str:
+    values = (row.value, row.ci_low, row.ci_high)
+    return ",".join("" if one is None else f"{100 * one:.6g}" for one in values)
+
+
+def _entry(row: Result | None) -> Entry:
+    if row is None or row.value is None:
+        return Entry("n/a", why=row.reason if row is not None else "not part of the run")
+    interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
+    return Entry(POINTS.change(row.value), interval, _exact(row))
+
+
+def _score(row: Result | None) -> Entry:
+    if row is None or row.value is None:
+        return Entry("n/a", why=row.reason if row is not None else "not part of the run")
+    interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
+    return Entry(POINTS.text(row.value), interval, _exact(row))
+
+
+def _profile_table(profiles: Sequence[Profile]) -> Table:
+    """Original, paraphrased and the axes of every system: PTEB's question and HTEB's beside each other."""
+    paraphrased = any("paraphrasing" in one.changes for one in profiles)
+    axes = [name for name in AXES if any(axis_part(name) in one.changes for one in profiles)]
+    heads = [
+        "Original",
+        *(["Paraphrased"] if paraphrased else []),
+        *map(AXES.__getitem__, axes),
+    ]
+    lines = []
+    for one in profiles:
+        cells = [_score(one.original)]
+        cells += [_entry(one.changes.get("paraphrasing"))] if paraphrased else []
+        cells += [_entry(one.changes.get(axis_part(name))) for name in axes]
+        cells += [_entry(one.changes[TOTAL]), _score(one.total)]
+        lines.append(_line(one.row, tuple(cells)))
+    columns = figures(*heads, "All axes", "HTEB total")
+    return Table("hteb-profile", "Profiles", "System", columns, tuple(lines), is_titled=False, has_latex=True)
+
+
+def _line(row: Row, cells: tuple[Entry, ...]) -> Line:
+    return Line(row.label, cells, row.system.kind, "" if row.system.ranked else "reference", row.system.name)
+
+
+def _transformation_table(record: Record, profiles: Sequence[Profile]) -> Table:
+    names = [part for part in parts_of(record) if part in TRANSFORMATIONS]
+    columns = tuple(
+        Column(name.replace("_", " "), style="num", group=AXES[TRANSFORMATIONS[name].axis]) for name in names
+    )
+    lines = tuple(_line(one.row, tuple(_entry(one.changes.get(name)) for name in names)) for one in profiles)
+    return Table("hteb-by-transformation", "By transformation", "System", columns, lines, is_titled=False)
+
+
+def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block, ...]]]:
+    for task in board.tasks:
+        datasets = record.datasets(task.name)
+        if not datasets:
+            continue
+        lines = []
+        for dataset in datasets:
+            for row in board.by_task(task.name):
+                one = _profile(record, row, task.name, dataset)
+                cells = (
+                    _score(one.original),
+                    *(_entry(one.changes.get(axis_part(name))) for name in AXES if axis_part(name) in one.changes),
+                    _entry(one.changes[TOTAL]), _score(one.total),
+                )  # fmt: skip
+                lines.append(Line(row.label, cells, row.system.kind, group=dataset))
+        heads = [AXES[name] for name in AXES if axis_part(name) in parts_of(record)]
+        columns = figures("Original", *heads, "All axes", "Total")
+        table = Table(f"hteb-{task.name}", task.title, "System", columns, tuple(lines), is_titled=False)
+        yield task.title, (table,)
+
+
+def profile_view(record: Record, board: Board, wide: bool) -> Table:
+    """Every system's original score, total, and change on each axis; for a terminal."""
+    axes = [name for name in AXES if axis_part(name) in parts_of(record)]
+    rows: list[list[Said | Entry]] = []
+    for one in profiles_of(record, board):
+        cells: list[Said | Entry] = [
+            one.row.rank or numbers.NONE,
+            one.row.system.name if wide else one.row.label,
+        ]
+        cells += [state_of(one.original, one.row), state_of(one.total, one.row)]
+        cells += [said(one.changes.get(axis_part(name))) if wide else _entry(one.changes.get(axis_part(name))).text
+                  for name in axes]  # fmt: skip
+        rows.append(cells)
+    short = {"style": "Δ style", "length": "Δ length", "language": "Δ language"}
+    heads: list[str | Column] = ["Rank", "System", *figures("Orig.", "HTEB", *(short[name] for name in axes))]
+    return Table.of("profiles", heads, rows, at=1)
+
+
+def state_of(row: Result | None, of: Row) -> Said | Entry:
+    """A score in points, or the state that stands there."""
+    from embassay.report.terminal import state_or_value
+
+    return state_or_value(of.lead) if row is None or row.value is None else POINTS.text(row.value)
+
+
+def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
+    """The axes on which little can be lost."""
+    own = _profile(run.record, row)
+    kept = [f"{AXES[name].lower()} {said(change)}" for name, change in own.axes.items() if held(change)]
+    if kept:
+        clause = f"loses little or nothing on the axis of {plain(listed(kept))}"
+        yield finding(run, clause, weight=2, place="hteb-profiles")
+
+
+def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
+    """The axis on which it breaks, and the transformation that takes most."""
+    own = _profile(run.record, row)
+    broken = {name: change for name, change in own.axes.items() if lost(change)}
+    if broken:
+        name, change = min(broken.items(), key=lambda one: one[1].value or 0.0)
+        clause = f"breaks on the axis of {AXES[name].lower()}: {said(change)} points"
+        yield finding(run, clause, weight=5, place="hteb-profiles")
+    single = {
+        part: change
+        for part, change in own.changes.items()
+        if part in TRANSFORMATIONS and change is not None and lost(change)
+    }
+    if single:
+        part, most = min(single.items(), key=lambda one: one[1].value or 0.0)
+        clause = f"loses most under {part.replace('_', ' ')}: {said(most)} points"
+        yield finding(run, clause, weight=3, place="hteb-transformations")
+
+
+def unknown(run: ReportRun, row: Row) -> Iterator[str]:
+    """The axes of which nobody knows whether it loses much or nothing."""
+    own = _profile(run.record, row)
+    undecided = [
+        f"{AXES[name].lower()} ({said(change)})"
+        for name, change in own.axes.items()
+        if not held(change) and not lost(change) and change.ci_low is not None
+    ]
+    if undecided:
+        yield f"Whether it loses points is open on the axis of {plain(listed(undecided))}."

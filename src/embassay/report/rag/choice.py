@@ -1,0 +1,215 @@
+"""What a choice says: its verdict, its page, and its view on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from embassay.document.blocks import (
+    Block,
+    Care,
+    Column,
+    Command,
+    Entry,
+    Facts,
+    Heading,
+    Name,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+    figures,
+)
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE
+from embassay.records import Result
+from embassay.report.board import Board
+from embassay.report.notes import care, notes_of
+from embassay.report.record import Record, System, labels
+from embassay.report.runs import ReportRun
+
+TASK = "choice"
+SIGNALS = {
+    "sentence": "a sentence taken out", "half": "half of its shared words gone", "apart": "all of them gone",
+    "keywords": "its rarest words", "typos": "typing errors", "reworded": "words of like company", "title": "its title",
+}  # fmt: skip
+"""What questions a passage asks of itself, by family."""
+BIAS = (
+    "Questions made of a passage's own words favour systems that match words, so they are also asked without the "
+    "words they share with it; public collections say how much each counts."
+)
+
+
+def choice_verdict(record: Record, board: Board) -> Verdict:
+    """Which one, and how sure; or that nobody can say, and what would decide."""
+    del board
+    found = _choices(record)
+    if not found:
+        return Verdict(("Nothing could be chosen",), (("Fewer than two systems have answered.",),))
+    dataset, told = next(iter(found.items()))
+    label = labels([system.name for system in record.systems])
+    index = {system.name: system.index for system in record.systems}
+    pick = Name(label[told["pick"]], index[told["pick"]])
+    if told["says"] == told["pick"]:
+        heading: Sentence = ("Use ", pick)
+    else:
+        heading = ("Cannot say which is best; ", pick, " is the likeliest")
+    return Verdict(heading, tuple(_lede(record, dataset, told)))
+
+
+def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sentence]:
+    p, near = numbers.percent(told["p_best"]), numbers.percent(told["p_near"])
+    n = len(record.ranked_systems) - len(told["missing"])
+    yield (
+        f"It is the best of {n} on {dataset} with {p}, and within {told['tolerance']:g} nDCG@10 of the best with "
+        f"{near}. Expected regret: {SCORE.text(told['expected_regret'])}; of a choice by lot "
+        f"{SCORE.text(told['regret_of_random'])}.",
+    )  # fmt: skip
+    if told["judged"]:
+        yield (f"{numbers.counted(told['judged'], 'judged question')} of yours count in it.",)
+    else:
+        yield ("No label was used.",)
+    if told["expected_regret"] > told["tolerance"]:
+        yield (_labels(told),)
+
+
+def _labels(told: Mapping[str, Any]) -> str:
+    more = " more" if told["judged"] else ""
+    if told["labels"] is None:
+        most, left = list(told["regret_with_labels"].items())[-1]
+        return f"Not even {most}{more} judged questions would decide: {SCORE.text(left)} would be left."
+    return f"About {told['labels']}{more} judged questions would decide."
+
+
+def _choices(record: Record) -> dict[str, Mapping[str, Any]]:
+    return dict(record.compared.get("choice", {}))
+
+
+def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page of a run: who is likely to be best, what each signal says, and what to grade."""
+    del alone
+    record, board = run.record, run.board
+    found = _choices(record)
+    yield Facts.of(
+        "", "Choice", numbers.counted(len(record.ranked_systems), "system"),
+        numbers.date(record.manifest.get("updated", "")),
+    )  # fmt: skip
+    yield choice_verdict(record, board)
+    yield from care((*notes_of(record),), run.mark)
+    for dataset, told in found.items():
+        yield Heading("Which one, and how sure", "choose-systems")
+        yield replace(_systems(record, dataset), title=dataset)
+        yield Text(
+            "Regret is how far below the best nDCG@10 a system is expected to lie. Price is per million tokens, time "
+            "that of its cell here, vectors kept before included."
+        )
+        yield Heading("What the documents ask of themselves", "choose-signals")
+        yield Text(BIAS)
+        yield replace(_signals(record, dataset), title=f"nDCG@10 on {dataset}")
+        yield Heading("What would decide", "choose-labels")
+        yield Text(_labels(told))
+        yield Text(("Questions to judge next, with the passages to grade: ", Command("to_grade.jsonl"), "."))
+        yield replace(_after(told), title="Expected regret after so many judged questions")
+        yield Text(f"The weights of the signals were fitted on {', '.join(told['trained_on'])}.")
+
+
+def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator[Block]:
+    """A choice: verdict, the systems, what is missing, and what to do next."""
+    yield choice_verdict(record, board)
+    notes = [note.plain for note in notes_of(record)]
+    for dataset, told in _choices(record).items():
+        yield _systems(record, dataset)
+        if wide:
+            yield _signals(record, dataset)
+        notes += [f"{name} did not answer and is left out." for name in told["missing"]]
+    yield Care(tuple(notes), more=(BIAS,))
+    if (run / "to_grade.jsonl").exists():
+        yield Text(("To judge next: ", Command(str(run / "to_grade.jsonl"))))
+
+
+def _ordered(record: Record, dataset: str) -> list[System]:
+    def regret(system: System) -> float:
+        row = record.find(TASK, system.name, "expected_regret", dataset=dataset)
+        return row.value if row is not None and row.value is not None else float("inf")
+
+    return sorted(record.ranked_systems, key=regret)
+
+
+def _systems(record: Record, dataset: str) -> Table:
+    label = labels([system.name for system in record.systems])
+    tolerance = record.arguments["options"]["tolerance"]
+    heads: list[str | Column] = [
+        "System", *figures("P(best)", f"P(within {tolerance:g})", "Regret", "Against the first, 95%", "$ / 1M", "Time"),
+    ]  # fmt: skip
+    systems = _ordered(record, dataset)
+    rows: list[list[str | Entry]] = [[label[one.name], *_entries(record, dataset, one)] for one in systems]
+    made = Table.of(f"choice-{dataset}", heads, rows)
+    kinds = [one.kind for one in systems]
+    return replace(
+        made, lines=tuple(replace(line, kind=kind) for line, kind in zip(made.lines, kinds, strict=True))
+    )
+
+
+def _entries(record: Record, dataset: str, system: System) -> Iterator[Entry]:
+    rows = {
+        name: record.find(TASK, system.name, name, dataset=dataset)
+        for name in ("p_best", "p_near", "expected_regret", "against_pick")
+    }
+    for name in ("p_best", "p_near"):
+        yield _entry(rows[name], numbers.percent)
+    yield _entry(rows["expected_regret"], SCORE.text)
+    yield _against(rows["against_pick"])
+    price = system.facts.get("usd_per_million_tokens")
+    yield Entry("0" if price is None else f"{price:g}")
+    seconds = sum(cell.seconds or 0.0 for cell in record.cells_of(TASK, system.name))
+    yield Entry(numbers.duration(seconds), exact=str(seconds))
+
+
+def _entry(row: Result | None, written: Any) -> Entry:
+    if row is None or row.value is None:
+        return Entry(numbers.NONE, why="no answers")
+    return Entry(written(row.value), exact=str(row.value))
+
+
+def _against(row: Result | None) -> Entry:
+    if row is None or row.value is None or row.ci_low is None or row.ci_high is None:
+        return Entry(numbers.NONE, why="the first itself" if row is not None else "no answers")
+    ends = (row.ci_low, row.ci_high)
+    small = f"{numbers.change(ends[0])} to {numbers.change(ends[1])}"
+    return Entry(numbers.change(row.value), small, ",".join(map(str, (row.value, *ends))))
+
+
+def _signals(record: Record, dataset: str) -> Table:
+    """A line per system, a column per family of questions."""
+    label = labels([system.name for system in record.systems])
+    families = [name for name in SIGNALS if _has(record, dataset, name)]
+    heads: list[str | Column] = ["System", *figures(*(SIGNALS[name].capitalize() for name in families))]
+    rows: list[list[str | Entry]] = [
+        [label[one.name], *(_score(record, dataset, one.name, name) for name in families)]
+        for one in _ordered(record, dataset)
+    ]
+    return Table.of(f"signals-{dataset}", heads, rows)
+
+
+def _has(record: Record, dataset: str, family: str) -> bool:
+    return any(
+        record.find(TASK, one.name, "found", dataset=dataset, variant=family) for one in record.ranked_systems
+    )
+
+
+def _score(record: Record, dataset: str, system: str, family: str) -> Entry:
+    row = record.find(TASK, system, "found", dataset=dataset, variant=family)
+    if row is None or row.value is None:
+        return Entry(numbers.NONE, why="no answers")
+    ends = () if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
+    small = SCORE.interval(*ends) if len(ends) == 2 else ""
+    return Entry(SCORE.text(row.value), small, ",".join(map(str, (row.value, *ends))))
+
+
+def _after(told: Mapping[str, Any]) -> Table:
+    regrets: Sequence[tuple[str, float]] = list(told["regret_with_labels"].items())
+    heads: list[str | Column] = ["Judged questions", *figures("Expected regret")]
+    rows: list[list[str | Entry]] = [[n, Entry(SCORE.text(value), exact=str(value))] for n, value in regrets]
+    return Table.of("choice-labels", heads, rows)

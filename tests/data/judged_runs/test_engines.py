@@ -1,0 +1,195 @@
+"""What engines answer with, read as runs; and judgements of spans, which hold for any way of cutting."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embassay.data.judged_runs import Entries, Known, entries_of, read_run
+from embassay.data.judged_runs.engines import plain
+from embassay.data.judged_runs.spans import are_spans, by_evidence, qrels_of, read_spans
+from embassay.errors import DataError
+
+REFUND = "A refund takes five days, and is asked for in the shop on weekdays."
+HELMET = "Wear a helmet in the hall, and never run on the wet floor there."
+KNOWN = {"d1": REFUND, "d2": HELMET, "d3": "The shop opens at nine."}
+ASKED = {"q1": "How long does a refund take?", "q2": "What must I wear?"}
+LANGCHAIN = {
+    "query_id": "q1",
+    "documents": [
+        {"id": None, "page_content": REFUND, "metadata": {"source": "shop.md", "start_index": 30}, "type": "Document"},
+        {"id": None, "page_content": "The shop  opens at NINE.", "metadata": {}, "type": "Document"},
+    ],
+}  # fmt: skip
+SERIALIZED = {
+    "query_id": "q1",
+    "documents": [
+        [{"lc": 1, "type": "constructor", "kwargs": {"page_content": REFUND, "metadata": {}}}, 0.9],
+        [{"lc": 1, "type": "constructor", "kwargs": {"page_content": HELMET, "metadata": {}}}, 0.4],
+    ],
+}
+LLAMA = {
+    "query_id": "q1",
+    "source_nodes": [
+        {"node": {"id_": "8a-uuid", "text": REFUND, "metadata": {}, "class_name": "TextNode"}, "score": 0.81},
+        {"node": {"id_": "d3", "text": "cut", "start_char_idx": 0, "end_char_idx": 9}, "score": 0.62},
+    ],
+}
+SEARCH = {
+    "took": 3,
+    "hits": {"total": {"value": 2}, "hits": [{"_id": "d1", "_score": 3.5}, {"_id": "d2", "_score": 1.25}]},
+}
+RAGAS = {
+    "user_input": "how long does a refund take", "retrieved_contexts": [HELMET, f"Before. {REFUND} After it."],
+    "response": "five days", "reference": "five",
+}  # fmt: skip
+
+
+def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> Entries:
+    path = tmp_path / "run.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return read_run(path, mapping, Known(KNOWN, ASKED) if known else None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "rows"),
+    [
+        (LANGCHAIN, [("q1", "d1", -1.0), ("q1", "d3", -2.0)]),
+        (SERIALIZED, [("q1", "d1", 0.9), ("q1", "d2", 0.4)]),
+        (LLAMA, [("q1", "d1", 0.81), ("q1", "d3", 0.62)]),
+        ({"query_id": "q1", **SEARCH}, [("q1", "d1", 3.5), ("q1", "d2", 1.25)]),
+        ({"query_id": "q1", "response": SEARCH}, [("q1", "d1", 3.5), ("q1", "d2", 1.25)]),
+        (RAGAS, [("q1", "d2", -1.0), ("q1", "d1", -2.0)]),
+    ],
+    ids=["LangChain", "LangChain serialized", "LlamaIndex", "_search", "_search inside", "ragas"],
+)
+def test_what_each_engine_writes(
+    answer: dict[str, Any], rows: list[tuple[str, str, float]], tmp_path: Path
+) -> None:
+    """As a line, in a list, and as query -> answer, by ids or by text."""
+    for content in (json.dumps(answer) + "\n", [answer]):
+        assert run_of(tmp_path, content).frame.rows() == rows
+    query = answer.get("query_id") or answer["user_input"]
+    rest = {key: value for key, value in answer.items() if key != "query_id"}
+    assert run_of(tmp_path, {query: rest}).frame.rows() == rows
+
+
+def test_lists_of_documents_by_query(tmp_path: Path) -> None:
+    """`json.dumps({query: [document.model_dump() ...]})`, laid out over lines."""
+    content = json.dumps({"q1": LANGCHAIN["documents"], "q2": [HELMET]}, indent=1)
+    assert run_of(tmp_path, content).frame["doc"].to_list() == ["d1", "d3", "d2"]
+
+
+def test_what_is_not_in_the_corpus_stays_in_the_run(tmp_path: Path) -> None:
+    """Under a name of its own, and counted."""
+    found = run_of(tmp_path, {"q1": ["Nobody has ever written this sentence in any document.", REFUND]})
+    assert found.frame["doc"][0].startswith("text:")
+    assert found.notes == (
+        "1 of 2 passages were found in the corpus by their text",
+        "1 of 2 passages are not in the corpus: they count as not judged",
+    )
+
+
+def test_without_a_corpus_ids_are_as_they_come(tmp_path: Path) -> None:
+    assert run_of(tmp_path, [LLAMA], known=False).frame["doc"].to_list() == ["8a-uuid", "d3"]
+    mapped = {"q1": [{"page_content": "x", "metadata": {"ref": {"key": "k7"}}}]}
+    assert run_of(tmp_path, mapped, known=False, doc_id="metadata.ref.key").frame["doc"].to_list() == ["k7"]
+
+
+def test_scores_that_do_not_fall_are_ranks(tmp_path: Path) -> None:
+    """A distance rises with the rank: the order is the engine's."""
+    rising = {"q1": [[{"page_content": REFUND}, 0.1], [{"page_content": HELMET}, 0.7]]}
+    assert run_of(tmp_path, rising).frame["value"].to_list() == [-1.0, -2.0]
+
+
+def test_a_passage_that_comes_twice_counts_once(tmp_path: Path) -> None:
+    assert run_of(tmp_path, {"q1": [REFUND, REFUND]}).frame["doc"].to_list() == ["d1", "d1!again"]
+
+
+def test_places_are_taken_along(tmp_path: Path) -> None:
+    assert run_of(tmp_path, [LANGCHAIN]).places == {"d1": ("shop.md", 30, 30 + len(REFUND))}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"documents": []}', "which question"),
+        ('{"responses": [{"hits": {"hits": []}}]}', "_msearch"),
+        ('{"q1": [], "q2": []}', "no answer holds"),
+        ('{"query_id": "q1", "hits": {"hits": 3}}', "cannot be read"),
+        ('{"query_id": "q1", "documents": [3]}', "cannot be read"),
+        ('{"query_id": "q1", "documents": []}\n{"query_id"', ":2: the line is not valid JSON"),
+    ],
+)
+def test_what_is_no_answer_is_named(content: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=said):
+        run_of(tmp_path, content)
+
+
+@given(st.text(max_size=80))
+def test_texts_are_found_whatever_their_spaces_and_case(text: str) -> None:
+    known = Known({"d": text})
+    assert known.passage(f"  {text}\n") == "d"
+    assert plain(plain(text)) == plain(text)
+
+
+SPANS = [
+    {"query_id": "q", "document": "a.md", "start": 100, "end": 200, "relevance": 5},
+    {"query_id": "q", "document": "a.md", "start": 900, "end": 1000, "relevance": 3},
+    {"query_id": "q", "document": "b.md", "start": 0, "end": 50, "relevance": 1},
+]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    path = tmp_path / "spans.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in SPANS))
+    return path
+
+
+def test_evidence_is_found_however_documents_are_cut(judged: Path) -> None:
+    """Whole, in a larger passage, and half of it; less than half is none."""
+    spans = read_spans(judged)
+    assert are_spans(judged)
+    assert sorted(qrels_of(spans, judged).frame.rows()) == [
+        ("q", "a.md[100:200]", 5.0), ("q", "a.md[900:1000]", 3.0), ("q", "b.md[0:50]", 1.0),
+    ]  # fmt: skip
+    for start, end, found in (
+        (100, 200, True),
+        (0, 500, True),
+        (150, 180, True),
+        (160, 400, False),
+        (50, 149, False),
+    ):
+        held = by_evidence(entries_of({"q": ["x"]}, "run", "r"), spans, {"x": ("a.md", start, end)})
+        assert (held.run.frame["doc"][0] == "a.md[100:200]") is found
+        assert (held.matched, held.unmatched) == (int(found), int(not found))
+
+
+def test_evidence_counts_once_and_the_best_of_several(judged: Path) -> None:
+    """The first passage with it has it; a passage over two has that with most in common, the best of equals."""
+    places = {
+        "one": ("a.md", 0, 300),
+        "two": ("a.md", 120, 400),
+        "all": ("a.md", 0, 2000),
+        "none": ("c.md", 0, 9),
+    }
+    run = entries_of({"q": ["one", "two", "all", "none", "lost"]}, "run", "r")
+    held = by_evidence(run, read_spans(judged), places)
+    assert held.run.frame["doc"].to_list() == ["a.md[100:200]", "two!again", "a.md[900:1000]", "none", "lost"]
+    assert (held.matched, held.unmatched, held.unplaced) == (3, 1, 1)
+    assert held.run.frame["value"].to_list() == run.frame["value"].to_list()
+
+
+@pytest.mark.parametrize(
+    "line", ['{"query_id": "q", "document": "a", "start": 5, "end": 5}', "{", "[]", '{"start": 1}']
+)
+def test_lines_that_judge_no_span(line: str, judged: Path) -> None:
+    judged.write_text(judged.read_text() + line + "\n")
+    with pytest.raises(DataError, match=r"spans.jsonl:4: "):
+        read_spans(judged)

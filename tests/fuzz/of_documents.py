@@ -1,0 +1,134 @@
+"""Documents of a folder, what engines answer with, judgements of spans, and drafts of questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from fuzz.target import JSON, YAML, Read, Target, lines
+
+
+def document(name: str) -> Read:
+    """A file in a folder of documents, read and cut; HTML without the process that it is read in."""
+
+    def read(content: bytes, folder: Path) -> object:
+        from embassay.data import open_dataset
+        from embassay.data.documents.folder import Entry
+        from embassay.data.documents.markup import declared_charset, html_text
+        from embassay.data.documents.passages import document_of, passages_in
+        from embassay.data.documents.prose import Unread, cleaned, decoded
+
+        (folder / "docs").mkdir()
+        (folder / "docs" / "beside.txt").write_text("A document that is always there.")
+        try:
+            if name.endswith(".html"):
+                text, title, _ = html_text(cleaned(decoded(content, declared_charset(content))[0]))
+                (folder / "docs" / "read.md").write_text(f"# {title}\n{text}", "utf-8", "replace")
+                return open_dataset(str(folder / "docs")).load("documents")
+            path = folder / "docs" / name
+            path.write_bytes(content)
+            kind = "Markdown" if name.endswith(".md") else "text"
+            found = document_of(Entry(name, path, kind, len(content)))
+            for one in passages_in(found):
+                assert found.text[one.start : one.end] == one.body
+        except Unread:
+            pass
+        return open_dataset(str(folder / "docs")).load("documents")
+
+    return read
+
+
+def engine(content: bytes, folder: Path) -> object:
+    """What an engine answered, with a corpus to find texts in and without one."""
+    from embassay.data.judged_runs import Known, read_run
+
+    path = folder / "run.json"
+    path.write_bytes(content)
+    found = read_run(path, {}, Known({"d1": "One fox runs."}, {"q1": "Who runs?"}))
+    assert len(read_run(path).frame) == len(found.frame)
+    return found
+
+
+def spans(content: bytes, folder: Path) -> object:
+    """Judgements of spans, and a run held against them."""
+    from embassay.data.judged_runs import entries_of
+    from embassay.data.judged_runs.spans import are_spans, by_evidence, qrels_of, read_spans
+
+    path = folder / "spans.jsonl"
+    path.write_bytes(content)
+    are_spans(path)
+    found = read_spans(path)
+    return qrels_of(found, path), by_evidence(entries_of({"q": ["x"]}, "run", "r"), found, {"x": ("d", 0, 9)})
+
+
+def drafts(content: bytes, folder: Path) -> object:
+    """What a run of questions has written down so far, its last line cut off or not."""
+    from embassay.protocols.rag.questions.protocol import read_drafts
+
+    path = folder / "drafts.jsonl"
+    path.write_bytes(content)
+    return read_drafts(path)
+
+
+def _draft() -> bytes:
+    from embassay.protocols.rag.questions.drafts import Draft
+
+    return lines(
+        Draft("k", "fact", "d#1", "d", "kept", "Who runs?", "One fox runs.", "a fox", 0, 13).as_dict()
+    )
+
+
+_MARKUP = (
+    "# ",
+    "\n---\n",
+    "+++\n",
+    "<p>",
+    "</main>",
+    "<nav>",
+    "<!--",
+    "<script>",
+    "&#x",
+    "&amp",
+    "charset=utf-7",
+)
+_ANSWERS = (
+    "query_id",
+    "documents",
+    "page_content",
+    "metadata",
+    "hits",
+    "_id",
+    "_score",
+    "source_nodes",
+    "node",
+    "id_",
+)
+_KEPT: Callable[[], bytes] = _draft
+
+TARGETS: tuple[Target, ...] = (
+    Target(
+        "markdown document", document("a.md"),
+        (b"---\ntitle: Foxes\nlang: en\n---\n# Foxes\n\nOne fox. Two foxes.\n", b"+++\ntitle = 'F'\n+++\nA fox."),
+        (*YAML, *_MARKUP, "title", "lang"),
+    ),
+    Target("text document", document("a.txt"), ("Größe, Mühe und Füchse.".encode("cp1252"),), ("\ufeff", "\0", "\x85")),
+    Target(
+        "html document", document("a.html"),
+        (b"<html lang=en><title>T</title><main><h1>A</h1><p>B<br>C<pre>D</pre><table><tr><td>E",), _MARKUP,
+    ),
+    Target(
+        "engine", engine,
+        (
+            lines({"query_id": "q1", "documents": [{"page_content": "One fox runs.", "metadata": {"id": "d1"}}]}),
+            json.dumps({"q1": {"hits": {"hits": [{"_id": "d1", "_score": 2.5}]}}}).encode(),
+            lines({"user_input": "Who runs?", "retrieved_contexts": ["One fox runs."]}),
+        ),
+        (*JSON, *_ANSWERS),
+    ),
+    Target(
+        "spans", spans, (lines({"query_id": "q", "document": "d", "start": 0, "end": 9, "relevance": 5}),),
+        (*JSON, "query_id", "start", "end", "1e400"),
+    ),
+    Target("drafts", drafts, (), (*JSON, "outcome", "rejected"), _KEPT),
+)  # fmt: skip

@@ -1,0 +1,218 @@
+"""A choice from the command or the call to its rows, its page, and the questions to judge next."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embassay as eb
+from embassay.errors import UsageError
+from embassay.protocols.choose import ChoiceOptions
+from embassay.protocols.choose.conclusions import SIGNALS, shipped
+from embassay.protocols.kernel.outcome import Run
+from embassay.records import Result
+from embassay.report.terminal import run_view
+from embassay.runs.folder import RunFolder
+from report.pages import printed
+
+SYSTEMS = ["bm25", "jaccard", "wordllama"]
+OPTIONS = ChoiceOptions(questions=60, resamples=50)
+
+
+def corpus(n: int = 70) -> list[dict[str, Any]]:
+    """Short passages of three sentences on made subjects."""
+    rng = np.random.default_rng(2)
+    things = [
+        "harbour",
+        "bakery",
+        "observatory",
+        "library",
+        "vineyard",
+        "quarry",
+        "theatre",
+        "orchard",
+        "mill",
+        "dock",
+    ]
+    verbs = [
+        "opens",
+        "closes",
+        "repairs",
+        "counts",
+        "paints",
+        "lends",
+        "weighs",
+        "records",
+        "guards",
+        "sells",
+    ]
+    rows = []
+    for place in range(n):
+        said = [
+            f"The {rng.choice(things)} of ward {place} {rng.choice(verbs)} {int(rng.integers(2, 900))} crates of "
+            f"{rng.choice(things)} tools before {rng.choice(['dawn', 'noon', 'dusk'])}."
+            for _ in range(3)
+        ]
+        rows.append({"id": f"p{place}", "title": f"Ward {place}", "text": " ".join(said)})
+    return rows
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("choose")
+    (made / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus()))
+    return made
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Run:
+    return eb.choose(SYSTEMS, folder / "corpus.jsonl", out=folder / "run", options=OPTIONS)
+
+
+def told_of(run: Run) -> dict[str, Any]:
+    """The choices of a run by corpus."""
+    return dict(json.loads((run.path / "comparisons.json").read_text())["choice"])
+
+
+def rows(run: Run, measure: str) -> dict[str, Result]:
+    found = RunFolder(run.path).read_results()
+    return {row.system: row for row in found if row.measure == measure and row.dataset and not row.variant}
+
+
+def test_probabilities_sum_to_one_and_the_pick_has_the_least_regret(run: Run) -> None:
+    """Every system has P(best), P(near), regret and a difference; references have none."""
+    best, regret = rows(run, "p_best"), rows(run, "expected_regret")
+    assert set(best) == set(SYSTEMS)
+    assert sum(row.value or 0 for row in best.values()) == pytest.approx(1)
+    told = told_of(run)["corpus"]
+    assert told["pick"] == min(regret, key=lambda one: regret[one].value or 0)
+    assert told["expected_regret"] == regret[told["pick"]].value
+    assert told["says"] in ("cannot say", told["pick"])
+    against = rows(run, "against_pick")
+    assert against[told["pick"]].value == 0
+    other = next(row for name, row in against.items() if name != told["pick"])
+    assert other.ci_low is not None
+    assert other.ci_low < (other.value or 0) < (other.ci_high or 0)
+
+
+def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
+    """The passages asked about are behind each."""
+    found = [row for row in RunFolder(run.path).read_results() if row.measure == "found" and row.variant]
+    assert {row.variant for row in found} == {
+        "title", "sentence", "half", "apart", "keywords", "typos", "reworded"
+    }  # fmt: skip
+    sentence = [row for row in found if row.variant == "sentence" and row.system in SYSTEMS]
+    assert all(row.n == 60 and row.ci_low is not None for row in sentence)
+
+
+def test_the_questions_to_judge_next_have_passages_of_the_corpus(run: Run, folder: Path) -> None:
+    """Those on which the contenders differ, as a file that `rag golden --queries` reads."""
+    texts = {row["id"] for row in corpus()}
+    named = [json.loads(line) for line in (run.path / "to_grade.jsonl").read_text().splitlines()]
+    assert 0 < len(named) <= 20
+    assert all({one["id"] for one in row["passages"]} <= texts for row in named)
+    loaded = eb.data.open_dataset(str(run.path / "to_grade.jsonl")).load("documents")
+    assert len(loaded.data) == len(named)
+
+
+def test_labels_move_the_choice(run: Run, folder: Path) -> None:
+    """Questions of which jaccard alone finds the passages: as their judgements say, or as texts in one file."""
+    labels = folder / "labels.jsonl"
+    lines = [
+        {"query": f"ward {place} crates tools", "doc_id": f"p{place}", "relevance": 1} for place in range(30)
+    ]
+    labels.write_text("".join(json.dumps(row) + "\n" for row in lines))
+    options = ChoiceOptions(questions=60, resamples=50, labels=str(labels))
+    again = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=folder / "labelled", options=options)
+    told, before = told_of(again)["corpus"], told_of(run)["corpus"]
+    assert (before["judged"], told["judged"]) == (0, 30)
+    assert told["expected_regret"] < before["expected_regret"]
+    ours = [json.loads(line)["id"] for line in (again.path / "to_grade.jsonl").read_text().splitlines()]
+    assert not {row["query"] for row in lines} & set(ours)
+
+
+def test_questions_without_judgements_are_those_to_judge(folder: Path) -> None:
+    """The user's own, by their ids."""
+    queries = folder / "queries.jsonl"
+    queries.write_text(
+        "".join(json.dumps({"id": f"q{i}", "text": f"who guards ward {i}"}) + "\n" for i in range(8))
+    )
+    options = ChoiceOptions(questions=20, resamples=50, queries=str(queries))
+    made = eb.choose(SYSTEMS[:2], folder / "corpus.jsonl", out=folder / "asked", options=options)
+    named = [json.loads(line) for line in (made.path / "to_grade.jsonl").read_text().splitlines()]
+    assert {row["id"] for row in named} == {f"q{i}" for i in range(8)}
+
+
+def test_the_same_request_gives_the_same_bytes(run: Run, folder: Path) -> None:
+    """In another folder, with two of the cells there before."""
+    part = eb.choose(SYSTEMS[:2], folder / "corpus.jsonl", out=folder / "again", options=OPTIONS)
+    whole = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=part.path, options=OPTIONS)
+    for name in ("results.jsonl", "comparisons.json", "to_grade.jsonl", "tables/choice.csv"):
+        assert (whole.path / name).read_bytes() == (run.path / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("systems", "options", "said"),
+    [
+        (["bm25"], {}, "nothing to choose between"),
+        (SYSTEMS, {"labels": "ids.tsv"}, "their texts are nowhere"),
+        (SYSTEMS, {"labels": "foreign.jsonl"}, "None of the 1 judged passages"),
+        (SYSTEMS, {"labels": "ids.tsv", "queries": "others.jsonl"}, "No judged question"),
+    ],
+)
+def test_mistakes_are_told_before_any_work(
+    folder: Path, systems: list[str], options: dict[str, str], said: str
+) -> None:
+    """One system, judgements that fit nothing."""
+    (folder / "ids.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp1\t1\n")
+    (folder / "foreign.jsonl").write_text('{"query": "a question", "doc_id": "elsewhere", "relevance": 1}\n')
+    (folder / "others.jsonl").write_text('{"id": "x", "text": "another question"}\n')
+    named = {name: str(folder / value) for name, value in options.items()}
+    with pytest.raises(UsageError, match=said):
+        eb.choose(systems, folder / "corpus.jsonl", out=folder / "wrong", options=ChoiceOptions(**named))
+    assert not (folder / "wrong").exists()
+
+
+def test_passages_without_words_can_be_chosen_for_by_nobody(tmp_path: Path) -> None:
+    """No question, no choice, and the reason."""
+    (tmp_path / "tiny.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+    made = eb.choose(SYSTEMS[:2], tmp_path / "tiny.jsonl", out=tmp_path / "run")
+    assert told_of(made) == {}
+    assert all("enough words" in row.reason for row in rows(made, "found").values())
+    assert "Nothing could be chosen" in printed(run_view(tmp_path / "run"))
+
+
+def test_a_folder_of_documents_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From Markdown to a choice, without a network: the answer first."""
+    from embassay.cli.main import with_commands
+
+    for row in corpus(30):
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        (tmp_path / "docs" / f"{row['id']}.md").write_text(f"# {row['title']}\n\n{row['text']}\n")
+    monkeypatch.chdir(tmp_path)
+    asked = ["choose", "docs", "-s", "bm25", "-s", "wordllama", "--out", "run"]
+    done = CliRunner().invoke(with_commands("choose"), asked)
+    assert done.exit_code == 0, done.output
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(("Use ", "Cannot say"))
+    assert "P(best)" in done.stdout
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Which one, and how sure" in page
+    shutil.rmtree(tmp_path / "run")
+    assert CliRunner().invoke(with_commands("choose"), [*asked, "--dry-run"]).exit_code == 0
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_shipped_weights_are_those_of_the_signals() -> None:
+    """And name what they were fitted on."""
+    fit = shipped()
+    assert fit.weights.weights.shape == (len(SIGNALS),)
+    assert len(fit.collections) >= 8
+    assert {"scifact", "cranfield", "med"} <= set(fit.collections)
+    assert np.linalg.eigvalsh(fit.weights.covariance).min() > 0

@@ -1,0 +1,120 @@
+"""Questions that passages ask of themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embassay.protocols.choose.signals import gains, mistyped, probe, ranks, taken_out
+from embassay.randomness import generator
+from embassay.search.bm25 import words
+
+HARBOUR = (
+    "The harbour master keeps a log of every vessel that enters. Each vessel pays a toll by its length. "
+    "The toll was doubled in 1924, and smugglers moved to the next bay."
+)
+BAKERY = (
+    "The baker lights the oven at three. Rye dough rests longest, because rye holds more water. "
+    "By six the first loaves leave the oven for the market."
+)
+FILLER = tuple(f"Number {i} is a note about subject {chr(97 + i)} and nothing else here." for i in range(12))
+TEXTS = (HARBOUR, BAKERY, *FILLER)
+
+
+def test_a_sentence_leaves_its_passage_and_nothing_else_does() -> None:
+    """Question and rest together have the passage's words."""
+    asked, rest, halved = taken_out(HARBOUR, generator(1, "x")) or ("", "", True)
+    assert not halved
+    assert sorted(words(asked) + words(rest)) == sorted(words(HARBOUR))
+    assert asked in HARBOUR
+    assert asked not in rest
+
+
+def test_one_sentence_is_cut_in_two_halves() -> None:
+    """Of a passage of one sentence a half is asked; too short a one asks nothing."""
+    text = "rye dough rests longest because it holds much more water"
+    asked, rest, halved = taken_out(text, generator(1, "x")) or ("", "", False)
+    assert halved
+    assert {asked, rest} == {"rye dough rests longest because", "it holds much more water"}
+    assert taken_out("five words are too few", generator(1, "x")) is None
+    assert taken_out("", generator(1, "x")) is None
+
+
+def test_a_text_without_blanks_is_cut_at_its_signs() -> None:
+    """Chinese has no blanks: each sign is a word, and the halves are written without any."""
+    text = "海港的管理员记录每一艘进港的船"
+    asked, rest, _ = taken_out(text, generator(1, "x")) or ("", "", True)
+    assert " " not in asked + rest
+    assert {asked + rest, rest + asked} & {text}
+
+
+def test_tables_code_and_headings_are_not_asked() -> None:
+    """A row of a table is no question, however many words it has."""
+    text = f"# All about the harbour and its vessels.\n\n| one | two | three | four | five |\n\n{HARBOUR}"
+    for seed in range(20):
+        asked, *_ = taken_out(text, generator(seed, "x")) or ("",)
+        assert not asked.startswith(("#", "|"))
+
+
+def test_what_is_asked_apart_shares_no_rare_word_with_its_passage() -> None:
+    """And half of it shares fewer than the sentence."""
+    found = probe(TEXTS, [""] * len(TEXTS), 20, 7)
+    frequency: dict[str, int] = {}
+    for text in found.texts:
+        for word in set(words(text)):
+            frequency[word] = frequency.get(word, 0) + 1
+    for question in found.questions["apart"]:
+        own = set(words(found.texts[question.row]))
+        assert all(frequency[word] > 1 for word in set(words(question.text)) & own)
+    whole = {one.row: len(words(one.text)) for one in found.questions["sentence"]}
+    assert all(len(words(one.text)) <= whole[one.row] for one in found.questions["half"])
+
+
+def test_titles_are_asked_and_taken_out() -> None:
+    """A passage that begins with its title is searched without it where it asks."""
+    texts = [f"Of harbours. {HARBOUR}", f"Of bread. {BAKERY}", *FILLER]
+    found = probe(texts, ["Of harbours", "Of bread", *[""] * len(FILLER)], 20, 7)
+    assert sorted(one.text for one in found.questions["title"]) == ["Of bread", "Of harbours"]
+    assert not any("Of harbours" in text for text in found.texts)
+
+
+def test_the_same_seed_asks_the_same() -> None:
+    """Another seed does not."""
+    first, again, other = (probe(TEXTS, [""] * len(TEXTS), 5, seed) for seed in (7, 7, 8))
+    assert first == again
+    assert first != other
+    assert len(first.questions["sentence"]) == 5
+
+
+def test_ranks_and_gains_by_hand() -> None:
+    """Found first, third, and not at all; -1 fills up short rankings."""
+    top = np.array([[4, 1, 2], [4, 1, 2], [4, 1, -1]])
+    places = ranks(top, np.array([4, 2, 9]))
+    assert places.tolist() == [1, 3, 0]
+    assert gains(places).tolist() == [1.0, 0.5, 0.0]
+
+
+@given(st.text(min_size=4, max_size=20), st.integers(0, 2**32))
+def test_a_typing_error_changes_at_most_one_letter_more_or_less(word: str, seed: int) -> None:
+    """Lost, doubled or exchanged."""
+    changed = mistyped(word, generator(seed, "x"))
+    assert abs(len(changed) - len(word)) <= 1
+    assert set(changed) <= set(word)
+
+
+@given(st.lists(st.text(max_size=80), max_size=8))
+def test_any_texts_can_be_probed(texts: list[str]) -> None:
+    """Whatever they hold: rows are those of texts, and no passage is lost."""
+    found = probe(texts, [""] * len(texts), 5, 1)
+    assert len(found.texts) == len(texts)
+    for some in found.questions.values():
+        assert all(0 <= one.row < len(texts) and one.text.strip() for one in some)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_hardly_any_text_asks_hardly_anything(n: int) -> None:
+    """No passage, or one: nothing fails."""
+    found = probe([HARBOUR] * n, [""] * n, 5, 1)
+    assert len(found.questions.get("sentence", ())) == n

@@ -1,0 +1,295 @@
+"""Questions about documents: what a model writes is checked, planted bad answers are found, nothing is asked twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embassay.data import open_dataset
+from embassay.data.documents import Placed
+from embassay.errors import BudgetExceeded, DataError, UsageError
+from embassay.protocols.rag.questions import QuestionsOptions, QuestionsRequest, questions
+from embassay.protocols.rag.questions.collection import near_repeats
+from embassay.protocols.rag.questions.drafts import fault_of, find_span, is_copy, longest_run, mistyped
+from embassay.protocols.rag.questions.protocol import Questioning
+from stub.asking import PLANTED, asking
+from stub.server import StubServer
+
+TOPICS = (
+    "bread",
+    "cheese",
+    "copper",
+    "granite",
+    "harbour",
+    "lantern",
+    "meadow",
+    "orchard",
+    "pepper",
+    "quarry",
+)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Ten documents of two sections, every passage over 25 words long."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for topic in TOPICS:
+        sections = "".join(
+            f"## Rules on {topic} {part}s\n\n"
+            f"The {part} of {topic} is kept in the {topic} hall behind the northern gate. "
+            f"Whoever wants {topic} {part} must write to the {topic} office before noon on a working day. "
+            f"No {part} of {topic} leaves the hall without the seal of the keeper, who counts it twice.\n\n"
+            for part in ("weight", "colour")
+        )
+        (folder / f"{topic}.md").write_text(f"# About {topic}\n\n{sections}")
+    return folder
+
+
+def told(run: Any) -> dict[str, dict[str, int]]:
+    return {cell["variant"]: cell["counts"] for cell in run.manifest["cells"]}
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def llm(stub: StubServer, more: str = "") -> str:
+    return f"openai:stub?base_url={stub.url}/v1{more}"
+
+
+def test_documents_ask_themselves(corpus: Path, tmp_path: Path) -> None:
+    """Without a model: the set is a dataset, every question has its answer in the corpus, and none is answered by its
+    own words."""
+    run = questions(corpus, out=tmp_path / "run", options=QuestionsOptions(n=6))
+    found = lines(run.path / "export" / "queries.jsonl")
+    assert Counter(one["tags"][0] for one in found) == {"title": 6, "heading": 6, "sentence": 6}
+    data = open_dataset(str(run.path / "export")).load("retrieval").data
+    assert len(data.queries) == 18
+    texts = dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
+    for key, text in zip(data.queries.ids, data.queries.texts, strict=True):
+        for passage in data.qrels[key]:
+            assert text not in texts[passage]
+    again = questions(corpus, out=tmp_path / "again", options=QuestionsOptions(n=6))
+    for name in ("queries.jsonl", "corpus.jsonl", "qrels.tsv"):
+        assert (again.path / "export" / name).read_bytes() == (run.path / "export" / name).read_bytes()
+
+
+def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: Path) -> None:
+    """Each kept question has a span of its document as evidence, users' own come first, and shares are told."""
+    users = tmp_path / "users.jsonl"
+    users.write_text('{"id": "fact-1", "text": "Where do I ask for copper?"}\n')
+    with StubServer(chat=asking()) as stub:
+        run = questions(
+            corpus, out=tmp_path / "run", llm=llm(stub), queries=str(users), kinds=("fact", "typo", "sentence"),
+            options=QuestionsOptions(n=5),
+        )  # fmt: skip
+    found = lines(run.path / "export" / "queries.jsonl")
+    assert found[0]["id"] == "user-fact-1"  # an id of ours is not taken for a user's
+    texts = {path.name: path.read_text() for path in corpus.iterdir()}
+    spans = lines(run.path / "export" / "spans.jsonl")
+    assert len(spans) == sum(
+        counts.get("kept", 0) for kind, counts in told(run).items() if kind != "sentence"
+    )
+    for one in spans:
+        assert texts[one["document"]][one["start"] : one["end"]] == one["text"]
+    shares = run.manifest["shares"]
+    assert shares["users"]["questions"] == 1
+    assert sum(one["share"] for one in shares.values()) == pytest.approx(1)
+    whole = {one["passage"] for one in lines(run.path / "drafts.jsonl")}
+    before = {one.id: one.body for one in _placed(corpus)}
+    after = {one["id"]: one["text"] for one in lines(run.path / "export" / "corpus.jsonl")}
+    assert all(
+        after[key] == before[key] for key in whole
+    )  # nothing is taken out of what a model was asked about
+
+
+def _placed(corpus: Path) -> tuple[Placed, ...]:
+    from embassay.data.documents import passage_places
+
+    return passage_places(open_dataset(str(corpus)))
+
+
+@pytest.mark.parametrize(
+    ("planted", "outcome"),
+    [
+        ("unanswerable", "not answerable"), ("copied", "copied"), ("foreign", "wrong language"),
+        ("ungrounded", "ungrounded"), ("telling", "speaks of the passage"),
+    ],
+)  # fmt: skip
+def test_planted_bad_questions_are_found(planted: str, outcome: str, corpus: Path, tmp_path: Path) -> None:
+    """None of them is kept, and each is counted under its reason."""
+    assert planted in PLANTED
+    with StubServer(chat=asking(always=planted)) as stub:
+        run = questions(
+            corpus,
+            out=tmp_path / "run",
+            llm=llm(stub),
+            kinds=("fact",),
+            options=QuestionsOptions(n=4, attempts=2),
+        )
+    assert told(run) == {"fact": {outcome: 4}}
+    assert lines(run.path / "export" / "queries.jsonl") == []
+    [row] = run.results.rows(named=True)
+    assert (row["value"], row["n"]) == (0.0, 4)
+    assert row["ci_high"] > 0.3
+
+
+def test_a_share_of_bad_ones_is_left_out(corpus: Path, tmp_path: Path) -> None:
+    """The rest is kept; kept and lost add up to what was asked."""
+    with StubServer(chat=asking(dict.fromkeys(PLANTED, 0.08))) as stub:
+        run = questions(
+            corpus,
+            out=tmp_path / "run",
+            llm=llm(stub),
+            kinds=("fact",),
+            options=QuestionsOptions(n=20, attempts=1, near=1.0),
+        )
+    counts = told(run)["fact"]
+    assert sum(counts.values()) == 20
+    assert 5 <= counts["kept"] < 20
+
+
+def test_nothing_is_asked_twice(corpus: Path, tmp_path: Path) -> None:
+    """A run that is done, and one that lost its last line, ask only for what is not there."""
+    with StubServer(chat=asking()) as stub:
+        given: dict[str, Any] = {
+            "llm": llm(stub), "kinds": ("fact",), "options": QuestionsOptions(n=6), "cache": tmp_path / "answers",
+        }  # fmt: skip
+        run = questions(corpus, out=tmp_path / "run", **given)
+        first, exported = stub.requests.total(), (run.path / "export" / "queries.jsonl").read_bytes()
+        drafts = run.path / "drafts.jsonl"
+        content = drafts.read_text().splitlines(keepends=True)
+        drafts.write_text("".join(content[:-1]) + content[-1][:40])
+        (tmp_path / "answers").unlink()
+        questions(corpus, out=tmp_path / "run", **given)
+        assert stub.requests.total() - first == 2  # one draft: written and checked
+        assert (run.path / "export" / "queries.jsonl").read_bytes() == exported
+        foreseen = Questioning().foreseen(
+            QuestionsRequest(str(corpus), **{k: v for k, v in given.items() if k != "cache"}), out=run.path
+        )
+        assert sum(one.requests or 0 for one in foreseen.cells) == 0
+    with pytest.raises(UsageError, match="other arguments: kinds"):
+        questions(corpus, out=tmp_path / "run", **{**given, "kinds": ("typo",)})
+    drafts.write_text("{}\n" + drafts.read_text())
+    with pytest.raises(DataError, match=r"drafts.jsonl:1"):
+        questions(corpus, out=tmp_path / "run", **given)
+
+
+def test_money_is_limited(corpus: Path, tmp_path: Path) -> None:
+    """The forecast says what it takes, and the limit stops it with what is done kept."""
+    with StubServer(chat=asking()) as stub:
+        priced = llm(stub, "&price=100&price_output=100&concurrency=1")
+        request = QuestionsRequest(str(corpus), priced, kinds=("fact",), options=QuestionsOptions(n=8))
+        usd = Questioning().foreseen(request).usd
+        assert usd is not None
+        with pytest.raises(BudgetExceeded):
+            questions(
+                corpus,
+                out=tmp_path / "run",
+                llm=priced,
+                kinds=("fact",),
+                options=request.options,
+                max_usd=usd / 2,
+            )
+        done = len(lines(tmp_path / "run" / "drafts.jsonl"))
+        assert 0 < done < 8
+        with pytest.raises(UsageError, match="price"):
+            questions(corpus, out=tmp_path / "other", llm=llm(stub), kinds=("fact",), max_usd=1.0)
+
+
+@pytest.mark.slow
+def test_a_kill_loses_nothing(corpus: Path, tmp_path: Path) -> None:
+    """kill -9 in the middle; the same command goes on, pays for no draft twice and ends with the same set."""
+    with StubServer(chat=asking(), latency=0.2, queue=2) as stub:
+        command = [
+            sys.executable, "-m", "embassay", "rag", "questions", "--corpus", str(corpus), "--llm", llm(stub),
+            "-k", "fact", "--n", "12", "--out", str(tmp_path / "run"),
+        ]  # fmt: skip
+        here = {**os.environ, "OPENAI_API_KEY": "x", "EMBASSAY_CACHE": str(tmp_path / "cache")}
+        process = subprocess.Popen(command, env=here, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        drafts = tmp_path / "run" / "drafts.jsonl"
+        while not drafts.exists() or drafts.read_text().count("\n") < 3:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        before, asked = drafts.read_text().count("\n"), stub.requests.total()
+        assert before < 12
+        subprocess.run(command, env=here, check=True, capture_output=True)
+        assert stub.requests.total() - asked <= 2 * (12 - before) + 2
+        whole = (tmp_path / "run" / "export" / "queries.jsonl").read_bytes()
+        fresh = [*command[:-1], str(tmp_path / "fresh")]
+        subprocess.run(fresh, env=here, check=True, capture_output=True)
+    assert (tmp_path / "fresh" / "export" / "queries.jsonl").read_bytes() == whole
+
+
+def test_requests_that_mean_nothing() -> None:
+    for given, said in (
+        ({"kinds": ("fact",)}, "no|none is named"),
+        ({"llm": "x", "kinds": ("facts",)}, "Did you mean fact"),
+        ({"llm": "x", "kinds": ("language",)}, "--into de"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            QuestionsRequest("docs", **given)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        QuestionsOptions(copied=0)
+
+
+PASSAGE = Placed(
+    "p", "The engine burns oil at night, and gas by day. It rests on Sundays in the northern hall.", lang="en"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "outcome"),
+    [
+        ("When does this machine use gas?", "fact", None),
+        ("The engine burns oil at night?", "fact", "copied"),
+        ("engine oil night", "keywords", None),
+        ("burns oil at", "keywords", "copied"),
+        ("What is described in the passage?", "fact", "speaks of the passage"),
+        ("x" * 301, "fact", "too long"),
+        ("", "fact", "nothing to ask"),
+        ("エンジンはいつガスを使いますか", "fact", "wrong language"),
+    ],
+)
+def test_checks_that_need_no_model(question: str, kind: str, outcome: str | None) -> None:
+    found = fault_of(question, kind, PASSAGE, QuestionsOptions())
+    assert (found[0] if found else None) == outcome
+
+
+def test_runs_of_words_and_spans() -> None:
+    assert longest_run(["a", "b", "c"], ["c", "a", "b", "a"]) == 2
+    assert is_copy("one two three four five six", "x one two three four five six y", "fact", 1.0)
+    assert find_span("It  burns\noil.", "“Burns oil …”") == (4, 13)
+    assert find_span("It burns oil.", "gas") is None
+
+
+def test_typing_errors_change_letters_within_words() -> None:
+    """One or two, the same for the same seed, and no word is lost."""
+    question = "Where does everybody who wants copper have to write before noon?"
+    found = mistyped(question, 1, "p")
+    assert found == mistyped(question, 1, "p") != question
+    pairs = zip(question.split(), found.split(), strict=True)
+    assert sum(a != b for a, b in pairs) in (1, 2)
+
+
+def test_near_repeats_keep_the_first() -> None:
+    texts = [
+        "How long does a refund take?",
+        "how long does a  refund take?",
+        "How long does a refund take now?",
+        "Why?",
+    ]
+    assert near_repeats(texts, 0.6) == [1, 2]
+    assert near_repeats(texts, 1.0) == [1]
