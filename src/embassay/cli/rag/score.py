@@ -211,47 +211,45 @@ def score(
 
     Example: embassay rag score --qrels qrels.jsonl --run a.trec --run b.trec
     """
+    from embassay.protocols.rag.decision.options import DecisionRequest
     from embassay.protocols.rag.scoring.inputs import CUTOFFS, ScoreRequest
 
     if until_decided:
-        texts = corpus or None, queries or None
-        rest = bar, alpha, block, seed, grades, judge_grades, *texts, judge, label_price, column_map(mapping)
-        wanted = _decision(qrels, run, measure, k, *rest)
-        return run_decision(wanted, out, json=json, wide=wide, max_usd=max_cost)
+        wanted = DecisionRequest(
+            qrels, tuple(run), _one(measure, k), bar, alpha, block, seed, grades, judge_grades, corpus or None,
+            queries or None, judge, label_price, column_map(mapping),
+        )  # fmt: skip
+        run_decision(wanted, out, json=json, wide=wide, max_usd=max_cost)
+        return
     _only_until_decided({"--bar": bar, "--judge": judge})
     request = ScoreRequest(
         qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
         source_separator, exclude_self, corpus, queries, by_tag, judge_grades,
     )  # fmt: skip
-    if json:
-        return _score_as_json(request, out, per_query=per_query is not False)
-    return run_score(request, out, per_query=bool(per_query), wide=wide, report=True)
+    _score(request, out, json=json, per_query=per_query, wide=wide)
 
 
-def _decision(
-    qrels: str, run: list[str], measure: list[str] | None, k: list[int] | None, *rest: Any
-) -> DecisionRequest:
-    """What --until-decided is asked; `rest` are its further fields in their order."""
-    from embassay.protocols.rag.decision.options import MEASURE, DecisionRequest
-
-    return DecisionRequest(qrels, tuple(run), _one(measure, k, MEASURE), *rest)
-
-
-def _score_as_json(request: ScoreRequest, out: Path | None, *, per_query: bool) -> None:
+def _score(
+    request: ScoreRequest, out: Path | None, *, json: bool, per_query: bool | None, wide: bool
+) -> None:
     from embassay.protocols.rag.scoring.protocol import score_request
 
+    if not json:
+        run_score(request, out, per_query=bool(per_query), wide=wide, report=True)
+        return
     scored = score_request(request, out, _command())
-    _print_json(scored, None if out is None else _report(out), per_query=per_query)
+    _print_json(scored, None if out is None else _report(out), per_query=per_query is not False)
 
 
-def _one(measures: list[str] | None, cutoffs: list[int] | None, usual: str) -> str:
+def _one(measures: list[str] | None, cutoffs: list[int] | None) -> str:
     """The measure that decides. UsageError for several: each would be another question."""
     from embassay.errors import UsageError
+    from embassay.protocols.rag.decision.options import MEASURE
 
     if len(measures or ()) > 1 or len(cutoffs or ()) > 1:
         raise UsageError("Several measures cannot decide at once.", mend="Name one: -m Precision4+@10.")
-    name = measures[0] if measures else usual.partition("@")[0] if cutoffs else usual
+    name = measures[0] if measures else MEASURE.partition("@")[0] if cutoffs else MEASURE
     return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"
 
 

@@ -22,7 +22,7 @@ from embassay.protocols.hume.folder import AnnotationRow, Task
 from embassay.protocols.hume.study import Annotation, Family, Item, read_value
 from embassay.protocols.kernel import tables as numbers
 from embassay.runs.folder import to_json
-from embassay.web.annotation.grading import TASK
+from embassay.web.annotation.passages import TASK
 from embassay.web.annotation.service import (
     Door,
     Refusal,

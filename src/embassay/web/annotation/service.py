@@ -34,7 +34,7 @@ from embassay.protocols.hume.answers.store import (
 from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.study import Item, Who
 from embassay.web import server
-from embassay.web.annotation.grading import Grading, decision_folder
+from embassay.web.annotation.passages import Grading, decision_folder
 from embassay.web.server import RateLimit, address_key
 
 
