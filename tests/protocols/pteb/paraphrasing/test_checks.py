@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from embassay.protocols.wordings.records import Generation, Paraphrase, quality_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from embassay.protocols.pteb.paraphrasing.checks import (
     slot_fault,
 )
 from embassay.protocols.pteb.paraphrasing.paraphrasers import judged
+from embassay.protocols.wordings.records import Generation, Paraphrase, quality_rows
 
 ASKED = "what is the number of my library card"
 
