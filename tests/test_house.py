@@ -32,7 +32,7 @@ OF_A_PROTOCOL = {"protocol", "tables", "conclusions", "options"}
 FIELD = {
     *("chunking", "clustering", "encoding", "golden", "paraphrasing", "ranking", "reranking", "resampling", "routing"),
     *("sampling", "scoring", "training", "weighting", "wording", "heading", "reading", "string"),
-    *("ceiling", "recording", "spending", "mixed"),
+    *("ceiling", "recording", "spending", "mixed", "grading"),
 }  # fmt: skip
 """Nouns of the field that end like participles."""
 BEHIND = {
