@@ -63,7 +63,7 @@ RANGES: Mapping[str, Range] = {
         (
             "at_once", "attempts", "batch", "batch_size", "concurrency", "confirmations", "dims", "dimensions", "draws",
             "ef", "ef_construction", "longest", "max_length", "max_tokens", "max_tokens_per_doc", "memory", "num_ctx",
-            "passage_tokens", "recenter_every", "sample", "stability_turns", "truncate_dim", "tokens",
+            "passage_tokens", "recenter_every", "sample", "stability_turns", "truncate_dim", "tokens", "max_active",
         ),
         _COUNT,
     ),
@@ -87,7 +87,7 @@ RANGES: Mapping[str, Range] = {
     **dict.fromkeys(
         (
             "alpha", "b1", "b2", "b3", "b4", "bias", "border", "cap3", "cap4", "fallback_w3", "p",
-            "position", "positive", "rel",
+            "position", "positive", "rel", "second", "third",
         ),
         _ANY,
     ),

@@ -17,7 +17,7 @@ from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.questions.collection import Gathered, gathered, rows_of, tables, write_export
+from embassay.protocols.rag.questions.dataset import Gathered, gathered, rows_of, tables, write_export
 from embassay.protocols.rag.questions.drafts import Draft, prompt
 from embassay.protocols.rag.questions.draw import QuestionsPlan, forecast, make_plan
 from embassay.protocols.rag.questions.options import OF_MODELS, QuestionsRequest
