@@ -124,7 +124,7 @@ def _texts(request: DecisionRequest, population: Population) -> Texts | None:
     return Texts(queries, documents)
 
 
-def _read_texts(path: Path, mapping: Mapping[str, str], wanted: Collection[str]) -> dict[str, str]:
+def _read_texts(path: Path, mapping: Mapping[str, str], wanted: set[str]) -> dict[str, str]:
     source = table(path)
     columns = source.columns()
     identity = next(
