@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from embassay.contracts import Kind
-from embassay.document.blocks import Block, Bullets, Column, Table, figures
+from embassay.document.blocks import Block, Bullets, Column, Table, figures, listed, plain
 from embassay.document.marks import Scale, scale_of
 from embassay.document.terminal import fits
 from embassay.protocols.kernel import tables as numbers
@@ -216,7 +216,7 @@ def _parts(found: Sequence[Leading], systems: Sequence[str], width: int) -> Iter
 
 
 def _notes(found: Sequence[Leading]) -> Iterator[str]:
-    points = " and ".join(one.run for one in found if one.has_points)
+    points = plain(listed([one.run for one in found if one.has_points]))
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
         "Rank: the places that paired tests allow, each run by itself. Intervals that overlap are no test."
