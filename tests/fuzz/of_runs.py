@@ -372,13 +372,16 @@ def paraphrase_file(content: bytes, folder: Path) -> object:
 
 
 def transformed_metadata(content: bytes, folder: Path) -> object:
-    """The metadata of a file in the layout of HTEB's authors, beside data that are none."""
+    """The metadata of a file in the layout of HTEB's authors, beside one record."""
+    import polars as pl
+
     from embassay.protocols.hteb.exchange import import_
 
     place = folder / "root" / "org~2Fmodel" / "banking77" / "translation" / "1337"
     place.mkdir(parents=True, exist_ok=True)
     (place / "metadata.JSON").write_bytes(content)
-    (place / "data.parquet").write_bytes(b"PAR1")
+    record = pl.Series([{"text": "One fox.", "label": 1}])
+    pl.DataFrame({"original": record, "translation_seed_1337": record}).write_parquet(place / "data.parquet")
     return import_(folder / "root", folder / "set")
 
 

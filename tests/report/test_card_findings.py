@@ -231,7 +231,9 @@ def test_what_noise_does_is_a_share_of_documents(make_run: MakeRun) -> None:
 def test_what_is_not_known_is_told(plain_run: Path, make_run: MakeRun) -> None:
     """Questions that no run asked, tasks that are missing, small n, values without interval."""
     card = cards(plain_run)["birch-base"]
-    assert card.unknown[0].startswith("Not asked of it here: what paraphrases take (PTEB), what other styles, lengths")
+    assert card.unknown[0].startswith(
+        "Not asked of it here: what paraphrases take (PTEB), what other styles, lengths"
+    )
     assert "No score where cells have failed: retrieval on sample." in card.unknown
     assert "Has no interval: Clustering on sample." in card.unknown
     assert "Whether it was trained on this data is not known." in card.unknown
