@@ -25,7 +25,7 @@ def test_every_kind_of_run_has_its_words() -> None:
     """A new kind must say what it asks, what its scale means and does not mean, how it is made, and what to cite."""
     for words in (SCALES, WORDINGS, TITLES, QUESTIONS):
         assert set(words) == set(KINDS)
-    assert set(PROTOCOLS) | {"mteb"} == set(KINDS)
+    assert set(PROTOCOLS) | {"mteb", "choose"} == set(KINDS)
     assert all(scale.question.endswith("?") and scale.means and scale.does_not for scale in SCALES.values())
 
 

@@ -36,6 +36,8 @@ PLACES = {
     "original": "embassay.report.pteb.conclusions",
     "hteb": "embassay.report.pteb.conclusions",
 }
+DECLARED = ("calibration", "choose")
+"""Kinds whose tasks are those that their rows name, as those of a protocol of another package."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ class Task:
 
 
 def has_board(kind: str) -> bool:
-    """Whether a run of this kind has a board of tasks: SAGE, PTEB, and every protocol of another package."""
-    return kind in PLACES or kind not in KINDS
+    """Whether a run of this kind has a board of tasks: SAGE, PTEB, HTEB, and every protocol of another package."""
+    return kind in PLACES or kind in DECLARED or kind not in KINDS
 
 
 def all_tasks(record: Record) -> tuple[Task, ...]:

@@ -34,6 +34,7 @@ KINDS = (
     "hume",
     "mteb",
     "calibration",
+    "choose",
 )
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"

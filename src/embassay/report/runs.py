@@ -100,7 +100,7 @@ TITLES = {
     "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "questions": "Questions",
     "score": "RAG",
     "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",
-    "calibration": "Calibration",
+    "calibration": "Calibration", "choose": "Choice",
 }  # fmt: skip
 
 

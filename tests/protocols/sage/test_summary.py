@@ -27,7 +27,9 @@ def plan(**options):
         for name in FORUMS
     )
     request = SimpleNamespace(options=SageOptions(**options), seed=1)
-    return SimpleNamespace(datasets=datasets, systems=SYSTEMS, request=request, tasks=("retrieval",))
+    return SimpleNamespace(
+        datasets=datasets, systems=SYSTEMS, request=request, tasks=("retrieval",), suites=()
+    )
 
 
 def records():
