@@ -130,6 +130,14 @@ class Late:
         self.cancelled = True
 
 
+def test_brief_lines_begin_with_what_is_done(capsys):
+    """Nothing of what lies ahead; the end is told."""
+    lines = Lines(brief=True)
+    lines.planned(Plan, CELLS, {})
+    lines.over()
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_a_long_run_says_so_and_proposes_a_short_one_first(capsys):
     """From two minutes on, where all items are taken; a short run and one with a limit say nothing."""
     for seconds, limit, said in ((200.0, None, True), (200.0, 50, False), (20.0, None, False)):

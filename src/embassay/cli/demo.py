@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from embassay.cli.session import Display
     from embassay.protocols.rag.golden.options import GoldenRequest
 
-BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein", "rouge")
+BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein")
 RETRIEVERS = ("minilm", "wordllama", "bm25")
 FUSED = ("wordllama", "bm25")
 TOKENIZER = "words"

@@ -27,9 +27,9 @@ PAUSE = 5.0
 """Seconds between the lines of two cells."""
 
 
-def listener() -> Silent:
-    """Bars when stderr is a terminal, lines otherwise."""
-    return Bars() if sys.stderr.isatty() else Lines()
+def listener(brief: bool = False) -> Silent:
+    """Bars when stderr is a terminal, lines otherwise; `brief` ones say nothing of what lies ahead."""
+    return Bars() if sys.stderr.isatty() else Lines(brief)
 
 
 def time_left(elapsed: float, share: float) -> str:
@@ -164,17 +164,24 @@ class _Tally(Silent):
 
 class Lines(_Tally):
     """One line at the start, one for each cell that failed and for cells and stages of a second or more, but not for
-    two cells within five seconds, and one at the end; among many short cells one in 30 s says how far they are."""
+    two cells within five seconds, and one at the end; among many short cells one in 30 s says how far they are. When
+    `brief`, none at the start and none of a stage."""
 
-    def __init__(self) -> None:
+    def __init__(self, brief: bool = False) -> None:
         super().__init__()
+        self._brief = brief
         self._first = self._last = time.monotonic()
         self._all = self._failed = 0
+
+    def planning(self, plan: Plan) -> None:
+        if not self._brief:
+            super().planning(plan)
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         super().stage(title, total, unit)
         self._last = time.monotonic()
-        self.say_late(f"{title}: {total:,} {unit}" if total else title)
+        if not self._brief:
+            self.say_late(f"{title}: {total:,} {unit}" if total else title)
 
     def advanced_by(self, texts: int) -> None:
         super().advanced_by(texts)
@@ -188,7 +195,8 @@ class Lines(_Tally):
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
         super().planned(plan, waiting, seconds)
         done = f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already"
-        _say(", ".join(filter(None, (done, self.ahead(plan)))))
+        if not self._brief:
+            _say(", ".join(filter(None, (done, self.ahead(plan)))))
 
     def advanced(self, cell: Cell, texts: int) -> None:
         super().advanced(cell, texts)

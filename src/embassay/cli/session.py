@@ -67,7 +67,7 @@ def carry_out(
     Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
     """
     command = _with_out(shlex.join(["embassay", *_without(sys.argv[1:], once)]), out)
-    heard = progress()
+    heard = progress(display.brief)
     try:
         with _kept(out, command), stopping(f"What is finished is kept in {out}.", command):
             run = do(out=out, listener=heard, command=command, **arguments)
