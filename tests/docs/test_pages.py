@@ -142,7 +142,7 @@ def test_result_columns_are_in_the_page() -> None:
 @pytest.mark.slow
 def test_every_table_is_in_the_page(tmp_path: Path) -> None:
     """The tables that a run of all five tasks writes are those that docs/sage.md lists."""
-    run = embassay.sage.run(["jaccard"], limit=12, tokenizer="words", out=tmp_path / "run")
+    run = embassay.sage.run(["jaccard", "wordllama"], limit=12, tokenizer="words", out=tmp_path / "run")
     written = {path.stem for path in (run.path / "tables").iterdir()}
     section = _page("sage").partition("## Tables of a run")[2]
     rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)

@@ -31,7 +31,7 @@ def test_its_last_table_and_its_report_agree(page: Any, demo: Any) -> None:
 
     said = demo.said
     found = list(leading_of(read_runs([demo.folder / name for name in HEADED])))
-    assert [one.run for one in found] == ["SAGE", "PTEB", "RAG", "HUME"]
+    assert [one.run for one in found] == ["SAGE", "PTEB", "HTEB", "RAG", "HUME"]
     end = said[said.rindex("\nSystem ") - 1_500 :]
     table = page.inner_text("#together")
     compared = 0
