@@ -1,4 +1,4 @@
-"""The report of the demo of all four protocols, as `embassay demo` writes it: its size and its elements."""
+"""The report of the demo of all five protocols, as `embassay demo` writes it: its size and its elements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .conftest import turn_to
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 BYTES = 430_000
 NODES = 6_500
-"""The design asks for under 5,000 of ten pages, about 470 each; the report has thirteen. What is left are cells of
+"""The design asks for under 5,000 of ten pages, about 470 each; the report has fourteen, and HTEB's tables beside PTEB's. What is left are cells of
 tables with their marks, of which none repeats another: systems stand side by side in one table where they had one each,
 and what runs share is said once."""
 
