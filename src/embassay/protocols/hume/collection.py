@@ -90,7 +90,7 @@ def served(folder: StudyFolder, database: str | None = None) -> list[AnnotationR
         return []
     store = open_store(folder, database, read_only=True)
     try:
-        kinds = {one.id: one.kind for one in store.annotators()}
+        kinds = {one.id: one.who for one in store.annotators()}
         return [
             AnnotationRow(
                 item_id=one.item_id, annotator_id=annotator, value=one.value, ts=one.saved_at, seconds=one.seconds,
