@@ -178,6 +178,8 @@ Langs = Annotated[
         "--lang", help="Only this language, such as eng; also sets the language of data that state none."
     ),
 ]
+
+
 class Topic(StrEnum):
     """What annotators may be asked about themselves."""
 

@@ -1,8 +1,8 @@
 """What annotators say of themselves, where a study asks for it: its questions, who said what, and scores by group.
 
-A study names what it asks (`StudyFile.profile`); nothing else is asked, kept or taken in, and every question may be left
-open. What was said lies beside the answers, in the store or in `profiles.jsonl`, and in no export that does not ask for
-it. Groups of few people are withheld: their mean would tell of one person.
+A study names what it asks (`StudyFile.profile`); nothing else is asked, kept or taken in, and every question may be
+left open. What was said lies beside the answers, in the store or in `profiles.jsonl`, and in no export that does not
+ask for it. Groups of few people are withheld: their mean would tell of one person.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from embassay.protocols.hume.resource import language_name
 from embassay.errors import DataError
 from embassay.protocols.hume.answers.store import has_store, open_store
 from embassay.protocols.hume.folder import Question, StudyFile, StudyFolder, read_rows
 from embassay.protocols.hume.record import PairRecord
+from embassay.protocols.hume.resource import language_name
 from embassay.protocols.hume.tables import PAIR, points
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.runs.folder import to_json, write_atomic
@@ -96,9 +96,13 @@ def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]
     known = {one.key: {value for value, _ in one.choices} for one in asked_of(study)}
     for key, answer in said.items():
         if key not in known:
-            raise DataError(f"The study does not ask {key!r}.", mend=f"It asks {', '.join(known) or 'nothing'}.")
+            raise DataError(
+                f"The study does not ask {key!r}.", mend=f"It asks {', '.join(known) or 'nothing'}."
+            )
         if answer and answer not in known[key]:
-            raise DataError(f"{answer!r} is no answer to {key!r}.", mend=f"Use one of {', '.join(known[key])}.")
+            raise DataError(
+                f"{answer!r} is no answer to {key!r}.", mend=f"Use one of {', '.join(known[key])}."
+            )
     return {key: str(answer or "") for key, answer in said.items()}
 
 
@@ -170,7 +174,9 @@ def profile_table(
         "Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
         f"Groups of fewer than {smallest} people are withheld together."
     )
-    return ColumnTable("hume_profiles", "HUME: annotators by what they said of themselves", columns, rows, note)
+    return ColumnTable(
+        "hume_profiles", "HUME: annotators by what they said of themselves", columns, rows, note
+    )
 
 
 def _rows(pair: PairRecord, asked: Asked, profiles: Profiles, smallest: int) -> Iterator[tuple[Value, ...]]:

@@ -2,8 +2,8 @@
 
 The classes are those of Joshi, Santy, Budhiraja, Bali and Choudhury, "The State and Fate of Linguistic Diversity and
 Inclusion in the NLP World" (ACL 2020), from 0 to 5 by labelled and unlabelled data; `resource.csv` holds those of the
-languages that benchmarks are in, classes 2 to 5 in full, under ISO 639-3 with the codes of macrolanguages. High is 4 and
-5, mid is 3, low is 0 to 2, as in Üstün et al., "Aya Model" (ACL 2024). A language that is not in the file is of no class.
+languages that benchmarks are in, classes 2 to 5 in full, by ISO 639-3 with the codes of macrolanguages. High is 4 and
+5, mid is 3, low is 0 to 2, as in Üstün et al., "Aya Model" (ACL 2024). A language that the file lacks is of no class.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     )  # fmt: skip
     known = [one for one in beside_models(summary) if one.pair.human.value is not None]
     note = (
-        "Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median are of the ranked models of "
-        "a pair; gap is people minus best, and wins are the pairs that people win against it."
+        "Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median are of the ranked models "
+        "of a pair; gap is people minus best, and wins are the pairs that people win against it."
     )
     return ColumnTable(
         "hume_resources", "HUME: people and models by the resources of a language", columns,

@@ -106,7 +106,9 @@ def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Cluster
         return np.asarray(model.fit_predict(vectors), dtype=np.int64)
 
 
-def found_clusters(n: int, cluster: Callable[[int], Clusters], space: NDArray[np.float32], metric: str) -> Clusters:
+def found_clusters(
+    n: int, cluster: Callable[[int], Clusters], space: NDArray[np.float32], metric: str
+) -> Clusters:
     """The clusters of `n` texts, `cluster(k)`, of the highest mean silhouette in `space`: vectors (n, dim), or with the
     metric "precomputed" distances (n, n). One cluster where no number gives two."""
     from sklearn.metrics import silhouette_score

@@ -301,7 +301,9 @@ class AnswerStore:
         return self._answers(f"annotator IN {_ADJUDICATES}")
 
     def _answers(self, whose: str) -> dict[str, dict[str, Saved]]:
-        rows = self.database.read(lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}"))
+        rows = self.database.read(
+            lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}")
+        )
         found: dict[str, dict[str, Saved]] = {}
         for annotator, *row in sorted(rows, key=lambda row: (row[0], row[1])):
             found.setdefault(annotator, {})[row[0]] = _saved(row)

@@ -104,7 +104,8 @@ class StudyRequest(_Request):
         _check(self)
         if self.smallest_group < 2:
             raise UsageError(
-                f"smallest_group is {self.smallest_group}.", mend="Use 2 or more: one person is nobody's group."
+                f"smallest_group is {self.smallest_group}.",
+                mend="Use 2 or more: one person is nobody's group.",
             )
         _check_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
         if not 0 <= self.min_answered <= 1:

@@ -69,7 +69,6 @@ class Scoring(Protocol):
         every = system_standings(plan, records, entered)
         return Conclusion(tuple(study_rows(summary)), comparisons(every), tables, every)
 
-
     def _more(self, plan: StudyPlan, summary: Summary) -> Iterator[ColumnTable]:
         """What is not of the record: conditions, and groups of annotators, whose profiles stay with the study."""
         request, study = plan.request, plan.folder.study

@@ -43,7 +43,8 @@ def study_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[
     """Every table that has a row, marked where annotators are simulated.
 
     `hume_table1`, `3` to `9`, with language models `2` and `10` to `13`; `hume_overall`, `hume_pairs`,
-    `hume_win_rates`; `hume_systems`, `hume_need`, `agreement`, `quality_flags`, `annotators`, `hume_resources`; `hume_figure1` to `8`.
+    `hume_win_rates`; `hume_systems`, `hume_need`, `agreement`, `quality_flags`, `annotators`, `hume_resources`;
+    `hume_figure1` to `8`.
     """
     for table in _tables(summary, contenders):
         if table.rows:

@@ -56,8 +56,8 @@ class TaskRequest(_Strict):
     text itself. `relevant` and `candidates` are for reranking, `negatives` says where its hard negatives come from:
     `lists` the data's own candidates, `bm25` the corpus. `groups` is the number of gold clusters, `against` other data
     (those that models train on) to look for the items' texts in, `drop_leaked` leaves out items that are in them.
-    `whole` takes every item as it is, as of a set that was annotated before. `give_k` tells people how many groups there
-    are, as models know it (spec hume 11, 16). Data of a `suite` that aren't there are left out.
+    `whole` takes every item as it is, as of a set that was annotated before. `give_k` tells people how many groups
+    there are, as models know it (spec hume 11, 16). Data of a `suite` that aren't there are left out.
     """
 
     data: Annotated[str, Field(min_length=1)]
