@@ -91,8 +91,6 @@ def export_gold(
     if answers:
         kept = {one.item for task in left for one in made[task.name] if one.after is not None}
         written += _write_answers(out, rows, kept)
-            out, rows, {one.item for task in left for one in made[task.name] if one.after is not None}
-        )
     counts = {name: Counter(one.why for one in own) for name, own in made.items()}
     return GoldExport(tuple(written), counts, tuple(task.name for task in chosen if task not in left))
 
@@ -124,9 +122,14 @@ def _write(
         for task in tasks
         for n in (sum(item.task == task.name for item in items),)
     ]
-    study = folder.study.model_copy(
-        update={"name": f"{folder.study.name}-{kind}", "tasks": told, "profile": [], "content": content_hash(shown, gold)}
-    )
+    # Without the questions of profiles: what people said of themselves is not copied.
+    new = {
+        "name": f"{folder.study.name}-{kind}",
+        "content": content_hash(shown, gold),
+        "tasks": told,
+        "profile": [],
+    }
+    study = folder.study.model_copy(update=new)
     write_study(out, study, shown, gold)
     files = [out / name for name in ("study.json", "items.jsonl", GOLD_FILE)]
     for task in tasks:
