@@ -108,9 +108,9 @@ export function openFlag({ flag, comment, where, decides = false }, keep) {
   const box = openDialog(
     decides ? `Reason for ${where}` : `Flag ${where}`,
     el("label", { for: "reason" }, "What is wrong with it, in a line"), reason,
-    el("label", { for: "comment" }, decides ? "Why you decide so (goes into the export of gold)" : "Comment for the owner of the study (optional)"), more,
+    el("label", { for: "comment" }, decides ? "Why you decide so (goes into the export)" : "Comment for the owner of the study (optional)"), more,
     wrong,
-    el("p.note", decides ? "An item that cannot be judged is left out of the gold." : "A flagged item still needs an answer. If no answer is possible, say that it cannot be judged."),
+    el("p.note", decides ? "An item that cannot be judged is left out." : "A flagged item still needs an answer. If no answer is possible, say that it cannot be judged."),
     el("div.row", action(decides ? "Keep" : "Keep flag and answer", () => done(false), { primary: true }), action("Cannot judge", () => done(true))),
   );
   reason.focus();
