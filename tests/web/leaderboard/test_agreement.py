@@ -169,23 +169,20 @@ def test_scores_as_percent_of_people(tmp_path):
     folder = RunFolder(path)
     rows = list(folder.read_results())
     people = [replace(rows[0], task="overall", dataset="", system="Human", measure="overall", value=0.5)]
-    people += [
-        replace(one, system="Human", value=0.4)
-        for one in rows
-        if one.dataset == "topic" and one.system == "flat"
-    ]
+    (topic,) = [one for one in rows if one.dataset == "topic" and one.system == "flat"]
+    people.append(replace(topic, system="Human", value=0.4))
     folder.write_results([*rows, *people])
     service, board = _service(tmp_path)
     shares = {one.key: one for one in board.columns if one.of}
     assert [key for key, one in shares.items() if one.overview] == ["percent_of_human"]
     assert len(shares) == 2
-    (topic,) = set(shares) - {"percent_of_human"}
+    (of_topic,) = set(shares) - {"percent_of_human"}
     found = _cells(service, board, "overall", *shares)
     for name in ("flat", "sure"):
         whole = found["cells"]["overall"][name][0]
         assert found["cells"]["percent_of_human"][name][0] == pytest.approx(whole / 0.5)
     assert found["cells"]["percent_of_human"]["Human"][0] == 1.0
-    assert found["cells"][topic]["flat"][0] > 1
+    assert found["cells"][of_topic]["flat"][0] > 1
     assert found["cells"]["percent_of_human"]["gap"][0] is None
     assert not any(found["ranks"]["percent_of_human"].values())
     assert "% of people" in service.page(board.id).body.decode()
