@@ -19,6 +19,7 @@ import numpy as np
 from embassay.contracts import ChatModel, Message
 from embassay.data.language import can_identify, language_fault
 from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError, Why
+from embassay.protocols.pteb.options import PROMPT_NAMES
 from embassay.protocols.pteb.paraphrasing.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.wordings.records import (
     REJECTED,
@@ -41,8 +42,6 @@ from embassay.systems.remote.ledger import Ledger, Price
 
 VERSION = "1"
 """Of our prompts; raised when the words of one of them change."""
-PROMPT_NAMES = ("default", "variant1", "variant2", "variant3")
-"""The prompts for paraphrasing: the usual one, and the rewordings of it for prompt sensitivity (table 12)."""
 
 
 @dataclass(frozen=True)
