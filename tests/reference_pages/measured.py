@@ -27,7 +27,9 @@ FUNCTIONS: Mapping[str, str] = {
     "Precision": "binary_classification", "Recall": "binary_classification", "F1": "binary_classification",
 }  # fmt: skip
 """Measure -> the function that computes it, whose docstring defines it."""
-RANGE = re.compile(r"\bRange (?:[^.]|\.(?=\S))*?(?:better|1)(?:, never NaN)?(?:[;,]|\.(?=\s|$))\s*")
+RANGE = re.compile(
+    r"\bRange\s+(?:up\s+to|-?[\d.]+\s+to)\s+-?[\d.]*\d(?:,\s+(?:higher|lower)\s+is\s+better)?(?:,\s+never\s+NaN)?[;,.]?\s*(\S?)"
+)
 """What the table says already."""
 SPELLED: Mapping[str, str] = {"N-Recall": "N-Recall(rel=3)@3", "RBP": "RBP", "NRBP": "NRBP"}
 DATA: Mapping[str, tuple[str, str]] = {
@@ -134,7 +136,11 @@ def _section(one: Entry[Any]) -> str:
     call, value = example(one.name)
     path = f"`embassay.measures.{function.__name__}`"
     first = next(each.name for each in MEASURES if FUNCTIONS.get(each.name) == function.__name__)
-    told = "" if first != one.name else RANGE.sub("", prose(function.__doc__ or "", one.summary))
+    told = (
+        ""
+        if first != one.name
+        else RANGE.sub(lambda found: found[1].upper(), prose(function.__doc__ or "", one.summary))
+    )
     source = "" if "Source" in told else f" Source: {dict(one.facts)['source']}."
     about = plain(f"{one.summary}{source}")
     lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", about, ""]
