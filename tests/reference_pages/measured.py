@@ -30,7 +30,8 @@ FUNCTIONS: Mapping[str, str] = {
 RANGE = re.compile(
     r"\bRange\s+(?:up\s+to|-?[\d.]+\s+to)\s+-?[\d.]*\d(?:,\s+(?:higher|lower)\s+is\s+better)?(?:,\s+never\s+NaN)?[;,.]?\s*(\S?)"
 )
-"""What the table says already."""
+GAP = re.compile(r"(?:;\s+)?\bNaN\s+(?:where|for)\s[^.;`,]*[;.]\s*(\S?)")
+"""What the table says already: the range, and where a measure is undefined."""
 SPELLED: Mapping[str, str] = {"N-Recall": "N-Recall(rel=3)@3", "RBP": "RBP", "NRBP": "NRBP"}
 DATA: Mapping[str, tuple[str, str]] = {
     "judgements": ("judgements", '{"d1": 2, "d2": 1, "d3": 0}'),
@@ -136,17 +137,19 @@ def _section(one: Entry[Any]) -> str:
     call, value = example(one.name)
     path = f"`embassay.measures.{function.__name__}`"
     first = next(each.name for each in MEASURES if FUNCTIONS.get(each.name) == function.__name__)
-    told = (
-        ""
-        if first != one.name
-        else RANGE.sub(lambda found: found[1].upper(), prose(function.__doc__ or "", one.summary))
-    )
+    told = "" if first != one.name else _untold(prose(function.__doc__ or "", one.summary))
     source = "" if "Source" in told else f" Source: {dict(one.facts)['source']}."
     about = plain(f"{one.summary}{source}")
     lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", about, ""]
     lines += [f"`{call}` gives **{value}**. {options(one.load(), ['cutoff'])}".rstrip(), ""]
     lines += [f"{path}: {told}" if told else f"By {path}, as [{first}](#{_anchor(first)}).", ""]
     return "\n".join(lines)
+
+
+def _untold(text: str) -> str:
+    """A docstring without what the table says."""
+    text = RANGE.sub(lambda found: found[1].upper(), text)
+    return GAP.sub(lambda found: (". " if found[0].startswith(";") else "") + found[1].upper(), text).strip()
 
 
 def _functions(package: Any, leave_out: set[str] = frozenset()) -> Iterator[str]:  # type: ignore[assignment]

@@ -33,8 +33,9 @@ OTHERS: tuple[tuple[str, Registry[Any], str], ...] = (
     ("Paraphrasers that are no language model", PARAPHRASERS, "paraphrases.md"),
     ("Judges of golden sets", JUDGES, "golden.md"),
     ("Ranking engines", ENGINES, "ranking.md"),
-    ("Rewriters", REWRITERS, "probes.md"),
+    ("Rewriters", REWRITERS, "golden.md#rewriting"),
 )
+"""What else is named by spec strings: title, names, and the page that explains them."""
 HEAD = """# Systems, one by one
 
 {made}
@@ -57,11 +58,14 @@ def systems_page() -> str:
     """Every system, then the names of everything else that a spec string names."""
     head = HEAD.format(made=MADE, pairs=similarities(), remote=_of_remote())
     sections = [_section(one) for one in SYSTEMS if not one.package]
-    others = [
-        f"## {title}\n\n[Their page](../{page}) has more.\n\n{names(registry)}\n"
-        for title, registry, page in OTHERS
-    ]
-    return "\n".join([head, *sections, *others])
+    return "\n".join([head, *sections, "## Other names", "", *map(_other, OTHERS), ""])
+
+
+def _other(told: tuple[str, Registry[Any], str]) -> str:
+    """A line: what it is, with its page, and the names."""
+    title, registry, page = told
+    listed = ", ".join(f"`{one.name}`" for one in registry if not one.package)
+    return f"- [{title}](../{page}): {listed}"
 
 
 def _of_remote() -> str:
