@@ -24,7 +24,7 @@ source* means that none is stated, or that it is unclear. This is not legal advi
 
 *Made from `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`.*
 """
-TITLES = {"sage": "SAGE", "pteb": "PTEB", "hume": "HUME"}
+TITLES = {"sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "hume": "HUME"}
 
 
 def page() -> str:

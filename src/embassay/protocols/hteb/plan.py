@@ -107,7 +107,7 @@ def datasets_of(request: Request) -> tuple[tuple[PlannedDataset, ...], tuple[Pla
     asked = partial(_asked, request.options)
     wanted = in_order(request.tasks or TASK_NAMES, TASK_NAMES)
     datasets, suites = planned_datasets(
-        request, wanted, lambda source: planned_dataset(source, request, asked, "pteb", REGISTRY)
+        request, wanted, lambda source: planned_dataset(source, request, asked, "hteb", REGISTRY)
     )
     check_names(dataset.name for dataset in datasets)
     return datasets, suites
