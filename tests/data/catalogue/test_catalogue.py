@@ -101,7 +101,11 @@ def test_is_listed() -> None:
     names = [one.name for one in DATASETS]
     assert names[0] == "sample"
     assert {*entries()} <= {*names}
-    assert dict(DATASETS.get("scifact").facts) == {"lang": "en", "shapes": "retrieval", "protocols": "sage hteb"}
+    assert dict(DATASETS.get("scifact").facts) == {
+        "lang": "en",
+        "shapes": "retrieval",
+        "protocols": "sage hteb",
+    }
 
 
 def test_one_language(write_mirror: Writer) -> None:

@@ -126,7 +126,11 @@ def test_pteb_has_the_papers_sets_by_task() -> None:
 HTEB_ENGLISH = {
     "classification": ["AmazonCounterfactualClassification", "banking77", "MassiveIntentClassification"],
     "clustering": ["BiorxivClusteringS2S", "MedrxivClusteringS2S", "TwentyNewsgroupsClustering"],
-    "pair_classification": ["SprintDuplicateQuestions", "twittersemeval2015-pairclassification", "TwitterURLCorpus"],
+    "pair_classification": [
+        "SprintDuplicateQuestions",
+        "twittersemeval2015-pairclassification",
+        "TwitterURLCorpus",
+    ],
     "reranking": ["askubuntudupquestions-reranking", "SciDocsRR", "StackOverflowDupQuestions"],
     "retrieval": ["arguana", "CQADupstackGamingRetrieval", "SciFact"],
     "sts": ["semrel2024", "biosses-sts", "stsbenchmark-sts"],
@@ -161,7 +165,11 @@ def test_hteb_has_the_papers_sets_by_task() -> None:
     assert specs["semrel2024"] == "semrel2024?lang=eng&tasks=sts"
     assert specs["amazon-counterfactual"] == "amazon-counterfactual?lang=en&tasks=classification"
     both = {one.dataset: one.as_dict() for one in every.members}
-    assert (len(both["semrel2024"]["langs"]), len(both["sts17"]["langs"]), len(both["masakhanews"]["langs"])) == (14, 11, 16)
+    assert (
+        len(both["semrel2024"]["langs"]),
+        len(both["sts17"]["langs"]),
+        len(both["masakhanews"]["langs"]),
+    ) == (14, 11, 16)
     assert both["indonli"]["split"] == "test_expert"
     assert both["ko-strategyqa"]["split"] == "dev"
     assert both["twitterhjerne"]["split"] == "train"

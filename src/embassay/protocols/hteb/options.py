@@ -28,6 +28,16 @@ class HtebOptions(PtebOptions):
     corpus: Literal["reference", "queries-only"] = option(
         "reference", "Transform documents and candidates too (`reference`), or queries alone.", "H2"
     )
+    semrel: Literal["english", "reference"] = option(
+        "english",
+        "Take SemRel2024 in the suite hteb-en in English, or in all 14 languages as the `reference` does.",
+        "H14",
+    )
+    candidates: Literal["cosine", "reference"] = option(
+        "cosine",
+        "Rerank by cosine, or by the model's own similarity and its prompts by role (`reference`).",
+        "H11",
+    )
     evaluation_seed: Literal["reference", "fixed"] = option(
         "reference", "Start k-means from each run's seed (`reference`), or always from the run's first.", "H9"
     )
