@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal, cast
+from unicodedata import category
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling, Tokenizer
 from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError
@@ -65,9 +66,14 @@ def read_answer(answer: str, *, structured: bool = True) -> Reading:
     if text is None:
         return Reading(outcome="invalid JSON")
     text = text.encode("utf-8", "replace").decode().strip()
-    if not any(sign.isalnum() for sign in text) or text.lower() in _NO_TEXT:
+    if all(map(_says_nothing, text)) or text.lower() in _NO_TEXT:
         return Reading(outcome="invalid text")
     return Reading(text)
+
+
+def _says_nothing(sign: str) -> bool:
+    """Whether it is punctuation or a blank: a smiley says something, alone or not."""
+    return category(sign)[0] in "PZC" or sign in "+<>|^`~"
 
 
 def _field(answer: str) -> str | None:
