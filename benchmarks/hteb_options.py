@@ -1,7 +1,7 @@
 """What each option of HTEB does to a score: every trap with its value `reference` and with ours, on real data whose
 texts are transformed by the tests' rule-based model. It shows where an option counts and in which direction; a language
-model's texts would give other sizes. `--full` takes more items, `--only WORD` the traps with it in their names; the data
-are in ../shared/data, or $EMBASSAY_DATA.
+model's texts would give other sizes. `--full` takes more items, `--only WORD` the traps with it in their names; the
+data are in ../shared/data, or $EMBASSAY_DATA.
 """
 
 from __future__ import annotations
