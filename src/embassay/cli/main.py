@@ -33,7 +33,7 @@ COMMANDS = {
     "run": "Run any protocol by name, also one of another package.",
     "compare": "Tell whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
-    "reproduce": "Repeat a paper's experiment; its tables beside yours.",
+    "reproduce": "Repeat a paper's experiment; its printed tables beside yours.",
     "calibrate": "Tell what a similarity means, and from which one on to accept.",
     "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",

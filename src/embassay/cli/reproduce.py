@@ -55,7 +55,7 @@ def reproduce(
     markdown: Markdown = False,
     wide: Wide = False,
 ) -> None:
-    """Repeat a paper's experiment, and put its printed tables beside yours.
+    """Repeat a paper's experiment; its printed tables beside yours.
 
     Shows the paper's commands and what the first takes; --run carries it out on the datasets that are here. Options of
     that command, such as -s, take the place of the paper's.
