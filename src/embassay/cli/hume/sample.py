@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import column_map, settings
+from embassay.cli.options import settings
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.request import column_map, option
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.folder import Task
@@ -27,8 +27,8 @@ Words = list[str] | None
 class Drawing:
     """Settings of the tasks that are drawn; in a file, every task has its own."""
 
-    label: Words = option(None, "What a label means: joy='Happy, pleased.'.")  # noqa: RUF009
-    label_name: Words = option(None, "A label's name on its button: 0=sadness.")  # noqa: RUF009
+    label: Words = option(None, "What a label means: joy='Happy, pleased.'.")
+    label_name: Words = option(None, "A label's name on its button: 0=sadness.")
     guidelines: str | None = option(None, "Your own guidelines, in Markdown.")
     question: str = option("", "Your own question above every item.")
     scale: str | None = option(None, "Rating scale, LOW-HIGH[:STEP]. Default: 0-5.")
@@ -38,7 +38,7 @@ class Drawing:
     negatives: Literal["auto", "lists", "bm25"] = option(
         "auto", "Hard negatives from the data's lists or from bm25; auto prefers lists."
     )
-    against: Words = option(None, "Training data to search for leaked items.")  # noqa: RUF009
+    against: Words = option(None, "Training data to search for leaked items.")
     drop_leaked: bool = option(False, "Leave leaked texts out.")
     practice: int = option(3, "Practice items per task.")
     whole: bool = option(
