@@ -49,6 +49,7 @@ class Protocol(StrEnum):
 
     sage = "sage"
     pteb = "pteb"
+    hteb = "hteb"
     rag = "rag"
     hume = "hume"
 

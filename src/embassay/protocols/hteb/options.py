@@ -33,6 +33,16 @@ class HtebOptions(PtebOptions):
         "H2",
         group=DATA,
     )
+    semrel: Literal["english", "reference"] = option(
+        "english",
+        "Take SemRel2024 in the suite hteb-en in English, or in all 14 languages as the `reference` does.",
+        "H14",
+    )
+    candidates: Literal["cosine", "reference"] = option(
+        "cosine",
+        "Rerank by cosine, or by the model's own similarity and its prompts by role (`reference`).",
+        "H11",
+    )
     evaluation_seed: Literal["reference", "fixed"] = option(
         "reference", "Start k-means from each run's seed (`reference`), or always from the run's first.", "H9"
     )

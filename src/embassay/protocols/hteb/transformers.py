@@ -12,6 +12,7 @@ from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
+from unicodedata import category
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling, Tokenizer
 from embassay.errors import DataError, TextRefused, Unanswered, UsageError, Why
@@ -63,9 +64,14 @@ def read_answer(answer: str, *, structured: bool = True) -> Reading:
     if text is None:
         return Reading(outcome="invalid JSON")
     text = text.encode("utf-8", "replace").decode().strip()
-    if not any(sign.isalnum() for sign in text) or text.lower() in _NO_TEXT:
+    if all(map(_says_nothing, text)) or text.lower() in _NO_TEXT:
         return Reading(outcome="invalid text")
     return Reading(text)
+
+
+def _says_nothing(sign: str) -> bool:
+    """Whether it is punctuation or a blank: a smiley says something, alone or not."""
+    return category(sign)[0] in "PZC" or sign in "+<>|^`~"
 
 
 def _field(answer: str) -> str | None:
