@@ -161,6 +161,11 @@ def read_transformations(given: str) -> tuple[str, ...]:
     ('paraphrasing', 'translation', 'cross_translation')
     """
     words = [one.strip() for one in given.split(",") if one.strip()]
+    if given.strip() and not words:
+        raise UsageError(
+            f"--transformations is {given!r}, which names none.",
+            mend=f"Leave it out for all, or name some of {', '.join((*AXES, *TRANSFORMATIONS))}.",
+        )
     named = [
         name
         for word in words
