@@ -137,13 +137,13 @@ def test_no_answer_breaks_the_reader(answer):
 
 def test_axes_and_names_can_be_chosen_together():
     """In the order of the paper, each once; what is none is refused with the nearest."""
-    assert read_transformations("language, paraphrasing,translation") == (
+    assert read_transformations(["language, paraphrasing", "translation"]) == (
         "paraphrasing", "translation", "cross_translation",
     )  # fmt: skip
     with pytest.raises(UsageError, match="names none"):
-        read_transformations(" , ")
+        read_transformations([" , "])
     with pytest.raises(UsageError, match="expanson") as refused:
-        read_transformations("expanson")
+        read_transformations(["expanson"])
     assert "expansion" in refused.value.mend
 
 
