@@ -235,7 +235,7 @@ BROKEN = {
         "'a_module_that_is_not_there'.",
     ),
     "attribute": (SYSTEM, "", "and loading it failed: AttributeError: module 'broken_package' has no attribute 'Odd'."),
-    "no factory": (SYSTEM, "Odd = 3", "TypeError: broken_package:Odd is no class or function, but of the type int."),
+    "no factory": (SYSTEM, "Odd = 3", "TypeError: broken_package:Odd is not a class or function, but of the type int."),
     "making it": (SYSTEM, "def Odd():\n    return 1 / 0", "and making it failed: ZeroDivisionError: division by zero."),
     "something else": (
         SYSTEM,

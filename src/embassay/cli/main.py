@@ -33,7 +33,7 @@ COMMANDS = {
     "run": "Run any protocol by name, also one of another package.",
     "compare": "Tell whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
-    "calibrate": "Tell what a similarity means, and from which one on to accept.",
+    "calibrate": "Tell what a similarity means, and where to set a threshold.",
     "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",
     "export": "Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.",
@@ -78,7 +78,7 @@ MENDS = {
     r"No such option:? '?(-m|--model|--encoder)\b": "A system is -s NAME. ",
     r"No such option:? '?(-o|--output)\b": "The folder of a run is --out DIR. ",
     r"No such option:? '?--data\b": "A dataset is -d NAME or -d FILE. ",
-    r"No such option:? '?-[sdt]\b": "It is of a command: `{path} run`. ",
+    r"No such option:? '?-[sdt]\b": "It belongs to a command: `{path} run`. ",
 }
 """What to write in place of the commonest mistakes, by what is said of them."""
 

@@ -22,7 +22,7 @@ Names = Annotated[
     str,
     typer.Option(
         "--transformations", metavar="NAME,...",
-        help="Transformations, or axes: style, length, language. Default: all that there are.",
+        help="Transformations, or axes: style, length, language. Default: all.",
     ),
 ]  # fmt: skip
 Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs, each with freshly transformed texts.")]

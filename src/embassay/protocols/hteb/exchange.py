@@ -65,7 +65,8 @@ def generator_folder(model: str) -> str:
         or re.match(r"[A-Za-z]:\\", model)
     ):
         raise UsageError(
-            f"{model!r} is no name of a model.", mend="Name the model as its hub does: --generator ORG/MODEL."
+            f"{model!r} is not a name of a model.",
+            mend="Name the model as its hub does: --generator ORG/MODEL.",
         )
     name = quote(model, safe="").replace("~", "%7E")
     if name.endswith("."):
@@ -357,15 +358,15 @@ def check_metadata(metadata: Any, path: Path) -> dict[str, Any]:
         )
 
     if not isinstance(metadata, dict):
-        raise wrong("the metadata are no object", "a JSON object", type(metadata).__name__)
+        raise wrong("the metadata are not an object", "a JSON object", type(metadata).__name__)
     if missing := [name for name in REQUIRED if name not in metadata]:
         raise wrong("the metadata lack a key", missing[0], ", ".join(map(str, metadata)))
     if more := [name for name in metadata if name not in (*REQUIRED, *OPTIONAL)]:
         raise wrong("the metadata have a key too many", "the keys of HTEB and no other", more[0])
     if metadata["transformation"] not in TRANSFORMATIONS:
-        raise wrong("the transformation is none", ", ".join(TRANSFORMATIONS), metadata["transformation"])
+        raise wrong("the transformation is unknown", ", ".join(TRANSFORMATIONS), metadata["transformation"])
     if not isinstance(metadata["seed_transform"], int) or isinstance(metadata["seed_transform"], bool):
-        raise wrong("the seed is no whole number", "a whole number", metadata["seed_transform"])
+        raise wrong("the seed is not a whole number", "a whole number", metadata["seed_transform"])
     date = metadata["generation_datetime"]
     if date is not None and not (isinstance(date, str) and _DATE.fullmatch(date)):
         raise wrong("the date is of another form", "YYYY-MM-DDTHH:MM:SSZ or null", date)
@@ -378,7 +379,7 @@ def _check_statistics(found: Any, wrong: Callable[[str, str, object], DataError]
         raise wrong("the statistics are not those of HTEB", ", ".join(STATISTICS), found)
     for name in STATISTICS[:6]:
         if not isinstance(found[name], int) or isinstance(found[name], bool) or found[name] < 0:
-            raise wrong(f"{name} is no count", "a whole number from 0 on", found[name])
+            raise wrong(f"{name} is not a count", "a whole number from 0 on", found[name])
     unknown = [found[name] == "" for name in STATISTICS[6:]]
     if any(unknown) != all(unknown):
         raise wrong(

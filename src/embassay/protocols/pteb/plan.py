@@ -79,7 +79,7 @@ class Request(request.Request):
                 )
         elif not self.paraphrasers or not self.prompts:
             raise UsageError(
-                "Nobody is to paraphrase.",
+                "Nothing would be paraphrased.",
                 mend="Name a paraphraser, for example -p recorded, or add --original-only for plain scores.",
             )
         if self.until_ci is not None and self.until_ci <= 0:

@@ -138,7 +138,7 @@ def read_crowd(
         person = next((name for name in PERSON if name in columns), None)
         if person is None or not (set(PAIR) & set(columns) or "Input.pair_1" in columns):
             raise DataError(
-                "this is no table of MTurk or Prolific", path=path, found=", ".join(columns[:8]),
+                "this is not a table of MTurk or Prolific", path=path, found=", ".join(columns[:8]),
                 expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
                 mend="Give the batch results as they were downloaded.",
             )  # fmt: skip
