@@ -24,7 +24,7 @@ source* means that none is stated, or that it is unclear. Languages are English 
 
 *Made from `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`.*
 """
-TITLES = {"sage": "SAGE", "pteb": "PTEB", "hume": "HUME"}
+TITLES = {"sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "hume": "HUME"}
 FAMILIES = ("cqadupstack",)
 """Datasets of one publisher that differ in their subject alone: NAME-SUBJECT, with one row for all."""
 

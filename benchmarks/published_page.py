@@ -13,7 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from made_page import put
-from reproducing.figures import Figure, read
+
+from embassay.interchange.reproduction.figures import Figure, read
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FIGURES, REASONS = DOCS / "published.md", DOCS / "published.csv", DOCS / "published_reasons.json"
