@@ -206,7 +206,7 @@ def _base(public_url: str) -> str:
     parts = urlsplit(public_url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise UsageError(
-            f"{public_url!r} is no address that people can open.",
+            f"{public_url!r} is not an address that people can open.",
             mend="Write it like https://annotate.example.org.",
         )
     return public_url.rstrip("/")
@@ -313,7 +313,7 @@ def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_us
     from embassay.protocols.hume.llms.protocol import annotate
 
     command = shlex.join(["embassay", *(word for word in sys.argv[1:] if word not in ONCE)])
-    kept = f"What is answered is kept in {study / 'llm'}."
+    kept = f"Answers are kept in {study / 'llm'}."
     heard = listener()
     try:
         with stopping(kept, command):
@@ -424,7 +424,7 @@ def _show_hybrid(found: Sequence[Hybrid], path: Path, wide: bool) -> None:
     biased = [one.task for one in found if one.biased]
     if biased:
         typer.echo(
-            f"\n{', '.join(biased)}: people contradict the model's own sample, so nothing of it stands there."
+            f"\n{', '.join(biased)}: people contradict the sample, so the model's answers are not used there."
         )
     saved, every = sum(one.saved for one in found), sum(len(one.why) for one in found)
     typer.echo(

@@ -310,7 +310,7 @@ def _refuse(beside: str, **arguments: Any) -> None:
     wrong = [name for name, value in arguments.items() if value not in (None, False, [])]
     if wrong:
         name = "STUDY" if wrong[0] == "study" else f"--{wrong[0].replace('_', '-')}"
-        raise UsageError(f"{name} means nothing beside {beside}.", mend="Leave one of the two out.")
+        raise UsageError(f"{name} means nothing beside {beside}.", mend="Leave out one of the two.")
 
 
 def _texts(paths: list[Path] | None) -> tuple[str, ...]:

@@ -183,7 +183,7 @@ class Request(request.Request):
         group=SYSTEMS,
     )
     transformations: tuple[str, ...] = option(
-        (), "Transformations, or axes: style, length, language. Default: all that there are.",
+        (), "Transformations, or axes: style, length, language. Default: all.",
         value="NAME,...", read=read_transformations,
     )  # fmt: skip
     """Empty: all that the transformer has, of a language model all eight."""
