@@ -37,7 +37,8 @@ def main() -> None:
     triples = _triples(sources, _kinds(asked.pairs // 2), rng)
     start, spent = time.perf_counter(), time.process_time()
     model = trained(asked.kind, triples, layers=asked.layers, seed=asked.seed)
-    print(f"{len(triples)} triples in {time.perf_counter() - start:.0f} s, {time.process_time() - spent:.0f} s of processor")
+    took, used = time.perf_counter() - start, time.process_time() - spent
+    print(f"{len(triples)} triples in {took:.0f} s, {used:.0f} s of processor")
     for kind, some in tests.items():
         print(f"held-out AUC, wrong documents {kind}: {auc(model, some):.3f}")
     model.save_pretrained(str(asked.out))
