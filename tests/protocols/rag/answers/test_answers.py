@@ -225,6 +225,8 @@ def test_killed_half_way_it_asks_for_the_rest_alone(data, tmp_path, warm):
     again = len(asked) - needed
     assert again <= 2  # the call that was in flight as it died, and one answer that was not kept yet
     assert _ended(tmp_path / "broken") == _ended(tmp_path / "whole")
-    page = (tmp_path / "broken" / "report.html").read_text("utf-8")
+    words = [*warm.command, "report", str(tmp_path / "broken"), "--out", str(tmp_path / "page.html")]
+    subprocess.run(words, env=environment, check=True, capture_output=True)
+    page = (tmp_path / "page.html").read_text("utf-8")
     for word in ("accuracy", "Acc|Hit@2", "abstained", "Harm@2"):
         assert word in page
