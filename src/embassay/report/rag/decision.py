@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from embassay.document.blocks import Block, Entry, Heading, Line, Table, Text, Verdict, figures
+from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, figures
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.decision.outcome import Ahead, Decision, Standing
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
@@ -57,13 +57,6 @@ def ahead_table(ahead: Sequence[Ahead]) -> Table:
     )  # fmt: skip
     titles = ("Interval", "Chance of a decision", *(("Cost",) if priced else ()))
     return Table("ahead", "What more labels would buy", "Labels", figures(*titles), lines, is_sortable=False)
-
-
-def ahead_blocks(ahead: Sequence[Ahead]) -> Iterator[Block]:
-    """The same under a heading, on a page."""
-    if ahead:
-        yield Heading("What would more labels buy?", "ahead")
-        yield ahead_table(ahead)
 
 
 def corrections_view(found: Corrections, headline: str) -> Iterator[Block]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +34,6 @@ from embassay.protocols.rag.scoring.score import (
     Value,
     measured,
 )
-from embassay.runs.folder import read_record
 from embassay.stats.intervals import t_quantile
 from embassay.stats.prediction import FEWEST, Corrected, Outlook, corrected, outlook
 from embassay.stats.ranks import corrected_pairs
@@ -122,13 +120,6 @@ class Corrections:
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values."""
         return asdict(self)
-
-
-def read_corrections(path: Path) -> Corrections:
-    """The record in a `corrected.json`; DataError if it holds none."""
-    return read_record(
-        path, Corrections, schema=SCHEMA, what="the corrections", mend="Score again with this --out."
-    )
 
 
 class Corrector:
