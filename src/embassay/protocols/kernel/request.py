@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
 from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
@@ -33,6 +33,20 @@ def request_of(
                 mend=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}.",
             )
     return kind(*given, **own, **arguments)
+
+
+class RunArguments(TypedDict, total=False):
+    """What the Python call of a run over tasks takes besides what it names: our columns to yours (`mapping`), the rows
+    of one `split`, relevance codes to `grades` (`"1=4,2=3"`), at most `limit` items a dataset, drawn with `seed` (1337),
+    the `tokenizer` of lexical systems and edits ("cl100k"), and the protocol's own `options`."""
+
+    mapping: Mapping[str, str]
+    split: str | None
+    grades: str | None
+    limit: int | None
+    seed: int
+    tokenizer: str
+    options: Any
 
 
 GROWING = ("systems", "tasks", "datasets")

@@ -377,7 +377,7 @@ def on_dataset(
         system,
         Headline.of(system, score, words, n, bounds),
         Headline.of(system, original, f"the items of every run as they were written; {words}", n, bounds),
-        Headline.of(system, delta, f"paired by item; {words}", n),
+        Headline.of(system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])),
         tuple(runs.scores for runs in sources),
         tuple(runs.deltas for runs in sources),
     )
@@ -490,6 +490,27 @@ def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
 
 
 ONE_RUN = "one run has no standard deviation"
+TOO_FEW = "no interval: it would hold every drop there can be, as runs or items are too few"
+
+
+def possible_drops(
+    low: float | None, high: float | None, bounds: tuple[float, float]
+) -> tuple[float | None, float | None]:
+    """The interval of a drop, cut to what a drop can be: the truth lies there, so it holds it as often as before.
+
+    None where all of that is left, as of two runs, whose t has one degree of freedom: it would say nothing.
+
+    >>> possible_drops(-2.8, 0.3, (-2.0, 2.0)), possible_drops(-2.8, 2.5, (-2.0, 2.0))
+    ((-2.0, 0.3), (None, None))
+    """
+    if low is None or high is None or (low <= bounds[0] and high >= bounds[1]):
+        return None, None
+    return max(low, bounds[0]), min(high, bounds[1])
+
+
+def _with_reason(method: str, had: float | None, has: float | None) -> str:
+    """The method, and that an interval was too wide to say anything."""
+    return f"{method}; {TOO_FEW}" if had is not None and has is None else method
 
 
 def level_rows(
@@ -502,20 +523,13 @@ def level_rows(
     name, lang = (dataset.name, subset or dataset.lang) if dataset else ("", "")
     where = (name, subset, lang, label, level.system)
     for measure, part in ((headline, level.score), ("original", level.original), ("delta", level.delta)):
-        low, high = part.interval
+        low, high = found = part.interval
+        if measure == "delta":
+            low, high = possible_drops(*found, part.bounds)
+        method = _with_reason(part.method, found[0], low)
         yield Result(
-            layout.protocol,
-            task,
-            *where,
-            measure,
-            part.value,
-            part.n,
-            low,
-            high,
-            part.method,
-            layout.seed,
-            part.reason,
-        )
+            layout.protocol, task, *where, measure, part.value, part.n, low, high, method, layout.seed, part.reason
+        )  # fmt: skip
     runs = min(map(len, level.runs), default=0)
     for measure, sd in (("sd", level.sd), ("delta_sd", level.delta_sd)):
         reason = "" if sd is not None else level.score.reason or ONE_RUN
@@ -525,9 +539,12 @@ def level_rows(
         )  # fmt: skip
     half = over_runs(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
+        least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
+        low, high = possible_drops(drop - half, drop + half, (least, most))
+        method = f"95% t interval over {runs} runs: other paraphrases of these very texts"
         yield Result(
-            layout.protocol, task, *where, "delta_runs", drop, runs, drop - half, drop + half,
-            f"95% t interval over {runs} runs: other paraphrases of these very texts", layout.seed,
+            layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
+            _with_reason(method, drop, low), layout.seed,
         )  # fmt: skip
 
 
@@ -637,8 +654,9 @@ def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
     if isinstance(found, str):
         yield row(MEASURE, None, 0, reason=found)
         return
-    low, high = (None if np.isnan(end) else end for end in (found.low, found.high))
-    method = _method_of_mean(found, len(scores.parts(scope)))
+    least, most = (None if np.isnan(end) else end for end in (found.low, found.high))
+    low, high = possible_drops(least, most, scores.in_scope(scope, system).delta.bounds)
+    method = _with_reason(_method_of_mean(found, len(scores.parts(scope))), least, low)
     yield row(MEASURE, found.estimate, found.n, low, high, method)
     for name, spread in SPREADS.items():
         sd = getattr(found, spread)
