@@ -490,22 +490,24 @@ def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
 
 
 ONE_RUN = "one run has no standard deviation"
-TOO_FEW = "no interval: it would hold every drop there can be, as runs or items are too few"
+TOO_FEW = "no interval: it would be as wide as the whole scale, as runs or items are too few"
 
 
 def possible_drops(
-    low: float | None, high: float | None, bounds: tuple[float, float]
+    low: float | None, high: float | None, bounds: tuple[float, float], scale: float
 ) -> tuple[float | None, float | None]:
     """The interval of a drop, cut to what a drop can be: the truth lies there, so it holds it as often as before.
 
-    None where all of that is left, as of two runs, whose t has one degree of freedom: it would say nothing.
+    None where what is left is as wide as the `scale` of the scores, as of two runs, whose t has one degree of freedom:
+    it would say nothing.
 
-    >>> possible_drops(-2.8, 0.3, (-2.0, 2.0)), possible_drops(-2.8, 2.5, (-2.0, 2.0))
-    ((-2.0, 0.3), (None, None))
+    >>> possible_drops(-1.4, 0.3, (-1.2, 0.8), 2.0), possible_drops(-1.4, 1.7, (-2.0, 2.0), 2.0)
+    ((-1.2, 0.3), (None, None))
     """
-    if low is None or high is None or (low <= bounds[0] and high >= bounds[1]):
+    if low is None or high is None:
         return None, None
-    return max(low, bounds[0]), min(high, bounds[1])
+    low, high = max(low, bounds[0]), min(high, bounds[1])
+    return (None, None) if high - low >= scale else (low, high)
 
 
 def _with_reason(method: str, had: float | None, has: float | None) -> str:
@@ -525,7 +527,7 @@ def level_rows(
     for measure, part in ((headline, level.score), ("original", level.original), ("delta", level.delta)):
         low, high = found = part.interval
         if measure == "delta":
-            low, high = possible_drops(*found, part.bounds)
+            low, high = possible_drops(*found, part.bounds, part.bounds[1])
         method = _with_reason(part.method, found[0], low)
         yield Result(
             layout.protocol, task, *where, measure, part.value, part.n, low, high, method, layout.seed, part.reason
@@ -540,7 +542,7 @@ def level_rows(
     half = over_runs(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
         least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
-        low, high = possible_drops(drop - half, drop + half, (least, most))
+        low, high = possible_drops(drop - half, drop + half, (least, most), most - least)
         method = f"95% t interval over {runs} runs: other paraphrases of these very texts"
         yield Result(
             layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
@@ -655,7 +657,8 @@ def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
         yield row(MEASURE, None, 0, reason=found)
         return
     least, most = (None if np.isnan(end) else end for end in (found.low, found.high))
-    low, high = possible_drops(least, most, scores.in_scope(scope, system).delta.bounds)
+    bounds = scores.in_scope(scope, system).delta.bounds
+    low, high = possible_drops(least, most, bounds, bounds[1])
     method = _with_reason(_method_of_mean(found, len(scores.parts(scope))), least, low)
     yield row(MEASURE, found.estimate, found.n, low, high, method)
     for name, spread in SPREADS.items():
