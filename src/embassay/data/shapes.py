@@ -115,8 +115,8 @@ _OPTIONAL = ("id", "title", "lang", "split", "set", "doc_ids", "text2", "paraphr
 def usual_pairs(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Canonical name -> column of a table of pairs under the names that others use; empty for any other table.
 
-    Both texts and the one thing that is said of them must be there, and neither a `text` nor a mapping that says what is
-    what: nothing is guessed. Capitals do not matter.
+    Both texts and the one thing that is said of them must be there, and neither a `text` nor a mapping that says what
+    is what: nothing is guessed. Capitals do not matter.
 
     >>> usual_pairs(["Sentence1", "Sentence2", "Score"], {})
     {'text': 'Sentence1', 'text2': 'Sentence2', 'score': 'Score'}

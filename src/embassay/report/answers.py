@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind
 from embassay.document.marks import Scale
+from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.comparisons import (
     CLASSICAL,
     OVERALL,
@@ -27,7 +28,6 @@ from embassay.protocols.kernel.comparisons import (
     reaching,
     read_standings,
 )
-from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.randomness import generator
 from embassay.report.runs import ReportRun, score_of, summary_of, sweep_of
@@ -102,9 +102,9 @@ class Contender:
 class Answer:
     """One question's line.
 
-    `all` are the systems that one method scored, best first. `names` are who may be first, best first; `ahead` of 100 resamples, rounded down (100: more than 99.5); `more` items
-    would decide with a chance of 80%, None where they hardly would. `slug` is the page with the evidence. `percentile`
-    is that of times.
+    `all` are the systems that one method scored, best first, and `names` those of them that may be first. `ahead` of
+    100 resamples, rounded down (100: more than 99.5); `more` items would decide with a chance of 80%, None where they
+    hardly would. `slug` is the page with the evidence. `percentile` is that of times.
     """
 
     question: Question
@@ -206,7 +206,9 @@ class Evidence:
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
-    kinds = {each.name: each.kind for run in runs if run.record.kind != "score" for each in run.record.systems}
+    kinds = {
+        each.name: each.kind for run in runs if run.record.kind != "score" for each in run.record.systems
+    }
     found = {one.name: _of_kinds(next(_evidence(one.name, runs), None), kinds) for one in QUESTIONS[:-1]}
     answers = [_answer(one, found[one.name]) for one in QUESTIONS[:-1]]
     if all(one.level == "not run" for one in answers):
@@ -236,9 +238,7 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
         return Answer(question, "not run")
     contenders, slug = evidence.contenders, evidence.run.slug
     if evidence.note:
-        return Answer(
-            question, "not run", all=contenders, unit=evidence.unit, note=evidence.note, slug=slug
-        )
+        return Answer(question, "not run", all=contenders, unit=evidence.unit, note=evidence.note, slug=slug)
     if evidence.equal:
         note = f"knowing nothing ({evidence.equal}) scores as much"
         names = tuple(one.name for one in contenders)
@@ -461,7 +461,9 @@ class Place:
     first: bool = False
 
 
-def places(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], tuple[tuple[str, Kind, tuple[Place, ...]], ...]]:
+def places(
+    answers: Sequence[Answer],
+) -> tuple[tuple[Answer, ...], tuple[tuple[str, Kind, tuple[Place, ...]], ...]]:
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
     asked = tuple(one for one in answers if one.all)

@@ -339,7 +339,8 @@ class Check:
             best = next((given[shape] for shape in PREFERRED if shape in given), {})
             has = any(not missing_columns(shape, found.columns) for shape in table_shapes(found.columns))
             mapping |= best if best and (not has or found.only_sides) else {}
-        if mapping == {**self.mapping, **self._usual(tuple(found.facts))} or any(set(",=") & set(column) for column in mapping.values()):
+        known = {**self.mapping, **self._usual(tuple(found.facts))}
+        if mapping == known or any(set(",=") & set(column) for column in mapping.values()):
             return ""
         return f"embassay data check {quote(self.spec)} --map {quote(written(mapping))}"
 

@@ -181,10 +181,10 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
         "pairs": [
             {
                 "a": names[pair.a], "b": names[pair.b], "difference": pair.difference,
-                **dict(zip(("ci_low", "ci_high"), between_bounds(pair.low, pair.high, complete[pair.a], complete[pair.b]),
-                           strict=True)), "p": pair.p, "p_adjusted": pair.p_adjusted,
+                "ci_low": low, "ci_high": high, "p": pair.p, "p_adjusted": pair.p_adjusted,
             }
             for pair in pairs
+            for low, high in [between_bounds(pair.low, pair.high, complete[pair.a], complete[pair.b])]
         ],
         "reason": "",
     }  # fmt: skip

@@ -253,8 +253,8 @@ class Run:
         return RunFolder(self.path).read_manifest() or {}
 
     def table(self, name: str = "overall") -> pl.DataFrame:
-        """A table of the run by its file name (`sage_table4`, `robustness_by_edit`, ...); `overall` is every system with
-        its value, interval and ranks, as `ranks` has them, and its value on each task."""
+        """A table of the run by its file name (`sage_table4`, `robustness_by_edit`, ...); `overall` is every system
+        with its value, interval and ranks, as `ranks` has them, and its value on each task."""
         import polars as pl
 
         if name == "overall":
@@ -292,7 +292,9 @@ class Run:
         task = task or ("overall" if "overall" in scopes else next(iter(scopes), "overall"))
         found = [one for one in every if one.task == task]
         if not found:
-            raise UsageError(f"The run ranks nothing on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}.")
+            raise UsageError(
+                f"The run ranks nothing on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
+            )
         places = self._places(task)
         rows = [
             {

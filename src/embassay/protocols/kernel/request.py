@@ -86,8 +86,8 @@ def request_of(
 
 class RunArguments(TypedDict, total=False):
     """What the Python call of a run over tasks takes besides what it names: our columns to yours (`mapping`), the rows
-    of one `split`, relevance codes to `grades` (`"1=4,2=3"`), at most `limit` items a dataset, drawn with `seed` (1337),
-    the `tokenizer` of lexical systems and edits ("cl100k"), and the protocol's own `options`."""
+    of one `split`, relevance codes to `grades` (`"1=4,2=3"`), at most `limit` items a dataset, drawn with `seed`
+    (1337), the `tokenizer` of lexical systems and edits ("cl100k"), and the protocol's own `options`."""
 
     mapping: Mapping[str, str]
     split: str | None

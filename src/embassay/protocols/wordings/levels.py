@@ -377,7 +377,9 @@ def on_dataset(
         system,
         Headline.of(system, score, words, n, bounds),
         Headline.of(system, original, f"the items of every run as they were written; {words}", n, bounds),
-        Headline.of(system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])),
+        Headline.of(
+            system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])
+        ),
         tuple(runs.scores for runs in sources),
         tuple(runs.deltas for runs in sources),
     )
