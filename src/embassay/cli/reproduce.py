@@ -60,7 +60,7 @@ def reproduce(
     Shows the paper's commands and what the first takes; --run carries it out on the datasets that are here. Options of
     that command, such as -s, take the place of the paper's.
 
-    Example: embassay reproduce sage -s minilm -s bm25 --run --out runs/sage
+    Example: embassay reproduce sage --run --out runs/sage
     """
     from embassay.interchange.reproduction import RECIPES
 

@@ -169,16 +169,15 @@ def score(
     from embassay.cli.session import Display
 
     display, place = Display(json, wide), out or default_out("hume")
+    crew = 1 if dry_run else given.crew(workers, engine, address)
     if from_mteb:
-        _refuse("--from-mteb", study=study, task=task, answers=answers)
-        _refuse("--from-mteb", human_ap_mode=human_ap_mode is not Ap.tie_aware, no_give_k=not give_k)
+        other = {"human_ap_mode": human_ap_mode is not Ap.tie_aware, "no_give_k": not give_k}
+        _refuse("--from-mteb", study=study, task=task, answers=answers, **other)
         wanted = _published_request(
             from_mteb, llm_scores, models.value, aggregation.value, one_annotator.value, seed,
             system, samples_per_label, resamples, tokenizer,
         )  # fmt: skip
-        of_files(
-            wanted, out, display, given.crew(workers, engine, address), max_cost, samples_per_label, dry_run=dry_run
-        )  # fmt: skip
+        of_files(wanted, out, display, crew, max_cost, samples_per_label, dry_run=dry_run)
         return
     _refuse("a study", llm_scores=llm_scores)
     request = _study_request(
@@ -188,7 +187,6 @@ def score(
     if dry_run:
         plan_study(request, place, display)
     else:
-        crew = given.crew(workers, engine, address)
         run_study(request, place, display, workers=crew, max_usd=max_cost)
 
 
@@ -312,7 +310,7 @@ def _refuse(beside: str, **arguments: Any) -> None:
     wrong = [name for name, value in arguments.items() if value not in (None, False, [])]
     if wrong:
         name = "STUDY" if wrong[0] == "study" else f"--{wrong[0].replace('_', '-')}"
-        raise UsageError(f"{name} means nothing beside {beside}.", mend="Leave one of the two out.")
+        raise UsageError(f"{name} means nothing beside {beside}.", mend="Leave out one of the two.")
 
 
 def _texts(paths: list[Path] | None) -> tuple[str, ...]:
