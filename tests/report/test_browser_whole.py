@@ -297,7 +297,9 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
     few = {"tokenizer": "words", "limit": 14}
     hteb = eb.hteb.run(["jaccard", "levenshtein"], tasks=["sts"], runs=1, out=folder / "hteb", **few)
     meant = eb.calibrate(["jaccard"], out=folder / "calibration", tokenizer="words")
-    texts = [{"id": f"d{n}", "text": f"The boat of ward {n} carries {n * 7} crates of salt."} for n in range(40)]
+    texts = [
+        {"id": f"d{n}", "text": f"The boat of ward {n} carries {n * 7} crates of salt."} for n in range(40)
+    ]
     chosen = eb.choose(["jaccard", "bm25"], texts, out=folder / "choice", tokenizer="words")
     return write_report([hteb.path, meant.path, chosen.path], out=folder / "report.html")
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from embassay.contracts import Kind
 from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import Headline, mean_component
+from embassay.protocols.kernel.estimates import TOO_FEW, possible_drops
 from embassay.randomness import generator
 from embassay.records import Component, Result, Stratum
 from embassay.runs.folder import CellRecord
@@ -492,24 +493,6 @@ def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
 
 
 ONE_RUN = "one run has no standard deviation"
-TOO_FEW = "no interval: it would be as wide as the whole scale, as runs or items are too few"
-
-
-def possible_drops(
-    low: float | None, high: float | None, bounds: tuple[float, float], scale: float
-) -> tuple[float | None, float | None]:
-    """The interval of a drop, cut to what a drop can be: the truth lies there, so it holds it as often as before.
-
-    None where what is left is as wide as the `scale` of the scores, as of two runs, whose t has one degree of freedom:
-    it would say nothing.
-
-    >>> possible_drops(-1.4, 0.3, (-1.2, 0.8), 2.0), possible_drops(-1.4, 1.7, (-2.0, 2.0), 2.0)
-    ((-1.2, 0.3), (None, None))
-    """
-    if low is None or high is None:
-        return None, None
-    low, high = max(low, bounds[0]), min(high, bounds[1])
-    return (None, None) if high - low >= scale else (low, high)
 
 
 def _with_reason(method: str, had: float | None, has: float | None) -> str:
