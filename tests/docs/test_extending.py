@@ -126,7 +126,8 @@ def test_a_protocol_of_another_package(tmp_path: Path, embassay: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "said"), [("mark=2", "not an option"), ("marks=two", "marks is 'two'"), ("marks", "not an option")]
+    ("option", "said"),
+    [("mark=2", "not an option"), ("marks=two", "marks is 'two'"), ("marks", "not an option")],
 )
 def test_an_option_that_is_none(option: str, said: str) -> None:
     """One line says what there is."""
