@@ -15,6 +15,9 @@ from embassay.protocols.calibration.options import CalibrationOptions
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from embassay.cli.session import Display
+    from embassay.protocols.rag.scoring.inputs import ScoreRequest
+
 From = Annotated[
     str | None,
     typer.Option(
@@ -31,11 +34,37 @@ To = Annotated[
 ]  # fmt: skip
 
 
+Systems = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system", "-s", metavar="NAME", help="A system from `embassay list systems`.",
+        rich_help_panel="Systems and models",
+    ),
+]  # fmt: skip
+Runs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--run", metavar="FILE",
+        help="Instead of a system, what an engine retrieved: the score from which on to answer a question.",
+    ),
+]  # fmt: skip
+Qrels = Annotated[
+    str | None,
+    typer.Option("--qrels", metavar="FILE", help="With --run: graded judgements of passages."),
+]  # fmt: skip
+Cutoff = Annotated[
+    int, typer.Option("-k", min=1, help="With --run: passages that an answer is made from.")
+]  # fmt: skip
+
+
 @within_memory
 @settings(CalibrationOptions)
 def calibrate(
-    system: given.Systems,
+    system: Systems = None,
     dataset: given.Datasets = None,
+    run: Runs = None,
+    qrels: Qrels = None,
+    k: Cutoff = 10,
     origin: From = None,
     target: To = None,
     mapping: given.Mapping = None,
@@ -56,7 +85,7 @@ def calibrate(
 ) -> None:
     """Tell what a similarity means, and from which one on to accept.
 
-    It is fitted to labelled or graded pairs.
+    It is fitted to labelled or graded pairs; or to a run and judgements: from which score on to answer a question.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
@@ -65,20 +94,60 @@ def calibrate(
     from embassay.protocols.kernel.request import TaskRequest
 
     asked = _threshold(origin) if origin else None
+    check_sources(system, dataset, run, qrels)
+    out = out or default_out("calibration")
+    display = Display(json, wide)
+    if run:
+        from embassay.protocols.rag.scoring.inputs import ScoreRequest
+
+        files = ScoreRequest(
+            qrels or "", tuple(run), grades=grades, seed=seed, split=split, mapping=column_map(mapping)
+        )
+        _calibrate_runs(files, k, options, out, display)
+        if asked is not None and not json:
+            _show_translations(out, *asked, target or (), wide)
+        return
     request = TaskRequest(
-        tuple(system), (), tuple(dataset or ("sample",)), column_map(mapping), split, grades, limit, seed, tokenizer,
-        options,
+        tuple(system or ()), (), tuple(dataset or ("sample",)), column_map(mapping), split, grades, limit, seed,
+        tokenizer, options,
     )  # fmt: skip
-    display, out = Display(json, wide), out or default_out("calibration")
+    protocol = Calibrations.of(options)
     if dry_run:
-        show_plan(partial(Calibrations().foreseen, request), display)
+        show_plan(partial(protocol.foreseen, request), display)
         return
     crew = given.crew(workers, engine, address)
-    carry_out(
-        partial(Calibrations().carry_out, request), out, display=display, workers=crew, max_usd=max_cost
-    )
+    carry_out(partial(protocol.carry_out, request), out, display=display, workers=crew, max_usd=max_cost)
     if asked is not None and not json:
         _show_translations(out, *asked, target or (), wide)
+
+
+def check_sources(
+    system: list[str] | None, dataset: list[str] | None, run: list[str] | None, qrels: str | None
+) -> None:
+    """UsageError unless there are systems, or runs with judgements."""
+    if run and not qrels:
+        raise UsageError("--run has no judgements.", mend="Add --qrels FILE.")
+    if run and (system or dataset):
+        raise UsageError("--run takes the place of --system and --dataset.", mend="Leave one of them out.")
+    if qrels and not run:
+        raise UsageError("--qrels is of --run.", mend="Add --run FILE.")
+    if not run and not system:
+        raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
+
+
+def _calibrate_runs(
+    files: ScoreRequest, cutoff: int, options: CalibrationOptions, out: Path, display: Display
+) -> None:
+    import shlex
+    import sys
+
+    from embassay.cli.session import show_run
+    from embassay.protocols.rag.scoring.threshold import RunCalibrationRequest, calibrate_runs
+
+    calibrate_runs(
+        RunCalibrationRequest(files, cutoff, options), out, shlex.join(["embassay", *sys.argv[1:]])
+    )
+    show_run(out, display, True)
 
 
 def _threshold(text: str) -> tuple[str, float]:
