@@ -76,6 +76,14 @@ def serve(
             help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
         ),
     ] = False,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            "--calibration",
+            metavar="FILE",
+            help="A file of `calibrate`: the owner's page shows answers that it did not expect.",
+        ),
+    ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: LinksJson = False,
 ) -> None:
@@ -98,7 +106,7 @@ def serve(
     with ExitStack() as held:
         listening = held.enter_context(server.listen(host, port))
         service = held.enter_context(
-            closing(_opened(study, annotator, simulated, database, options, until_decided))
+            closing(_opened(study, annotator, simulated, database, options, until_decided, calibration))
         )
         shown = _linked(service, public or server.base_url(host, listening), renew=new_links)
 
@@ -138,6 +146,7 @@ def _opened(
     database: str | None,
     options: ServeOptions | None,
     until_decided: bool = False,
+    calibrated: Path | None = None,
 ) -> Service:
     from embassay.web.annotation.service import open_service
 
@@ -148,6 +157,7 @@ def _opened(
         database=database,
         options=options,
         until_decided=until_decided,
+        calibrated=calibrated,
     )
 
 

@@ -107,7 +107,7 @@ def test_a_judge_who_always_says_five_is_of_no_use(tmp_path) -> None:
     _, corrections = scored(tmp_path, fives, measures=["nDCG@5"], runs=known)
     one = row(corrections, "good", "nDCG@5")
     assert (one.slope, one.effective) == (0.0, one.n)
-    assert (one.value, one.low, one.high) == (one.alone, one.alone_low, one.alone_high)
+    assert (one.value, one.low, one.high) == pytest.approx((one.alone, one.alone_low, one.alone_high))
     assert "of no use" in corrections.use
     bias = {part.kind: part.mean for part in corrections.off}
     assert (bias["grade 1"], bias["grade 5"]) == (4.0, 0.0)
