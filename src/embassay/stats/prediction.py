@@ -133,10 +133,13 @@ def corrected(
     rows = _rows(people, judge, every, own, bounds)
     skewed = len(rows.y) == n  # The corners do for labels of few values.
     own_mean, variance, off = _alone(rows, grouped=groups is not None)
-    (value, better), slope, pull = _regressed(rows, every, all_own)
+    (value, better), slope, left = _regressed(rows, every, all_own)
     half = _half(variance, _freedom(own, 1), confidence)
     half_corrected = _half(better, _freedom(own, 2), confidence)
-    leans = [_lean(one, rows.group) if skewed else 0.0 for one in (off, pull)]
+    lean = _lean(off, rows.group) if skewed else 0.0
+    # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
+    # as is left of them.
+    leans = [lean, lean * left**1.5]
     alone = _interval(own_mean, _ends(own_mean, variance, _freedom(own, 1), leans[0], confidence), bounds)
     judged = float(every.mean())
     if slope != 0.0 and half_corrected < half:
@@ -180,26 +183,27 @@ def _alone(rows: _Labelled, *, grouped: bool) -> tuple[float, float, Floats]:
 
 def _regressed(
     rows: _Labelled, every: Floats, every_groups: Groups | None
-) -> tuple[tuple[float, float], float, Floats]:
-    """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and what each label
-    adds to the error."""
+) -> tuple[tuple[float, float], float, float]:
+    """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and the share of
+    the labels' variance that it leaves."""
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
     x, y = rows.x - center, rows.y - mean
     spread, whole = rows.product(x, x), rows.product(y, y)
     if spread <= 1e-12 or count <= 3:
-        return (mean, np.inf), 0.0, y
+        return (mean, np.inf), 0.0, 1.0
     slope = rows.product(x, y) / spread
     left = y - slope * x
-    noise = rows.product(left, left) / (count - 2)
+    unexplained = rows.product(left, left)
+    noise = unexplained / (count - 2)
     shift = float(every.mean()) - center
     explained = max(whole / (count - 1) - noise, 0.0)
     variance = noise * (1 / count + shift**2 / spread) + explained / len(every)
-    pull = rows.weight * left * (1 / count + shift * x / spread)
     if every_groups is not None:
+        pull = rows.weight * left * (1 / count + shift * x / spread)
         both = np.r_[pull, slope * (every - every.mean()) / len(every)]
         # The corners have groups above all others; those of units are the same numbers on both sides.
         variance = max(variance, _between(both, np.r_[rows.group, every_groups]))
-    return (mean + slope * shift, variance), slope, pull
+    return (mean + slope * shift, variance), slope, min(unexplained / whole, 1.0) if whole > 0 else 1.0
 
 
 def _between(influence: Floats, group: Groups) -> float:

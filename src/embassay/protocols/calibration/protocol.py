@@ -63,9 +63,9 @@ def evaluate(system: Similarity, data: KnownPairs, context: Context) -> TaskOutc
         return lost.without_score(HEADLINE, items)
     kept = np.flatnonzero(~lost.mask)
     n, counts = len(kept), {"pairs": len(kept)}
-    if reason := too_few(same[kept]):
-        return outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
     groups = _numbers(context.grouped(data.ids), kept)
+    if reason := too_few(same[kept]) or _too_alike(same[kept], groups):
+        return outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
     curve, chosen = fit_pairs(similar[kept], same[kept], groups, context)
     held = np.full(len(data), np.nan)
     held[kept] = chosen.held_out
@@ -79,6 +79,15 @@ def evaluate(system: Similarity, data: KnownPairs, context: Context) -> TaskOutc
     return outcome(
         HEADLINE, found, items, n=n, scores=scores, skipped=lost.skipped, warnings=warnings, counts=counts
     )
+
+
+def _too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
+    """Why pairs that share texts are too few; empty where they aren't."""
+    if groups is None:
+        return ""
+    kinds = np.unique(np.column_stack([groups, same]), axis=0)[:, 1] == 1
+    reason = too_few(kinds)
+    return f"of pairs that share a text counted once, {reason}" if reason else ""
 
 
 def _warnings(data: KnownPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _answered(run: Placed, entries: Entries, queries: tuple[str, ...], cutoff: i
     frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
     best = dict(frame.group_by("query").agg(pl.col("value").max()).iter_rows())
     rows = [place for place, query in enumerate(queries) if best.get(query) is not None]
-    good = (run.graded.top[:, :cutoff] >= RELEVANT).any(axis=1)
+    good = np.asarray((run.graded.top[:, :cutoff] >= RELEVANT).any(axis=1), dtype=np.bool_)
     return Answered(
         run.name, [queries[row] for row in rows], np.array([best[queries[row]] for row in rows], dtype=np.float64),
         good[rows], len(queries) - len(rows),
