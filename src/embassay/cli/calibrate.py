@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from embassay.cli.session import Display
-    from embassay.protocols.rag.scoring.inputs import ScoreRequest
 
 From = Annotated[
     str | None,
@@ -95,15 +94,10 @@ def calibrate(
 
     asked = _threshold(origin) if origin else None
     check_sources(system, dataset, run, qrels)
-    out = out or default_out("calibration")
-    display = Display(json, wide)
+    display, out = Display(json, wide), out or default_out("calibration")
     if run:
-        from embassay.protocols.rag.scoring.inputs import ScoreRequest
-
-        files = ScoreRequest(
-            qrels or "", tuple(run), grades=grades, seed=seed, split=split, mapping=column_map(mapping)
-        )
-        _calibrate_runs(files, k, options, out, display)
+        files = {"qrels": qrels, "runs": tuple(run), "grades": grades, "seed": seed, "split": split}
+        _calibrate_runs(files | {"mapping": column_map(mapping)}, k, options, out, display)
         if asked is not None and not json:
             _show_translations(out, *asked, target or (), wide)
         return
@@ -136,16 +130,19 @@ def check_sources(
 
 
 def _calibrate_runs(
-    files: ScoreRequest, cutoff: int, options: CalibrationOptions, out: Path, display: Display
+    files: dict[str, Any], cutoff: int, options: CalibrationOptions, out: Path, display: Display
 ) -> None:
     import shlex
     import sys
 
     from embassay.cli.session import show_run
+    from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.threshold import RunCalibrationRequest, calibrate_runs
 
     calibrate_runs(
-        RunCalibrationRequest(files, cutoff, options), out, shlex.join(["embassay", *sys.argv[1:]])
+        RunCalibrationRequest(ScoreRequest(**files), cutoff, options),
+        out,
+        shlex.join(["embassay", *sys.argv[1:]]),
     )
     show_run(out, display, True)
 

@@ -55,6 +55,15 @@ class Links:
     owner: str
 
 
+Calibrated = Annotated[
+    Path | None,
+    typer.Option(
+        "--calibration", metavar="FILE",
+        help="A file of `calibrate`: the owner's page shows answers that it did not expect.",
+    ),
+]  # fmt: skip
+
+
 def serve(
     study: Study,
     annotator: Annotators = None,
@@ -76,14 +85,7 @@ def serve(
             help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
         ),
     ] = False,
-    calibration: Annotated[
-        Path | None,
-        typer.Option(
-            "--calibration",
-            metavar="FILE",
-            help="A file of `calibrate`: the owner's page shows answers that it did not expect.",
-        ),
-    ] = None,
+    calibration: Calibrated = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: LinksJson = False,
 ) -> None:
