@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli import options as given
-from embassay.cli.options import DETAILS, column_map, default_out, settings, within_memory
+from embassay.cli.options import Spread, of_records, within_memory
 from embassay.errors import UsageError
-from embassay.protocols.calibration.options import CalibrationOptions
+from embassay.protocols.calibration.options import CalibrationRequest
+from embassay.protocols.kernel.request import DETAILS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
-
-    from embassay.cli.session import Display
 
 From = Annotated[
     str | None,
@@ -33,13 +31,6 @@ To = Annotated[
 ]  # fmt: skip
 
 
-Systems = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--system", "-s", metavar="NAME", help="A system from `embassay list systems`.",
-        rich_help_panel="Systems and models",
-    ),
-]  # fmt: skip
 Runs = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,30 +48,15 @@ Cutoff = Annotated[
 
 
 @within_memory
-@settings(CalibrationOptions)
+@of_records(tasks=(), defaults={"systems": ()})
 def calibrate(
-    system: Systems = None,
-    dataset: given.Datasets = None,
+    request: CalibrationRequest,
+    running: Spread,
     run: Runs = None,
     qrels: Qrels = None,
     k: Cutoff = 10,
     origin: From = None,
     target: To = None,
-    mapping: given.Mapping = None,
-    split: given.Split = None,
-    grades: given.Grades = None,
-    limit: given.Limit = None,
-    seed: given.Seed = 1337,
-    tokenizer: given.TokenizerName = "cl100k",
-    out: given.Out = None,
-    workers: given.Workers = 1,
-    engine: given.Engine = given.EngineName.local,
-    address: given.Address = None,
-    max_cost: given.MaxCost = None,
-    dry_run: given.DryRun = False,
-    json: given.Json = False,
-    wide: given.Wide = False,
-    options: CalibrationOptions = CalibrationOptions(),  # noqa: B008 - replaced by `settings`
 ) -> None:
     """Tell what a similarity means, and from which one on to accept.
 
@@ -88,63 +64,52 @@ def calibrate(
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
-    from embassay.cli.session import Display, carry_out, show_plan
+    from embassay.cli.session import do
     from embassay.protocols.calibration.protocol import Calibrations
-    from embassay.protocols.kernel.request import TaskRequest
 
     asked = _threshold(origin) if origin else None
-    check_sources(system, dataset, run, qrels)
-    display, out = Display(json, wide), out or default_out("calibration")
+    check_sources(request.systems, run, qrels)
     if run:
-        files = {"qrels": qrels, "runs": tuple(run), "grades": grades, "seed": seed, "split": split}
-        _calibrate_runs(files | {"mapping": column_map(mapping)}, k, options, out, display)
-        if asked is not None and not json:
-            _show_translations(out, *asked, target or (), wide)
-        return
-    request = TaskRequest(
-        tuple(system or ()), (), tuple(dataset or ("sample",)), column_map(mapping), split, grades, limit, seed,
-        tokenizer, options,
-    )  # fmt: skip
-    protocol = Calibrations.of(options)
-    if dry_run:
-        show_plan(partial(protocol.foreseen, request), display)
-        return
-    crew = given.crew(workers, engine, address)
-    carry_out(partial(protocol.carry_out, request), out, display=display, workers=crew, max_usd=max_cost)
-    if asked is not None and not json:
-        _show_translations(out, *asked, target or (), wide)
+        out: Path | None = _calibrate_runs(request, tuple(run), qrels or "", k, running)
+    else:
+        done = do(Calibrations.of(request.options), request, running, "calibration")
+        out = None if done is None else done.path
+    if out is not None and asked is not None and not running.json:
+        _show_translations(out, *asked, target or (), running.wide)
 
 
-def check_sources(
-    system: list[str] | None, dataset: list[str] | None, run: list[str] | None, qrels: str | None
-) -> None:
+def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str | None) -> None:
     """UsageError unless there are systems, or runs with judgements."""
     if run and not qrels:
         raise UsageError("--run has no judgements.", mend="Add --qrels FILE.")
-    if run and (system or dataset):
-        raise UsageError("--run takes the place of --system and --dataset.", mend="Leave one of them out.")
+    if run and systems:
+        raise UsageError("--run takes the place of --system.", mend="Leave one of them out.")
     if qrels and not run:
         raise UsageError("--qrels is of --run.", mend="Add --run FILE.")
-    if not run and not system:
+    if not run and not systems:
         raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
 
 
 def _calibrate_runs(
-    files: dict[str, Any], cutoff: int, options: CalibrationOptions, out: Path, display: Display
-) -> None:
+    request: CalibrationRequest, runs: tuple[str, ...], qrels: str, cutoff: int, running: Spread
+) -> Path:
+    """Calibrate what was retrieved, show it, and say where it is."""
     import shlex
     import sys
 
-    from embassay.cli.session import show_run
+    from embassay.cli.options import default_out
+    from embassay.cli.session import Display, show_run
     from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.threshold import RunCalibrationRequest, calibrate_runs
 
-    calibrate_runs(
-        RunCalibrationRequest(ScoreRequest(**files), cutoff, options),
-        out,
-        shlex.join(["embassay", *sys.argv[1:]]),
+    files = ScoreRequest(
+        qrels, runs, grades=request.grades, seed=request.seed, split=request.split, mapping=request.mapping
     )
-    show_run(out, display, True)
+    out = running.out or default_out("calibration")
+    wanted = RunCalibrationRequest(files, cutoff, request.options)
+    calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]))
+    show_run(out, Display(running.json, running.wide), True)
+    return out
 
 
 def _threshold(text: str) -> tuple[str, float]:
