@@ -59,6 +59,13 @@ class Links:
     owner: str
 
 
+UntilDecided = Annotated[
+    bool,
+    typer.Option(
+        "--until-decided",
+        help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
+    ),
+]
 Calibrated = Annotated[
     Path | None,
     typer.Option(
@@ -83,13 +90,7 @@ def serve(
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
     new_links: NewLinks = False,
-    until_decided: Annotated[
-        bool,
-        typer.Option(
-            "--until-decided",
-            help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
-        ),
-    ] = False,
+    until_decided: UntilDecided = False,
     calibration: Calibrated = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: LinksJson = False,
