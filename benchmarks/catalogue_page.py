@@ -10,14 +10,14 @@ from pathlib import Path
 
 from made_page import put
 
-from embassay.data.catalogue.entries import EntryRecord, TableRecord, entries
+from embassay.data.catalogue.entries import EntryRecord, entries
 
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
 
 {entries} datasets that `-d NAME` takes. {pinned} are pinned to a commit, shown after `@`, so that everybody reads the
 same bytes; the others may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch them;
-`embassay data list` shows the shapes that each has.
+`embassay data list` shows the shapes of each, `embassay data show NAME` its files and columns.
 
 Size counts what is scored: pairs, texts, queries or documents. Licences are those that the publisher states; *see
 source* means that none is stated, or that it is unclear. Languages are English where none is named.
@@ -34,7 +34,7 @@ def page() -> str:
     records = entries().values()
     head = HEAD.format(entries=len(records), pinned=sum(record.is_pinned for record in records))
     sections = [_section(protocol, title, records) for protocol, title in TITLES.items()]
-    return "\n".join([head, *sections, _files(records)])
+    return "\n".join([head, *sections])
 
 
 def _section(protocol: str, title: str, records: Iterable[EntryRecord]) -> str:
@@ -78,32 +78,6 @@ def _cells(record: EntryRecord, tasks: Iterable[str]) -> list[str]:
         record.licence,
         pinned if record.hub else record.by_hand,
     ]
-
-
-def _files(records: Iterable[EntryRecord]) -> str:
-    """A row for the datasets that have the same tables."""
-    alike: dict[str, list[str]] = {}
-    for record in records:
-        lang = "/LANG" if record.langs else ""
-        tables: dict[str, list[str]] = {}
-        for table in record.all_tables:
-            tables.setdefault(_columns(table), []).append(f"`{table.part}{lang}`")
-        told = "; ".join(f"{', '.join(parts)}: {columns}" for columns, parts in tables.items())
-        family = record.name.partition("-")[0]
-        name = f"`{family}-*`" if family in FAMILIES else f"`{record.name}`"
-        alike.setdefault(told, []).append(name)
-    rows = ["| Table: columns (ours = theirs) | Datasets |", "|---|---|"]
-    rows += [f"| {told} | {', '.join(dict.fromkeys(names))} |" for told, names in alike.items()]
-    about = "What a mirror holds, as `NAME/TABLE.jsonl.gz` or another format. Either side of `=` will do as a column."
-    return "\n".join(["## Files and columns", "", about, "", *rows, ""])
-
-
-def _columns(table: TableRecord) -> str:
-    columns = [
-        f"`{name}`" + (f" = `{'` or `'.join(table.map[name])}`" if name in table.map else "")
-        for name in table.targets
-    ]
-    return ", ".join(columns) + (" (lists)" if table.nested else "")
 
 
 if __name__ == "__main__":

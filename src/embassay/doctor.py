@@ -55,7 +55,7 @@ def _tried(name: str, do: Callable[[], str], otherwise: State) -> Check:
         return Check(name, otherwise, error.message, error.mend or "")
     except Exception as error:  # a damaged installation fails in any way
         return Check(
-            name, "broken", f"{type(error).__name__}: {error}".partition("\n")[0], "Install it anew."
+            name, "broken", f"{type(error).__name__}: {error}".partition("\n")[0], "Install it again."
         )
 
 
@@ -97,7 +97,7 @@ def _written(cache: Path) -> str:
     probe.write_bytes(b"embassay")
     try:
         if probe.read_bytes() != b"embassay":
-            raise OSError("what was written is not what is read")
+            raise OSError("what was written differs from what is read")
     finally:
         probe.unlink(missing_ok=True)
     return "can be written"

@@ -57,7 +57,7 @@ def asked_device() -> str | None:
     asked = os.environ.get(VARIABLE, "").strip().lower() or "auto"
     if asked != "auto" and not re.fullmatch(r"cpu|cuda(:\d+)?", asked):
         raise UsageError(
-            f"{VARIABLE} is {asked!r}, which is no device.", mend="Set it to auto, cpu, cuda or cuda:1."
+            f"{VARIABLE} is {asked!r}, which is not a device.", mend="Set it to auto, cpu, cuda or cuda:1."
         )
     return None if asked == "auto" else asked
 

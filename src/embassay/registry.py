@@ -125,7 +125,7 @@ class Entry(Generic[T]):
             made = attribute(self.factory)
             if not callable(made):
                 raise TypeError(
-                    f"{self.factory} is no class or function, but of the type {type(made).__name__}"
+                    f"{self.factory} is not a class or function, but of the type {type(made).__name__}"
                 )
             inspect.signature(made)  # a few built-in types have none, and parameters could not be checked
         return made  # type: ignore[no-any-return]
@@ -143,7 +143,7 @@ class Entry(Generic[T]):
             raise UsageError(
                 f"The package {self.package!r} brings {self.name!r}, and {doing} failed: "
                 f"{type(error).__name__}: {error}.",
-                mend=f"Mend or uninstall {self.package!r}; with --debug, the traceback is shown.",
+                mend=f"Fix or uninstall {self.package!r}; with --debug, the traceback is shown.",
             ) from error
 
 

@@ -172,7 +172,7 @@ def test_a_limit_of_cost_is_exit_code_5(embassay, tmp_path):
         assert not stub.requests["/v1/embeddings"]
         done = embassay(*command, "--max-cost", "0.0005", check_code=5)
         assert "cost limit of $0.0005 is reached" in done.stderr
-        assert "What is finished is kept in paid." in done.stderr
+        assert "Finished work is kept in paid." in done.stderr
         assert "Resume with a higher --max-cost: embassay sage run" in done.stderr
         assert "Spent $" in embassay(*command, "--max-cost", "1").stderr
         embassay(*RUN, "-s", system.removesuffix("&price=1"), "--max-cost", "1", check_code=2)

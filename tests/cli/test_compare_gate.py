@@ -59,7 +59,7 @@ def test_gate(embassay, run, tmp_path):
 
 def test_gate_says_what_is_wrong(embassay, run, tmp_path):
     assert "There is no bar" in embassay("gate", run, check_code=2).stderr
-    assert "is no bar" in embassay("gate", run, "--min", "overall>1", check_code=2).stderr
+    assert "is not a bar" in embassay("gate", run, "--min", "overall>1", check_code=2).stderr
     assert (
         "no run here"
         in embassay("gate", tmp_path / "none", "--min", "sage.overall[good]>=0", check_code=4).stderr

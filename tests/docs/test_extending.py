@@ -126,7 +126,8 @@ def test_a_protocol_of_another_package(tmp_path: Path, embassay: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "said"), [("mark=2", "no option"), ("marks=two", "marks is 'two'"), ("marks", "no option")]
+    ("option", "said"),
+    [("mark=2", "not an option"), ("marks=two", "marks is 'two'"), ("marks", "not an option")],
 )
 def test_an_option_that_is_none(option: str, said: str) -> None:
     """One line says what there is."""
@@ -235,7 +236,7 @@ BROKEN = {
         "'a_module_that_is_not_there'.",
     ),
     "attribute": (SYSTEM, "", "and loading it failed: AttributeError: module 'broken_package' has no attribute 'Odd'."),
-    "no factory": (SYSTEM, "Odd = 3", "TypeError: broken_package:Odd is no class or function, but of the type int."),
+    "no factory": (SYSTEM, "Odd = 3", "TypeError: broken_package:Odd is not a class or function, but of the type int."),
     "making it": (SYSTEM, "def Odd():\n    return 1 / 0", "and making it failed: ZeroDivisionError: division by zero."),
     "something else": (
         SYSTEM,

@@ -184,7 +184,7 @@ def _carry_out(machine: Machine, stage: Stage, step: Step, names: dict[str, Stag
         stage.inside(step.text).mkdir(parents=True, exist_ok=True)
     elif step.verb == "VOLUME":
         for folder in step.words():
-            assert stage.inside(folder).is_dir(), f"{folder} is no folder of the image"
+            assert stage.inside(folder).is_dir(), f"{folder} is not a folder of the image"
     elif step.verb not in ("LABEL", "EXPOSE", "HEALTHCHECK", "STOPSIGNAL", "ENTRYPOINT", "CMD"):
         raise SystemExit(f"This script does not know what {step.verb} is")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
@@ -47,17 +47,6 @@ def plain(text: str) -> str:
     return "".join(
         half if half.startswith("`") else re.sub(r"([*<_\\[\]])", r"\\\1", half) for half in halves
     )
-
-
-def cell(text: str) -> str:
-    """Text for a cell of a table."""
-    return plain(text).replace("|", "\\|")
-
-
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Rows of cells that are Markdown already."""
-    lines = [titles, ["---"] * len(titles), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def options(function: Callable[..., Any], leave_out: Iterable[str] = ()) -> str:

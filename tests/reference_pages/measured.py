@@ -15,7 +15,7 @@ import embassay.measures
 import embassay.stats
 from embassay.measures import MEASURES
 from embassay.registry import Entry
-from reference_pages.markdown import MADE, brief, options, plain, prose
+from reference_pages.markdown import MADE, options, plain, prose
 
 FUNCTIONS: Mapping[str, str] = {
     "nDCG": "ndcg", "AP": "average_precision", "RR": "reciprocal_rank", "R": "recall", "P": "precision",
@@ -157,7 +157,12 @@ def _functions(package: Any, leave_out: set[str] = frozenset()) -> Iterator[str]
         found: Callable[..., Any] = getattr(package, name)
         if isinstance(found, FunctionType) and name not in leave_out:
             parameters = ", ".join(inspect.signature(found).parameters)
-            yield f"- `{name}({parameters})`: {' '.join(brief(found.__doc__ or '').split())}"
+            yield f"- `{name}({parameters})`: {_first(found.__doc__ or '')}"
+
+
+def _first(text: str) -> str:
+    """A docstring's first paragraph on one line."""
+    return " ".join(prose(text).partition("\n\n")[0].split())
 
 
 def _anchor(name: str) -> str:

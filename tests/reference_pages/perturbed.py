@@ -9,7 +9,7 @@ from embassay.registry import Entry
 from embassay.text import PERTURBATIONS, TOKENIZERS, open_tokenizer, perturb, perturbations, semantics
 from embassay.text import perturbations as spans
 from embassay.text.negation import negate, rules
-from reference_pages.markdown import MADE, names, options, plain, prose
+from reference_pages.markdown import MADE, brief, names, options, plain
 
 EDITS: Mapping[str, Callable[..., Any]] = {
     "capitalize": perturbations.capitalize, "delete10": perturbations.delete_tenth, "numerize": perturbations.numerize,
@@ -59,7 +59,7 @@ def edited(spelled: str) -> str:
 def _section(one: Entry[Any]) -> str:
     spelled = SPELLED.get(one.name, (one.name,))
     made = PERTURBATIONS.build(spelled[0], ["tokenizer"], tokenizer=open_tokenizer(TOKENS))
-    lines = [f"## {one.name}", "", prose(EDITS[one.name].__doc__ or ""), ""]
+    lines = [f"## {one.name}", "", brief(EDITS[one.name].__doc__ or ""), ""]
     if taken := options(one.load(), ["tokenizer"]):
         lines += [taken, ""]
     lines += [*(f"- `{name}` gives `{edited(name)}`" for name in spelled), ""]

@@ -11,16 +11,11 @@ from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.rewriters import REWRITERS
 from embassay.registry import Entry, Registry
 from embassay.search.indexes import INDEXES
-from embassay.systems import SYSTEMS, open_system
+from embassay.systems import SYSTEMS
 from embassay.systems.chat import CHAT_MODELS
 from embassay.systems.rerankers import RERANKERS
-from embassay.text import open_tokenizer
-from reference_pages.markdown import MADE, brief, names, options, table
+from reference_pages.markdown import MADE, brief, names, options
 
-HERE = ("levenshtein", "rouge", "jaccard", "bm25", "wordllama", "constant", "random")
-"""Those that come with the package and so have the same values everywhere."""
-TEXT = "A fox is asleep."
-OTHER_TEXTS = ("A fox is asleep.", "The fox sleeps.", "A fox is not asleep.", "Prices rose by a tenth.")
 INNER = ("tokenizer", "name", "ledger", "target", "opened")
 REMOTE = ("base_url", "rpm", "tpm", "concurrency", "timeout", "key", "price")
 """Parameters of every remote model, told once."""
@@ -43,20 +38,12 @@ HEAD = """# Systems, one by one
 A spec string names a system: a name, for some a colon and a target, then parameters: `bm25?k1=1.2`,
 `st:ORG/MODEL?truncate_dim=256`. [Models](../models.md) and [remote models](../remote.md) say how to use them and which
 parameters every encoder takes; [extending](../extending.md) says how to add one. {remote}
-
-## What they say of four pairs
-
-Similarity of "A fox is asleep." to four texts:
-
-{pairs}
-
-The tokens are those of `words`; `bm25` is scaled to 0 and 1 within the four pairs, as within any batch.
 """
 
 
 def systems_page() -> str:
     """Every system, then the names of everything else that a spec string names."""
-    head = HEAD.format(made=MADE, pairs=similarities(), remote=_of_remote())
+    head = HEAD.format(made=MADE, remote=_of_remote())
     sections = [_section(one) for one in SYSTEMS if not one.package]
     return "\n".join([head, *sections, "## Other names", "", *map(_other, OTHERS), ""])
 
@@ -75,16 +62,6 @@ def _of_remote() -> str:
     ]
     names = ", ".join(f"`{one.name}`" for one in found)
     return f"Also of {names}: {options(found[0].load(), other).removeprefix('Parameters: ')}"
-
-
-def similarities() -> str:
-    """The similarity of the pairs by every system that comes with the package."""
-    rows = []
-    for name in HERE:
-        system = open_system(name, tokenizer=open_tokenizer("words"), seed=1337)
-        values = system.pairs([TEXT] * len(OTHER_TEXTS), OTHER_TEXTS)
-        rows.append([f"`{name}`", *(f"{value + 0.0:.2f}" for value in values)])
-    return table(["", *OTHER_TEXTS], rows)
 
 
 def _section(one: Entry[Any]) -> str:

@@ -232,7 +232,7 @@ def test_what_is_not_known_is_told(plain_run: Path, make_run: MakeRun) -> None:
     """Questions that no run asked, tasks that are missing, small n, values without interval."""
     card = cards(plain_run)["birch-base"]
     assert card.unknown[0].startswith(
-        "Not asked of it here: what paraphrases take (PTEB), what other styles, lengths"
+        "Not tested here: what paraphrases take (PTEB), what other styles, lengths"
     )
     assert "No score where cells have failed: retrieval on sample." in card.unknown
     assert "Has no interval: Clustering on sample." in card.unknown

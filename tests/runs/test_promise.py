@@ -59,7 +59,7 @@ def test_fractions_and_the_least():
 )
 def test_refuses_what_is_no_size(text):
     """With the value and the mend."""
-    with pytest.raises(UsageError, match="which is no size") as raised:
+    with pytest.raises(UsageError, match="which is not a size") as raised:
         size(text)
     assert "4GiB" in str(raised.value)
 

@@ -29,7 +29,7 @@ def sections(text: str, headings: Headings = "markdown") -> list[tuple[tuple[str
         ("### C\nx\n# A\ny", [(("C",), "### C\nx\n"), (("A",), "# A\ny")]),
         ("```\n# no\n```\n# A #\nx", [((), "```\n# no\n```\n"), (("A",), "# A #\nx")]),
         ("~~~\n```\n# no\n~~~\n# A\nx", [((), "~~~\n```\n# no\n~~~\n"), (("A",), "# A\nx")]),
-        ("#tag is no heading\n#\nx", [((), "#tag is no heading\n#\nx")]),
+        ("#tag is not a heading\n#\nx", [((), "#tag is not a heading\n#\nx")]),
         ("", []),
     ],
 )

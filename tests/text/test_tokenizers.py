@@ -1,4 +1,4 @@
-"""Tokenizers: the contract on every text, and clear errors where cl100k cannot be had."""
+"""Tokenizers: the contract on every text, and clear errors where cl100k is not at hand."""
 
 from __future__ import annotations
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 From = Annotated[
     str | None,
     typer.Option(
-        "--from", metavar="SYSTEM=SCORE", help="A threshold of one of the systems, to say in the others' scales.",
+        "--from", metavar="SYSTEM=SCORE", help="A threshold of one system, to translate into the others' scales.",
         rich_help_panel=DETAILS,
     ),
 ]  # fmt: skip
 To = Annotated[
     list[str] | None,
     typer.Option(
-        "--to", metavar="SYSTEM", help="Whose scale --from is told in; by default every other system's.",
+        "--to", metavar="SYSTEM", help="Systems to translate --from for. Default: all others.",
         rich_help_panel=DETAILS,
     ),
 ]  # fmt: skip
@@ -58,7 +58,7 @@ def calibrate(
     origin: From = None,
     target: To = None,
 ) -> None:
-    """Tell what a similarity means, and from which one on to accept.
+    """Tell what a similarity means, and where to set a threshold.
 
     It is fitted to labelled or graded pairs; or to a run and judgements: from which score on to answer a question.
 

@@ -307,10 +307,10 @@ def _documents(found: DocumentFiles, wide: bool) -> None:
         lines.append(f"Read as {_counts(other)}; all other text as UTF-8 or by its byte order mark.")
     lines.append(f"Languages stated: {_counts(found.stated, 'none')}.")
     if found.told is None:
-        lines.append("Languages told from the text: needs pip install 'embassay[llm]'.")
+        lines.append("Languages detected in the text: needs pip install 'embassay[llm]'.")
     else:
         lines.append(
-            f"Languages told from the text of {found.looked_at:,}: {_counts(found.told, 'not sure')}."
+            f"Languages detected in the text of {found.looked_at:,}: {_counts(found.told, 'not sure')}."
         )
     _notes("Of the documents", (*lines, *found.notes))
 
@@ -475,7 +475,7 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
                 _fetch_one(record, fetched, failed, waiting)
     except KeyboardInterrupt:
         raise Interrupted(
-            f"Stopped. What is whole is kept in {mirror_folder()}.",
+            f"Stopped. Finished files are kept in {mirror_folder()}.",
             mend="The same command goes on from there.",
         ) from None
     _show(fetched, json=json)
@@ -508,13 +508,13 @@ def _records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord
 
     if bool(names) == bool(protocol or task):
         raise UsageError(
-            "Name the datasets to fetch, or a protocol or task whose datasets are meant.",
+            "Name datasets to fetch, or a protocol or task.",
             mend="For example: embassay data fetch stsbenchmark; embassay data fetch beir.",
         )
     if names:
         records, own = members_of(dict.fromkeys(names))
         for path in own:
-            _say_on_stderr(f"{path}: left out, it is a file of yours")
+            _say_on_stderr(f"{path}: left out, it is your own file")
         return _fetchable(records) if any(suite_of(name) for name in names) else records
     used = [entries()[one.name] for one in overviews(protocol, task) if one.name in entries()]
     return _fetchable(used)

@@ -205,7 +205,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.rag.scoring.protocol import score_request
 
     _say(
-        f"RAG: a golden set of {QUESTIONS} questions, by a judge whose answers were recorded. Nobody is asked now."
+        f"RAG: a golden set of {QUESTIONS} questions, by a judge whose answers were recorded. Nothing is sent."
     )
     wanted = GoldenRequest(
         "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,

@@ -161,7 +161,7 @@ def _print(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) ->
     typer.echo(f"embassay {__version__}, Python {machine.python}, {machine.platform}")
     typer.echo(f"{_cores(machine)}; memory {_gib(machine.memory)}, {_gib(machine.free)} of it free")
     typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'none that the NVIDIA driver names'}")
-    typer.echo(f"Vectors would be made and searched on: {machine.device_words}")
+    typer.echo(f"Vectors are made and searched on: {machine.device_words}")
     typer.echo(f"Cache: {machine.cache}, {_gib(machine.disk_free)} free on its disk\n")
     show_table(
         ["Extra", "State", "What it is for"],

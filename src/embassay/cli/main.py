@@ -34,7 +34,7 @@ COMMANDS = {
     "compare": "Tell whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
     "reproduce": "Repeat a paper's experiment; its printed tables beside yours.",
-    "calibrate": "Tell what a similarity means, and from which one on to accept.",
+    "calibrate": "Tell what a similarity means, and where to set a threshold.",
     "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",
     "export": "Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.",

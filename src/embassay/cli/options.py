@@ -292,11 +292,11 @@ def crew(workers: int, engine: str, address: str | None) -> int | Ray:
     """Who does the cells. UsageError for options that do not go together, and for a cluster that is not there."""
     if engine == EngineName.local:
         if address is not None:
-            raise UsageError("--address is of a Ray cluster.", mend="Add --engine ray, or leave it out.")
+            raise UsageError("--address needs a Ray cluster.", mend="Add --engine ray, or leave it out.")
         return workers
     if workers != 1:
         raise UsageError(
-            "--workers is of --engine local: a cluster does as many cells at a time as it has CPUs.",
+            "--workers is for --engine local: a cluster does as many cells at a time as it has CPUs.",
             mend="Leave --workers out.",
         )
     from embassay.runs.cluster.connection import check_address, library

@@ -314,7 +314,7 @@ def _name(cell: Cell) -> str:
 
 def _grown(added: Mapping[str, Sequence[str]]) -> str:
     what = "; ".join(f"{name} {', '.join(map(visible, more))}" for name, more in added.items())
-    return f"Added to the run that is there: {what}"
+    return f"Added to the existing run: {what}"
 
 
 def _say(line: str) -> None:

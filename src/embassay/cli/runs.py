@@ -226,7 +226,7 @@ def serve(
 def _say(root: Path, host: str) -> None:
     from embassay.web.server import is_local
 
-    typer.echo(f"The runs in {root}: read only, looked at again while it runs.", err=True)
+    typer.echo(f"The runs in {root}: read only, refreshed while the server runs.", err=True)
     if not is_local(host):
         typer.echo(
             "Everybody who reaches this address can read the boards; for TLS and a name put a proxy before it "

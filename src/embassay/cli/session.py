@@ -69,12 +69,12 @@ def carry_out(
     command = _with_out(shlex.join(["embassay", *_without(sys.argv[1:], once)]), out)
     heard = progress(display.brief)
     try:
-        with _kept(out, command), stopping(f"What is finished is kept in {out}.", command):
+        with _kept(out, command), stopping(f"Finished work is kept in {out}.", command):
             run = do(out=out, listener=heard, command=command, **arguments)
         heard.over()
     except BudgetExceeded as error:
         raise BudgetExceeded(
-            f"{error.message} What is finished is kept in {out}.",
+            f"{error.message} Finished work is kept in {out}.",
             mend=f"Resume with a higher --max-cost: {command}",
         ) from None
     finally:
@@ -102,7 +102,7 @@ def _kept(out: Path, command: str) -> Iterator[None]:
         if not (out / "cells").is_dir():
             raise told from error
         raise EmbassayError(
-            f"{told.message} What is finished is kept in {out}.",
+            f"{told.message} Finished work is kept in {out}.",
             mend=f"{told.mend} Then resume with: {command}".strip(),
         ) from error
 

@@ -200,7 +200,7 @@ def _text_file(path: Path, reading: Reading) -> Source:
 def _unmarked(path: Path, reading: Reading) -> Path:
     if said := reading.as_mapping():
         raise UsageError(
-            f"{path} is no table of lines and marks, so it has no {next(iter(said))}.",
+            f"{path} is not a table of lines and marks, so it has no {next(iter(said))}.",
             mend=f"Leave {next(iter(said))} out of --map.",
         )
     return path

@@ -232,7 +232,7 @@ class Drawn:
         """Write it to a file that ends in .svg or .pdf; where it is. UsageError for another end."""
         target = Path(path)
         if (end := target.suffix.lstrip(".")) not in self.files:
-            raise UsageError(f"{target} is no name of a figure.", mend="End it in .svg or .pdf.")
+            raise UsageError(f"{target} is not a name of a figure.", mend="End it in .svg or .pdf.")
         write_atomic(target, self.files[end])
         return target
 

@@ -56,7 +56,7 @@ def _counts(counts: ArrayLike) -> NDArray[np.int64]:
     drawn = np.ascontiguousarray(counts, dtype=np.int64)
     if drawn.ndim != 2 or drawn.min(initial=0) < 0:
         raise UsageError(
-            f"Counts of shape {drawn.shape} are no resamples.",
+            f"Counts of shape {drawn.shape} are not resamples.",
             mend="Give one row per resample, one count of 0 or more per item.",
         )
     return drawn

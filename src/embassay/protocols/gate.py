@@ -136,11 +136,11 @@ def read_bar(text: str) -> Bar:
     """
     found = _BAR.match(text)
     if found is None:
-        raise UsageError(f"{text!r} is no bar.", mend=_MEND)
+        raise UsageError(f"{text!r} is not a bar.", mend=_MEND)
     try:
         number = float(found["number"])
     except ValueError:
-        raise UsageError(f"{found['number']!r} in {text!r} is no number.", mend=_MEND) from None
+        raise UsageError(f"{found['number']!r} in {text!r} is not a number.", mend=_MEND) from None
     task, _, measure = found["what"].strip().partition(".")
     system, *rest = _KEY.split(found["inside"])
     if not task or not system.strip():
@@ -379,7 +379,7 @@ def judged_against(
         if base.standing(place, system) is not None
     ]
     if not tests:
-        raise UsageError(f"{base.path} has nothing of that to compare with.", mend="Leave out -s, -t or -m.")
+        raise UsageError(f"{base.path} has nothing to compare with.", mend="Leave out -s, -t or -m.")
     return tuple(_verdicts(tests, alpha, margin, now.protocol, how.reason))
 
 

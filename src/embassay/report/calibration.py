@@ -171,7 +171,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from (replace(_thresholds(record, board, one), title=one) for one in datasets)
     yield from (Text(one) for one in _costs(record, board))
     yield from (figure for one in datasets for figure in _tradeoffs(record, board, one))
-    yield Heading("What was foretold, and what came true", "calibration-reliability")
+    yield Heading("What was predicted, and what came true", "calibration-reliability")
     yield from (figure for one in datasets if (figure := _reliability(record, board, one)) is not None)
     if not words.table:
         return
@@ -225,9 +225,9 @@ def _reliability(record: Record, board: Board, dataset: str) -> Figure | None:
     ticks = [(place / 4, f"{25 * place}") for place in range(5)]
     said = "; ".join(_summary(one) for one in series if one.points)
     return Figure(
-        dataset, plots.lines(series, ticks, SHARES, "percent foretold, held out", diagonal=True), said,
+        dataset, plots.lines(series, ticks, SHARES, "percent predicted, held out", diagonal=True), said,
         "Up: the percent that came true, with its exact 95% interval, of each tenth of the "
-        f"{_words(record).units}. On the diagonal it is as foretold.",
+        f"{_words(record).units}. On the diagonal the prediction holds.",
     )  # fmt: skip
 
 
@@ -301,7 +301,7 @@ def _points(record: Record, system: str, dataset: str) -> Iterator[tuple[float, 
 
 def _summary(one: plots.Series) -> str:
     held = sum((row.ci_low or 0) <= at <= (row.ci_high or 1) for at, row in one.points)
-    return f"{one.name}: {held} of {len(one.points)} tenths hold what was foretold in their interval"
+    return f"{one.name}: {held} of {len(one.points)} tenths hold the prediction in their interval"
 
 
 def _gap_table(record: Record, board: Board, dataset: str) -> Table:

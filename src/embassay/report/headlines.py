@@ -219,7 +219,7 @@ def _notes(found: Sequence[Leading]) -> Iterator[str]:
     points = plain(listed([one.run for one in found if one.has_points]))
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
-        "Rank: the places that paired tests allow, each run by itself. Intervals that overlap are no test."
+        "Rank: the places that paired tests allow, each run by itself. Overlapping intervals are not a test."
         if any(one.rank for run in found for one in run.leaders.values())
         else "No ranks: there is nothing to test."
     )

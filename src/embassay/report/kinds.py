@@ -147,10 +147,10 @@ WORDINGS["sweep"] = replace(
 )
 WORDINGS["names"] = replace(
     WORDINGS["score"],
-    overall="A query asks for works by an author on a topic. Name margin: similarity to the right passage less that to "
-    "the closer of two impostors on the topic; topic margin: less that to the author’s passage on another topic. Mean "
-    "over queries of each run, then over runs. An ablation rewrites the same bundles; its percent is the mean of the "
-    "rows’ changes where the base margin is 0.02 or more. Retrieval is from all bundles’ passages, a test of ours.",
+    overall="A query asks for works by an author on a topic. Name margin: similarity to the right passage minus that "
+    "to the closer of two impostors on the topic; topic margin: minus that to the author’s passage on another topic. "
+    "Mean over queries of each run, then over runs. An ablation rewrites the same bundles; its percent is the mean of "
+    "the rows’ changes where the base margin is 0.02 or more. Retrieval is from all bundles’ passages, a test of ours.",
     intervals="95%, bootstrap over queries, each with all its runs, corrected for bias and few queries.",
     pages="docs/probes.md",
     files=FILES.replace("comparisons.json, ", ""),
@@ -158,8 +158,8 @@ WORDINGS["names"] = replace(
 WORDINGS["noise"] = replace(
     WORDINGS["names"],
     overall="Small talk at five levels stands around a question that stays word for word. Drop: similarity to what is "
-    "meant (the need in plain words, or the best passage) of the clean question less that of the noisy one. Recovered: "
-    "the share of that drop that rewriting brings back. Retrieval measures are of the same questions.",
+    "meant (the need in plain words, or the best passage) of the clean question minus that of the noisy one. "
+    "Recovered: the share of that drop that rewriting brings back. Retrieval measures are of the same questions.",
 )
 WORDINGS["hume"] = Wording(
     "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
@@ -339,7 +339,7 @@ SCALES = {
     ),
     "noise": Scale(
         "What does small talk around a question do?",
-        "Drop in percent of the similarity that the clean question has to what is meant; 0 is no harm.",
+        "Drop in percent of the similarity that the clean question has to what is meant; 0 means no harm.",
         ("A drop in similarity costs only where another passage overtakes: see what retrieval loses.",),
     ),
     "hume": Scale(

@@ -147,7 +147,7 @@ def finished(cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int |
     numbers |= {f"the part {name} of the score": part.value for name, part in outcome.components.items()}
     for name, value in numbers.items():
         if value is not None and not math.isfinite(value):
-            raise ModelError(f"{name[0].upper()}{name[1:]} is {value}, which is no number.")
+            raise ModelError(f"{name[0].upper()}{name[1:]} is {value}, which is not a number.")
     return CellRecord(
         cell.key, cell.task, cell.dataset, cell.system, "done", "", seconds,
         outcome.scores, outcome.components, outcome.skipped, outcome.warnings, outcome.counts, cell.variant,
@@ -298,7 +298,7 @@ def check_shape(manifest: Mapping[str, Any]) -> None:
         for place, one in enumerate(manifest.get(name) or ()):
             where = f"{name}[{place}]"
             if not isinstance(one, dict):
-                raise ValueError(f"{where} is no object")
+                raise ValueError(f"{where} is not an object")
             missing = [key for key in needed if not isinstance(one.get(key), str)]
             if missing:
                 raise ValueError(f"{where} has no {missing[0]}")
@@ -467,14 +467,14 @@ def _result(plain: Any) -> Result:
     row = Result(**plain)
     for name in _WORDS:
         if not isinstance(getattr(row, name), str):
-            raise TypeError(f"{name} is no text")
+            raise TypeError(f"{name} is not a text")
     "".join(getattr(row, name) for name in _WORDS).encode()
     for name in _NUMBERS:
         value = getattr(row, name)
         if isinstance(value, bool) or not isinstance(value, int | float | None):
-            raise TypeError(f"{name} is no number")
+            raise TypeError(f"{name} is not a number")
     if isinstance(row.n, bool) or not isinstance(row.n, int):
-        raise TypeError("n is no whole number")
+        raise TypeError("n is not a whole number")
     return row
 
 

@@ -232,7 +232,8 @@ def size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.IGNORECASE)
     if found is None or found[2].lower() not in _UNITS:
         raise UsageError(
-            f"--memory is {text!r}, which is no size.", mend="Write a number and a unit: 4GiB, 512MiB or 2GB."
+            f"--memory is {text!r}, which is not a size.",
+            mend="Write a number and a unit: 4GiB, 512MiB or 2GB.",
         )
     amount = round(float(found[1]) * _UNITS[found[2].lower()])
     if amount < LEAST:
@@ -329,7 +330,7 @@ class _Stopper:
 def _beyond(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
         f"It came to hold {in_words(held)}, more than the {in_words(most)} promised, and was stopped."
-        + (" What is finished is kept." if kept else ""),
+        + (" Finished work is kept." if kept else ""),
         mend="Give it less data (--limit, where there is one), or promise more --memory.",
     )
 

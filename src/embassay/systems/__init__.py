@@ -55,7 +55,7 @@ SYSTEMS.add(
 SYSTEMS.add(
     "wordllama",
     "embassay.systems.encoders.wordllama:WordLlama",
-    "mean of static token vectors; comes with Embassay",
+    "mean of static token vectors; bundled",
     kind="embedding",
     dims="256",
     licence="MIT; vectors derived from the token embeddings of LLaMA-2 and Phi-3",

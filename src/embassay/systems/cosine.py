@@ -63,7 +63,7 @@ class Transformed:
     def __init__(self, encoder: Encoder, transform: Transform) -> None:
         if transform.dims is not None and not 1 <= transform.dims <= encoder.dim:
             raise UsageError(
-                f"{encoder.name!r} has {encoder.dim} dimensions, so dims={transform.dims} cannot be had.",
+                f"{encoder.name!r} has {encoder.dim} dimensions, so dims={transform.dims} is impossible.",
                 mend=f"Ask for 1 to {encoder.dim}.",
             )
         self.encoder = encoder

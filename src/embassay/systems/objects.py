@@ -155,7 +155,7 @@ def _callable(model: Any) -> Callable[..., Any]:
     if callable(model) and not inspect.isclass(model):
         return model  # type: ignore[no-any-return]
     raise UsageError(
-        f"{model!r} is no system: it has no method encode, or is a class, and cannot be called with texts.",
+        f"{model!r} is not a system: it has no method encode, or is a class, and cannot be called with texts.",
         mend="Give a spec string such as 'minilm', an object with encode(texts), or a function texts -> array.",
     )
 

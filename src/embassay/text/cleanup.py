@@ -139,7 +139,7 @@ class Cleanup:
             if name not in STEPS:
                 near = get_close_matches(name, STEPS, n=1)
                 raise UsageError(
-                    f"There is no way of cleaning called {name!r}.",
+                    f"There is no cleaning step called {name!r}.",
                     mend=(f"Did you mean {near[0]}? " if near else "") + f"Known are {', '.join(STEPS)}.",
                 )
 

@@ -51,7 +51,7 @@ def main(process: Path = Path("/proc/1/cmdline")) -> int:
         with urlopen(f"http://127.0.0.1:{port}/health", timeout=_SECONDS) as answer:
             return int(answer.status != 200)
     except (URLError, OSError) as error:
-        print(f"Nothing well on port {port}: {error}", file=sys.stderr)
+        print(f"No healthy server on port {port}: {error}", file=sys.stderr)
         return 1
 
 

@@ -69,7 +69,7 @@ class Guard:
             return
         answer = _with_headers(self._headers(scope["path"]), send)
         if not self._is_host(_header(scope, b"host")):
-            await refuse(answer, 421, "This server does not go by that name.")
+            await refuse(answer, 421, "This server does not answer to that name.")
             return
         try:
             body = await asyncio.wait_for(self._read(scope, receive), self._options.body_seconds)

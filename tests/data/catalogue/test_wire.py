@@ -118,7 +118,7 @@ def test_interrupted(repositories: Any, tmp_path: Path) -> None:
                 time.sleep(0.01)
             first.send_signal(signal.SIGINT)
             _, said = first.communicate(timeout=60)
-        assert (first.returncode, "Stopped. What is whole is kept in" in said) == (130, True), said
+        assert (first.returncode, "Stopped. Finished files are kept in" in said) == (130, True), said
         assert not (folder / "train.jsonl.gz").exists()
         second = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert "paul-graham train: 240,000 rows" in second.stdout

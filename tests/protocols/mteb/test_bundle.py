@@ -77,11 +77,11 @@ def test_a_broken_record_loses_no_other() -> None:
     documents = list(documents_of(broken, fault=told.append))
     assert [one.task for one in documents] == ["STS22", "U"]
     assert [
-        "Result 2 is no object" in told[0],
+        "Result 2 is not an object" in told[0],
         "Result 3 has no model" in told[1],
         "results 5" in told[3],
     ] == [True] * 3
-    with pytest.raises(DataError, match="Result 2 is no object"):
+    with pytest.raises(DataError, match="Result 2 is not an object"):
         list(documents_of(broken))
 
 

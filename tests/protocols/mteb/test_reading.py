@@ -57,22 +57,22 @@ def test_folders_are_safe_and_distinct(model: str) -> None:
 BROKEN = {
     "cut": ("{", "cannot be read as JSON"),
     "list": ("[1]", "no file of MTEB results"),
-    "empty": ("{}", "The task_name is no name"),
+    "empty": ("{}", "The task_name is not a name"),
     "old": ('{"mteb_dataset_name": "X", "test": {}}', "before 1.11"),
     "noscores": ('{"task_name": "X"}', "There are no scores"),
-    "split": ('{"task_name": "X", "scores": {"test": 3}}', "'test' are no list"),
-    "entry": ('{"task_name": "X", "scores": {"test": [3]}}', "is no object"),
-    "main": ('{"task_name": "X", "scores": {"test": [{}]}}', "main_score that is no number"),
+    "split": ('{"task_name": "X", "scores": {"test": 3}}', "'test' are not a list"),
+    "entry": ('{"task_name": "X", "scores": {"test": [3]}}', "is not an object"),
+    "main": ('{"task_name": "X", "scores": {"test": [{}]}}', "main_score that is not a number"),
     "text": (
         '{"task_name": "X", "scores": {"test": [{"main_score": "0.5"}]}}',
-        "main_score that is no number",
+        "main_score that is not a number",
     ),
     "subset": (
         '{"task_name": "X", "scores": {"test": [{"main_score": 1, "hf_subset": "a\\nb"}]}}',
         "hf_subset",
     ),
     "langs": ('{"task_name": "X", "scores": {"test": [{"main_score": 1, "languages": [1]}]}}', "languages"),
-    "name": ('{"task_name": "X\\ud800", "scores": {}}', "The task_name is no name"),
+    "name": ('{"task_name": "X\\ud800", "scores": {}}', "The task_name is not a name"),
     "deep": ("[" * 100_000, "cannot be read as JSON"),
 }
 

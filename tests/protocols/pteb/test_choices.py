@@ -105,7 +105,7 @@ def test_training_texts_can_stay(rewording, by, tmp_path):
     ("given", "told"),
     [
         ({"runs": 0}, "cannot be 0 runs"),
-        ({"paraphraser": []}, "Nobody is to paraphrase"),
+        ({"paraphraser": []}, "Nothing would be paraphrased"),
         ({"paraphraser": ["copied", "copied"]}, "named twice"),
         ({"prompts": ("default", "default"), "paraphraser": "copied"}, "named twice"),
         ({"paraphraser": "permuted", "control": True}, "named twice"),

@@ -66,5 +66,5 @@ def test_refuses_what_is_no_ladder(wrong):
         tuned(lambda ef: FLAT, FLAT, **wrong)
     with pytest.raises(UsageError, match="At ef=16 there are x, with flat RA-nWG@10"):
         tuned(lambda ef: {"x": 1.0}, FLAT)
-    with pytest.raises(UsageError, match="RA-nWG@30 is no number"):
+    with pytest.raises(UsageError, match="RA-nWG@30 is not a number"):
         tuned(lambda ef: {**FLAT, "RA-nWG@30": float("nan")}, FLAT)

@@ -236,7 +236,7 @@ class TestWhatIsMissing:
     def test_graph(self, tiny):
         self.refused(r"other\.onnx is missing", tiny, file="other.onnx")
         (tiny / "model.onnx").write_bytes(b"not a graph")
-        self.refused(r"model\.onnx is no model that onnxruntime can load", tiny)
+        self.refused(r"model\.onnx is not a model that onnxruntime can load", tiny)
         (tiny / "model.onnx").unlink()
         self.refused(r"model\.onnx is missing.*optimum-cli export", tiny)
         (tiny / "model.safetensors").touch()

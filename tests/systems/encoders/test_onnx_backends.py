@@ -166,7 +166,7 @@ def test_a_backend_that_is_none(monkeypatch, tmp_path):
     with pytest.raises(UsageError, match=r"has no backend 'torch'.*auto, onnx, openvino"):
         open_system(f"onnx:{folder}?backend=torch", tokenizer=open_tokenizer("words"))
     monkeypatch.setenv("EMBASSAY_BACKEND", "torch")
-    with pytest.raises(UsageError, match="EMBASSAY_BACKEND is 'torch', which is no backend"):
+    with pytest.raises(UsageError, match="EMBASSAY_BACKEND is 'torch', which is not a backend"):
         Onnx(str(folder), pooling="mean")
 
 
@@ -193,7 +193,7 @@ class TestFolders:
         """One line that names the file and the backend that was asked for."""
         folder = write_tiny(tmp_path / "tiny")
         (folder / "model.onnx").write_bytes(b"not a graph")
-        with pytest.raises(ModelError, match=r"model\.onnx is no model that OpenVINO can load") as caught:
+        with pytest.raises(ModelError, match=r"model\.onnx is not a model that OpenVINO can load") as caught:
             Onnx(str(folder), pooling="mean", backend="openvino")
         assert "\n" not in str(caught.value)
 

@@ -43,7 +43,7 @@ def test_vectors_are_means_of_token_vectors(folder):
 
 
 def test_long_texts_are_cut_and_counted(folder):
-    """At model2vec's 512 tokens unless something else is asked for; 0 is no limit."""
+    """At model2vec's 512 tokens unless something else is asked for; 0 means no limit."""
     long = "one " * 512 + "ten " * 512
     usual, two, endless = (
         Static(str(folder)),

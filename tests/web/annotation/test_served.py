@@ -202,12 +202,12 @@ def test_what_cannot_be_served_is_one_clear_line(tmp_path, refused) -> None:
         cases = [
             ((study, "-a", "ann", "--port", port), 2, f"listens on 127.0.0.1, port {port} already"),
             ((tmp_path / "nothing", "-a", "ann"), 4, "This folder holds no study"),
-            ((fresh,), 2, "Name who shall: --annotator ann"),
+            ((fresh,), 2, "Name somebody: --annotator ann"),
             ((study, "-a", "a/b"), 2, "'a/b' cannot be the name"),
             (
                 (study, "-a", "ann", "--public-url", "annotate.example"),
                 2,
-                "is no address that people can open",
+                "is not an address that people can open",
             ),
             (
                 (study, "-a", "ann", "--host", "192.0.2.1", "--port", "0"),

@@ -80,7 +80,7 @@ def transform(request: Request, running: Running, reference: Reference = False) 
     command = shlex.join(["embassay", *sys.argv[1:]])
     command = command if "--out" in command else f"{command} --out {shlex.quote(str(folder))}"
     heard = listener()
-    kept_in = f"What is finished is kept in {folder}."
+    kept_in = f"Finished work is kept in {folder}."
     with stopping(kept_in, command), RunFolder(folder).locked(), accounts(folder, running.max_cost) as ledger:
         try:
             kept = transform(request, folder, ledger=ledger, listener=heard)

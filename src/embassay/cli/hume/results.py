@@ -169,7 +169,7 @@ def score(
     from embassay.cli.session import Display
 
     display, place = Display(json, wide), out or default_out("hume")
-    crew = given.crew(workers, engine, address)
+    crew = 1 if dry_run else given.crew(workers, engine, address)
     if from_mteb:
         other = {"human_ap_mode": human_ap_mode is not Ap.tie_aware, "no_give_k": not give_k}
         _refuse("--from-mteb", study=study, task=task, answers=answers, **other)
@@ -310,7 +310,7 @@ def _refuse(beside: str, **arguments: Any) -> None:
     wrong = [name for name, value in arguments.items() if value not in (None, False, [])]
     if wrong:
         name = "STUDY" if wrong[0] == "study" else f"--{wrong[0].replace('_', '-')}"
-        raise UsageError(f"{name} means nothing beside {beside}.", mend="Leave one of the two out.")
+        raise UsageError(f"{name} means nothing beside {beside}.", mend="Leave out one of the two.")
 
 
 def _texts(paths: list[Path] | None) -> tuple[str, ...]:

@@ -301,7 +301,7 @@ def _own(run: Path) -> None:
     golden = read_golden(record)
     if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
         typer.echo(
-            "\nThis is how near the judge is to people. What the run claims of its order is of the judge alone."
+            "\nThis shows how near the judge is to people. The run's own claims are about the judge alone."
         )
     if said := doubts(golden):
         typer.echo(said)
@@ -340,7 +340,7 @@ def _show_corrected(found: HumanCheck, wide: bool) -> None:
 def _verdict(found: HumanCheck) -> str:
     head = f"{found.queries:,} questions, {found.items:,} passages"
     if _is_untouched(found):
-        return f"{head}: nothing was changed. All is confirmed, if anybody has looked at it."
+        return f"{head}: nothing was changed, so all is confirmed, if somebody looked at it."
     told = [f"{found.moved:,} moved", f"{found.changed:,} with another grade"]
     if found.remarks:
         told.append(f"{len(found.remarks):,} with a remark")
@@ -366,7 +366,7 @@ def _rows(found: HumanCheck) -> Iterator[list[str]]:
         return [name, said, numbers.interval(one.low, one.high, 2), f"{one.n:,}"]
 
     yield row("Kendall's tau, mean over questions", found.tau)
-    yield row("Pairs put the other way", found.swapped, percent=True)
+    yield row("Pairs in the other order", found.swapped, percent=True)
     if found.distance is not None:
         yield ["Places between such two, median", f"{found.distance:g}", "", ""]
     yield row("Same grade", found.exact, percent=True)

@@ -254,7 +254,7 @@ def _one(measures: list[str] | None, cutoffs: list[int] | None) -> str:
     from embassay.protocols.rag.decision.options import MEASURE
 
     if len(measures or ()) > 1 or len(cutoffs or ()) > 1:
-        raise UsageError("Several measures cannot decide at once.", mend="Name one: -m Precision4+@10.")
+        raise UsageError("Only one measure can decide.", mend="Name one: -m Precision4+@10.")
     name = measures[0] if measures else MEASURE.partition("@")[0] if cutoffs else MEASURE
     return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"
 
@@ -264,7 +264,9 @@ def _only_until_decided(given: dict[str, object]) -> None:
 
     for name, value in given.items():
         if value is not None:
-            raise UsageError(f"{name} is of --until-decided.", mend="Add --until-decided, or leave it out.")
+            raise UsageError(
+                f"{name} works only with --until-decided.", mend="Add --until-decided, or leave it out."
+            )
 
 
 def run_decision(

@@ -308,7 +308,7 @@ def fetch(record: EntryRecord, advance: Advance) -> list[Fetched]:
     folder = mirror_folder() / record.name
     if not record.hub:
         raise DataError(
-            f"the dataset {record.name!r} is on no hub",
+            f"the dataset {record.name!r} is not on a hub",
             expected=f"the folder {folder}",
             mend=record.by_hand,
         )
@@ -326,7 +326,7 @@ def fetch(record: EntryRecord, advance: Advance) -> list[Fetched]:
             except OSError as error:
                 raise DataError(
                     "the mirror cannot be written", path=path, found=str(error),
-                    mend="Let EMBASSAY_DATA name a folder with room.",
+                    mend="Set EMBASSAY_DATA to a folder with room.",
                 ) from error  # fmt: skip
             done[name] = Fetched(record.name, name, path, rows)
     fetched = list(done.values())

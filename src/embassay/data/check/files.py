@@ -331,7 +331,7 @@ def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
         source = Delimited(path, source.delimiter, reading)
     if source.offer:
         said.append(
-            f"{path.name}: its first line looks like a row, not like names; so read it would be lost as a header."
+            f"{path.name}: its first line looks like a row, not like names; as a header it would be lost."
         )
         reading = replace(reading, header="none")
     return reading, tuple(said)

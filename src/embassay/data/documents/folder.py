@@ -147,7 +147,7 @@ def _reason(path: Path, found: os.stat_result, kind: str) -> str:
     if path.suffix.lower() in _ARCHIVES:
         return "archives, which are not unpacked"
     if not kind:
-        return "files that are no documents"
+        return "files that are not documents"
     if not found.st_size:
         return "empty files"
     if not can_read(kind):

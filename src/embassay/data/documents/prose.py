@@ -74,7 +74,7 @@ def _guessed(content: bytes) -> tuple[str, str]:
     )
     best = from_bytes(sample).best()
     if best is None:
-        raise Unread("files in an encoding that cannot be told")
+        raise Unread("files whose encoding cannot be detected")
     return _as(content, best.encoding), best.encoding
 
 
@@ -82,7 +82,7 @@ def _as(content: bytes, encoding: str) -> str:
     try:
         return content.decode(encoding)
     except ValueError:
-        raise Unread("files in an encoding that cannot be told") from None
+        raise Unread("files whose encoding cannot be detected") from None
 
 
 _ENDS = re.compile(r"\r\n?")

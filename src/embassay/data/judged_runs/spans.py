@@ -67,7 +67,7 @@ def read_spans(path: Path) -> list[Span]:
             found.append(_span(said))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise DataError(
-                "the line is no judgement of a span", path=path, line=number,
+                "the line is not a judgement of a span", path=path, line=number,
                 expected="query_id, document, start, end and relevance", found=shown(line.decode("utf-8", "replace")),
                 mend="Correct it, or leave it out.",
             ) from error  # fmt: skip

@@ -227,7 +227,7 @@ class ColumnFile:
         """The error for a file that is not what was written."""
         return DataError(
             "the kept texts of a corpus are damaged", path=self.path, found=found,
-            mend="Delete them with `embassay cache clear --corpora` and run again: they are made anew.",
+            mend="Delete them with `embassay cache clear --corpora` and run again.",
         )  # fmt: skip
 
     def _read_some(self, start: int, length: int) -> bytes:
@@ -532,7 +532,7 @@ def find(shelf: Path, key: str) -> KeptCorpus | None:
             return kept
     except DataError:
         pass
-    warnings.warn(f"The kept corpus {folder} is damaged and is made anew.", RuntimeWarning, stacklevel=2)
+    warnings.warn(f"The kept corpus {folder} is damaged and is made again.", RuntimeWarning, stacklevel=2)
     shutil.rmtree(folder, ignore_errors=True)
     return None
 

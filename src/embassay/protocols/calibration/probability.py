@@ -199,7 +199,8 @@ def calibration(path: str | Path) -> Calibration:
         return Calibration(**plain | {"curve": _curve(plain["curve"])})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            "This is no calibration", path=file, expected=f"{FORMAT} {VERSION}", found=str(error) or "something else",
+            "This is not a calibration",
+            path=file, expected=f"{FORMAT} {VERSION}", found=str(error) or "something else",
             mend="Give a file that `embassay calibrate` wrote.",
         ) from None  # fmt: skip
 

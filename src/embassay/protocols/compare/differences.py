@@ -408,7 +408,8 @@ def compare_systems(
             found.append(without_test(made, f"no verdict: {why}") if why else made)
     if not found:
         raise UsageError(
-            f"{a} and {b} share nothing of that.", mend="Give two systems or runs of one protocol."
+            f"{a} and {b} have nothing in common to compare.",
+            mend="Give two systems or runs of one protocol.",
         )
     contrasts = adjusted(_named(found, first, other))
     among = None if second else _among(first, leading(contrasts), a, b)
@@ -532,7 +533,7 @@ class Comparison:
     def leading(self) -> Contrast:
         """The contrast that the verdict is about. UsageError for all systems of a run, which have none."""
         if not self.contrasts:
-            raise UsageError("All systems of a run have no one difference.", mend="Name two systems.")
+            raise UsageError("A difference needs two systems.", mend="Name two systems.")
         return leading(self.contrasts)
 
     def __str__(self) -> str:

@@ -55,7 +55,8 @@ def generator_folder(model: str) -> str:
     """
     if _is_path(model):
         raise UsageError(
-            f"{model!r} is no name of a model.", mend="Name the model as its hub does: --generator ORG/MODEL."
+            f"{model!r} is not a name of a model.",
+            mend="Name the model as its hub does: --generator ORG/MODEL.",
         )
     name = quote(model, safe="").replace("~", "%7E")
     bare = name.rstrip(".")
@@ -149,7 +150,7 @@ def _renewed(metadata: Any) -> Any:
 
 def _faults(told: Any) -> Iterator[Fault]:
     if not isinstance(told, dict):
-        yield Fault("the metadata are no object", "a JSON object", type(told).__name__)
+        yield Fault("the metadata are not an object", "a JSON object", type(told).__name__)
     elif missing := [name for name in REQUIRED if name not in told]:
         yield Fault("the metadata lack a key", missing[0], ", ".join(map(str, told)))
     elif more := [name for name in told if name not in (*REQUIRED, *OPTIONAL)]:
@@ -162,11 +163,11 @@ def _faults(told: Any) -> Iterator[Fault]:
 
 def _required_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
     if told["transformation"] not in TRANSFORMATIONS:
-        yield Fault("the transformation is none", ", ".join(TRANSFORMATIONS), told["transformation"])
+        yield Fault("the transformation is unknown", ", ".join(TRANSFORMATIONS), told["transformation"])
     if not isinstance(told["dataset"], str) or not re.fullmatch(r"[^/\\]*\S[^/\\]*", told["dataset"]):
         yield Fault("the dataset is no plain name", "a text without a slash", told["dataset"])
     if not isinstance(told["generator_model"], str) or _is_path(told["generator_model"]):
-        yield Fault("the generator is no name of a model", "ORG/MODEL", told["generator_model"])
+        yield Fault("the generator is not a name of a model", "ORG/MODEL", told["generator_model"])
     for name, least in (
         ("seed_transform", 0),
         ("max_model_length", 1),
@@ -220,7 +221,7 @@ def _statistics_faults(counts: Any, retries: int) -> Iterator[Fault]:
         return
     wrong = [name for name in COUNTS if not _is_count(counts[name])]
     for name in wrong:
-        yield Fault(f"{name} is no count", "a whole number from 0 on", counts[name])
+        yield Fault(f"{name} is not a count", "a whole number from 0 on", counts[name])
     unknown = [counts[name] == "" for name in HISTORY]
     if any(unknown) != all(unknown):
         yield Fault(

@@ -518,7 +518,7 @@ def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: f
     (137, None, 0.28)
     """
     if not (0 < alpha < 1 and alpha < power < 1):
-        raise UsageError(f"Power {power} at level {alpha} is not to be had.", mend="Use 0.8 and 0.05.")
+        raise UsageError(f"Power {power} at level {alpha} is impossible.", mend="Use 0.8 and 0.05.")
     items = sorted(set(people.scored_items) & system.keys())
     k = 1 if people.aggregation == "first" else len(people.taking_part)
     nothing = Needed(None, None, None, len(items), k)
@@ -625,7 +625,7 @@ def _noted(found: Needed, *, known: bool = True) -> Needed:
     if found.items is None:
         said.append(f"No number of items up to {MOST_ITEMS:,} would do.")
     if found.k < 2:
-        said.append("One annotator shows nothing of others.")
+        said.append("One annotator says nothing about others.")
     elif not known:
         said.append("What more annotators would do cannot be told from these.")
     elif found.annotators is None:

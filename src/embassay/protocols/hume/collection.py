@@ -19,7 +19,7 @@ from embassay.protocols.hume.folder import ANNOTATIONS, AnnotationRow, Scale, St
 from embassay.protocols.hume.study import Annotation, Family, Who
 from embassay.randomness import random_bytes
 
-_MEND = "Mend or delete the line, or export the annotations again."
+_MEND = "Correct or delete the line, or export the annotations again."
 
 
 def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
@@ -35,7 +35,7 @@ def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotati
         for line, row in read_rows(path, AnnotationRow, _MEND):
             key = row.annotator_id, row.item_id
             if row.item_id not in known or key in found:
-                what = "is there twice" if key in found else "is to no item of the study"
+                what = "is there twice" if key in found else "answers an item that the study does not have"
                 raise DataError(
                     f"The answer of {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
                     mend="Keep one line for each annotator and item of this study.",
@@ -119,7 +119,7 @@ def all_rows(folder: StudyFolder, database: str | None = None) -> list[Annotatio
     for row in [*(row for rows in filed(folder).values() for row in rows), *served(folder, database)]:
         if row.item_id not in order:
             raise DataError(
-                f"{row.annotator_id} answered {row.item_id}, which is no item of the study.",
+                f"{row.annotator_id} answered {row.item_id}, which is not an item of the study.",
                 mend="Keep answers to this study only.",
             )
         held = found.setdefault((row.annotator_id, row.item_id), row)
@@ -172,7 +172,7 @@ class Incoming:
                 str(text).encode()
             except UnicodeEncodeError:
                 raise self.at.fault(
-                    "half of a surrogate pair, which is no text", found=ascii(text)[:60],
+                    "half of a surrogate pair, which is not a text", found=ascii(text)[:60],
                     mend="Write the whole character, or leave it out.",
                 ) from None  # fmt: skip
 

@@ -79,7 +79,8 @@ def majority_vote(votes: Iterable[Label], order: Sequence[Label] = ()) -> Label:
         unknown = counted.keys() - set(order)
         if unknown:
             raise UsageError(
-                f"{sorted(map(str, unknown))} is no label of the task.", mend="Name every label in its order."
+                f"{sorted(map(str, unknown))} is not a label of the task.",
+                mend="Name every label in its order.",
             )
         return min(best, key=list(order).index)
     try:

@@ -103,7 +103,8 @@ def answers_by_annotator(
         where = f"The answer of {one.annotator_id} to item {one.item_id} of {task.name}"
         if one.item_id not in gold:
             raise DataError(
-                f"{where} is to no item of the study.", mend="Give the annotations of this sample."
+                f"{where} answers an item that the study does not have.",
+                mend="Give the annotations of this sample.",
             )
         own = answers.setdefault(one.annotator_id, {})
         if one.item_id in own:

@@ -68,7 +68,7 @@ def _rows(frame: Any) -> Iterable[Mapping[str, Any]]:
     if isinstance(frame, list | tuple) and all(isinstance(row, Mapping) for row in frame):
         return frame
     raise UsageError(
-        f"{type(frame).__name__} is no dataset.",
+        f"{type(frame).__name__} is not a dataset.",
         mend="Give a name of the catalogue, a path, a polars or pandas frame, or a list of dictionaries.",
     )
 

@@ -240,7 +240,7 @@ def _meant(source: str, meant: Sequence[str], wanted: Sequence[T], known: Regist
         if known is not None and name not in known and name not in every:
             near = nearest(name, every)
             raise UsageError(
-                f"{source!r} is to be taken for {name!r}, which is no task.",
+                f"{source!r} is to be taken for {name!r}, which is not a task.",
                 mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
             )
     fitting = [task for task in wanted if task.name in meant]

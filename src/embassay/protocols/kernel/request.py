@@ -193,7 +193,7 @@ def read_options(cls: type[T], given: Iterable[str]) -> T:
         name = name.strip().replace("-", "_")
         if name not in known or not equals:
             raise UsageError(
-                f"{text!r} is no option of this protocol.",
+                f"{text!r} is not an option of this protocol.",
                 mend="Write name=value; there is "
                 + "; ".join(f"{one.name} ({one.metadata.get('help', '')})" for one in known.values()),
             )

@@ -71,7 +71,7 @@ def checked(document: Document, where: Any = None) -> Document:
     for split, entries in scores.items():
         _check_name("split", split, where)
         if not isinstance(entries, list):
-            raise _fault(f"The scores of {split!r} are no list", where, entries)
+            raise _fault(f"The scores of {split!r} are not a list", where, entries)
         for entry in entries:
             _check_entry(entry, split, where)
     return document
@@ -89,20 +89,20 @@ def number(value: Any) -> float | int | None:
 
 def _check_entry(entry: Any, split: str, where: Any) -> None:
     if not isinstance(entry, dict):
-        raise _fault(f"An entry of {split!r} is no object", where, entry)
+        raise _fault(f"An entry of {split!r} is not an object", where, entry)
     main = entry.get(MAIN)
     if MAIN not in entry or (main is not None and number(main) is None):
-        raise _fault(f"An entry of {split!r} has a main_score that is no number", where, main)
+        raise _fault(f"An entry of {split!r} has a main_score that is not a number", where, main)
     subset, spoken = entry.get("hf_subset", "default"), entry.get("languages") or []
     if not isinstance(subset, str) or not is_name(subset):
-        raise _fault(f"An entry of {split!r} has a hf_subset that is no name", where, subset)
+        raise _fault(f"An entry of {split!r} has a hf_subset that is not a name", where, subset)
     if not isinstance(spoken, list) or not all(isinstance(one, str) and is_name(one) for one in spoken):
-        raise _fault(f"An entry of {split!r} has languages that are no list of names", where, spoken)
+        raise _fault(f"An entry of {split!r} has languages that are not a list of names", where, spoken)
 
 
 def _check_name(what: str, name: Any, where: Any) -> None:
     if not isinstance(name, str) or not name or not is_name(name):
-        raise _fault(f"The {what} is no name", where, name)
+        raise _fault(f"The {what} is not a name", where, name)
 
 
 def is_name(text: str) -> bool:
@@ -402,13 +402,15 @@ def bundle_of(documents: Iterable[Document]) -> list[dict[str, Any]]:
 
 def _owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
     if not isinstance(record, dict):
-        raise DataError(f"Result {place + 1} is no object", path=where, found=repr(record)[:60])
+        raise DataError(f"Result {place + 1} is not an object", path=where, found=repr(record)[:60])
     for key in _TEXTS:
         if not isinstance(record.get(key), str) or not record[key]:
             raise DataError(f"Result {place + 1} has no {key}", path=where, found=repr(record.get(key))[:60])
     if not isinstance(record.get("scores") or {}, dict):
         raise DataError(
-            f"Result {place + 1} has scores that are no object", path=where, found=repr(record["scores"])[:60]
+            f"Result {place + 1} has scores that are not an object",
+            path=where,
+            found=repr(record["scores"])[:60],
         )
     return record["model"], record["revision"], record["task"]
 
@@ -648,7 +650,7 @@ def _of_file(
         )
         return
     if not isinstance(body, dict):
-        raise DataError("This is no file of MTEB results", path=path, mend=MEND)
+        raise DataError("This is not a file of MTEB results", path=path, mend=MEND)
     meta = meta_of(path.parent)
     owner = owner_of(path.parent, meta)
     document = checked(Document(*owner[:2], body, owner[2]), path)
@@ -664,7 +666,7 @@ def _meta(folder: Path, reading: Reading) -> Mapping[str, Any] | None:
     try:
         meta = read_json(path)
         if not isinstance(meta, dict):
-            raise DataError("This is no account of a model", path=path, found=repr(meta)[:60])
+            raise DataError("This is not an account of a model", path=path, found=repr(meta)[:60])
     except DataError as error:
         reading.faults.append(Fault.of(str(path), error.message))
         return None

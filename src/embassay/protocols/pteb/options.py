@@ -75,7 +75,7 @@ class Request(request.Request):
                 )
         elif not self.paraphrasers or not self.prompts:
             raise UsageError(
-                "Nobody is to paraphrase.",
+                "Nothing would be paraphrased.",
                 mend="Name a paraphraser, for example -p recorded, or add --original-only for plain scores.",
             )
         check_runs(self.runs, self.until_ci, self.max_runs)

@@ -95,7 +95,7 @@ def efficiency(performance: float, milliseconds: float) -> float:
     2.454
     """
     if not milliseconds > 0:
-        raise UsageError(f"{milliseconds:g} ms is no time to divide by.", mend="Give a time above 0.")
+        raise UsageError(f"{milliseconds:g} ms is not a time to divide by.", mend="Give a time above 0.")
     return performance / (milliseconds / 1000)
 
 

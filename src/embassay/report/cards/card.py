@@ -182,7 +182,7 @@ def _stands(row: Row, own: Sequence[ReportRun], good: Sequence[Finding]) -> Sent
         return (name(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
     if good:
         return (name(row), " ", *good[0].clause, ".")
-    return (name(row), " has no rank here: no test sets it beside others.")
+    return (name(row), " has no rank here: no test compares it with others.")
 
 
 def _rank_said(run: ReportRun, row: Row, *, several: bool) -> str:
@@ -195,7 +195,7 @@ def _rank_said(run: ReportRun, row: Row, *, several: bool) -> str:
 
 def _breaks(bad: Sequence[Finding]) -> Sentence:
     if not bad:
-        return ("Nothing that was tested here finds it behind the others or moved by an edit.",)
+        return ("No test here finds it behind the others or moved by an edit.",)
     first = bad[0]
     second = next((one for one in bad[1:] if one.run != first.run), None)
     said: list[Part] = ["It ", *first.clause]

@@ -280,7 +280,7 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
         kinds |= {"sage", "pteb", "hteb", "score", "names", "noise"}
     not_asked = [words for of, words in ASKED if not kinds & set(of)]
     if not_asked:
-        yield f"Not asked of it here: {plain(listed(not_asked))}."
+        yield f"Not tested here: {plain(listed(not_asked))}."
     for run in own:
         yield from (f"{run.title}: {said}" if len(runs) > 1 else said for said in _missing(run.record, row))
     yield from _untold(own, row)

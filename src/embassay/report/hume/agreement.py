@@ -226,7 +226,7 @@ def lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
         Axis(whole([x for x, _, _ in known]), "agreement of annotators"),
         Axis(
             scale_of([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
-            f"best model less {who}, points", 0.0, "" if min(ahead) >= 0 else f"below: {who} lead",
+            f"best model minus {who}, points", 0.0, "" if min(ahead) >= 0 else f"below: {who} lead",
         ),
     )  # fmt: skip
     said = _said(summary, len(known))

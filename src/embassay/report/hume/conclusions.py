@@ -390,4 +390,4 @@ def _signs(summary: Summary) -> Iterator[str]:
         yield "r: from the lowest to the highest annotator, which is no 95% interval. All others are at 95%."
     if any(one.pair.trust == "low" for one in every):
         yield "! low agreement: kappa or ARI under 0.4, Spearman under 0.6."
-    yield f"Points are a hundred times the measure. Difference: best model less {answerers(summary)}."
+    yield f"Points are a hundred times the measure. Difference: best model minus {answerers(summary)}."

@@ -249,7 +249,7 @@ def _places(summary: Summary, system: str, who: str) -> Iterator[str]:
     ranked = sum(one.rank is not None for one in summary.places)
     yield (
         f"By the mean over {pairs} {points(own.mean)}, place {own.rank} of {ranked}; {who} {points(human.mean)}, place "
-        f"{human.rank}. Places by a mean are no test."
+        f"{human.rank}. Places by a mean are not tests."
     )
 
 

@@ -257,7 +257,7 @@ def _outcomes(record: Record) -> Iterator[Found]:
         lost = sum(failed.values())
         follows = "Their items are left out of both sides in that run."
         if record.arguments.get("on_failure") == "original":
-            follows = "The original text stands for them, which makes drops smaller."
+            follows = "The original text replaces them, which makes drops smaller."
         share = numbers.share(lost / total, total)
         yield "lost", f"{share} paraphrases cannot be used: {told}.", follows, ""
     if copied := counts.get("copied", 0):

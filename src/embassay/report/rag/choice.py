@@ -33,7 +33,7 @@ from embassay.report.runs import ReportRun
 TASK = "choice"
 SIGNALS = {
     "sentence": "a sentence taken out", "half": "half of its shared words gone", "apart": "all of them gone",
-    "keywords": "its rarest words", "typos": "typing errors", "reworded": "words of like company", "title": "its title",
+    "keywords": "its rarest words", "typos": "typing errors", "reworded": "similar words", "title": "its title",
 }  # fmt: skip
 """What questions a passage asks of itself, by family."""
 BIAS = (
@@ -64,7 +64,7 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
     n = len(record.ranked_systems) - len(told["missing"])
     yield (
         f"It is the best of {n} on {dataset} with {p}, and within {told['tolerance']:g} nDCG@10 of the best with "
-        f"{near}. Expected regret: {SCORE.text(told['expected_regret'])}; of a choice by lot "
+        f"{near}. Expected regret: {SCORE.text(told['expected_regret'])}; of a random choice "
         f"{SCORE.text(told['regret_of_random'])}.",
     )  # fmt: skip
     if told["judged"]:

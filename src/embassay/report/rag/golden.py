@@ -434,7 +434,7 @@ def _steadiness(golden: Golden) -> Iterator[list[str]]:
     found: list[tuple[str, Figure | None, str]] = []
     if again is not None and not again.reason:
         found.append(("Same grade", again.exact, "share of passages graded twice"))
-        found.append(("Turned round", again.discordant, "share of pairs that a repeat orders otherwise"))
+        found.append(("Turned round", again.discordant, "share of pairs that a repeat orders differently"))
     if ranking is not None and ranking.contradictions is not None:
         found.append(
             ("Contradicted", ranking.contradictions.share, "share of pairs shown twice and put both ways")

@@ -209,7 +209,7 @@ def bars(golden: Golden) -> tuple[Line, ...]:
             bar(
                 "Pairs turned round",
                 again.discordant,
-                "share of a call’s pairs that its repeat orders otherwise",
+                "share of a call’s pairs that its repeat orders differently",
             ),
         ]
     contradictions = ranking.contradictions if ranking is not None else None
@@ -241,7 +241,7 @@ def bar(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) ->
 def again(repeated: Repeated | None) -> str:
     """What was judged twice, or why nothing was."""
     if repeated is None:
-        return "Nothing was judged twice: how steady the judge is, is not known. Option --repeat asks again."
+        return "Nothing was judged twice, so it is not known how steady the judge is. Option --repeat asks again."
     if repeated.reason:
         return f"Judged again: {repeated.reason}."
     passages, questions = (
@@ -260,7 +260,7 @@ def _shift(shift: Estimate | None) -> str:
         return ""
     known = shift.low is not None and shift.high is not None
     ends = f" ({numbers.interval(shift.low or 0.0, shift.high or 0.0, 2)})" if known else ""
-    return f" The second grade less the first: {numbers.change(shift.value, 2)}{ends} in the mean."
+    return f" The second grade minus the first: {numbers.change(shift.value, 2)}{ends} in the mean."
 
 
 def repeats(repeated: Repeated | None) -> Table | None:

@@ -63,7 +63,7 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield names_verdict(run.record, run.board)
     yield base_margins(where)
     yield Text(
-        "Name margin: similarity to the right passage less that to the closer of two impostors on the topic. Topic "
+        "Name margin: similarity to the right passage minus that to the closer of two impostors on the topic. Topic "
         "margin: less that to the author’s passage on another topic. Both: less that to another author’s on another "
         "topic. Higher holds them further apart; scales of systems differ, so compare ratios and percents. Under each "
         "its 95% interval."

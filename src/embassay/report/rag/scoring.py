@@ -286,7 +286,7 @@ def _differences(score: Score, most: int) -> Iterator[Block]:
     if found:
         yield Heading("Which differences hold", "score-pairs")
         yield Text(
-            "Paired over the same queries: the first run less the second, its 95% interval, and p after Holm’s "
+            "Paired over the same queries: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
         )
         tables = [forest(one, i) for i, one in enumerate(found[:most])]

@@ -50,8 +50,8 @@ CLAIMS = {
 DOUBTS = {
     "fixed errors": "it puts pairs the same way again and yet in circles, so that its errors are fixed, not chance",
     "order shown": "too many answers are just the order in which passages were shown",
-    "places": "what is shown first or last gains too much by its place",
-    "surprises": "pairs shown again turn out otherwise than its answers let expect",
+    "places": "what is shown first or last gains too much from its place",
+    "surprises": "pairs shown again come out differently than its answers predict",
 }
 """Why an engine claims nothing of its order: what it found of the judge."""
 

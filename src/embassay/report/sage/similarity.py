@@ -126,7 +126,7 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         _per_dataset(record, board, "preference", _preference_columns, "Human preference"),
         Heading("What people prefer", "sage-preference"),
         "Comparisons: the more similar of two summaries is predicted to be the chosen one. Ratings: Pearson r with the "
-        "human rating, as (r + 1) / 2; 0.5 is no correlation.",
+        "human rating, as (r + 1) / 2; 0.5 means no correlation.",
     )
     yield from _part(
         _by_dataset(record, board),

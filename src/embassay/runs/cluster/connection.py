@@ -120,7 +120,7 @@ def check_address(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
         raise UsageError(
-            f"--address {address} is no address of a Ray cluster.",
+            f"--address {address} is not an address of a Ray cluster.",
             mend="Write HOST:PORT, as `ray start --head` shows it, or auto on a machine of the cluster.",
         )
     try:

@@ -166,7 +166,7 @@ def _step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> St
     undefined = [name for name in flat if not (isfinite(values[name]) and isfinite(flat[name]))]
     if undefined:
         raise UsageError(
-            f"{undefined[0]} is no number at ef={ef} or with flat.", mend="Leave it out of the rule."
+            f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave it out of the rule."
         )
     return Step(ef, values, {name: _gap(value, flat[name]) for name, value in values.items()})
 

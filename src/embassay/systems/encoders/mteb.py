@@ -102,7 +102,7 @@ class Mteb:
             raise UsageError(first_line(error)) from error
         if "API" in meta.framework:
             raise UsageError(
-                f"{self.target} is a service that mteb would call itself, past every limit and account of a run.",
+                f"{self.target} is a service that mteb would call itself, outside a run's limits and accounts.",
                 mend="Name it by its vendor: openai:, cohere:, voyage:, gemini:.",
             )
         return meta

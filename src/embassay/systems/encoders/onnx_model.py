@@ -68,7 +68,7 @@ class Computation:
         here = os.environ.get(VARIABLE, "").strip().lower() or "auto"
         if here not in get_args(Backend):
             raise UsageError(
-                f"{VARIABLE} is {here!r}, which is no backend.", mend="Set it to auto, onnx or openvino."
+                f"{VARIABLE} is {here!r}, which is not a backend.", mend="Set it to auto, onnx or openvino."
             )
         if self.weights == "int8":
             return "onnx"
@@ -131,7 +131,7 @@ class _OnnxRuntime:
         try:
             self._session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors have no public root
-            raise Unusable(f"is no model that onnxruntime can load: {first_line(error)}") from error
+            raise Unusable(f"is not a model that onnxruntime can load: {first_line(error)}") from error
         self.inputs: Mapping[str, np.dtype[Any]] = {
             one.name: np.dtype(one.type[len("tensor(") : -1]) for one in self._session.get_inputs()
         }
@@ -152,7 +152,7 @@ def _in_openvino(openvino: Any, model: Path | bytes, *, forced: bool) -> _OpenVi
             return _OpenVino(openvino, found)
     except Exception as error:  # its errors are RuntimeError and what its parts raise
         if forced:
-            raise Unusable(f"is no model that OpenVINO can load: {first_line(error)}") from error
+            raise Unusable(f"is not a model that OpenVINO can load: {first_line(error)}") from error
     return None
 
 

@@ -94,7 +94,7 @@ class SentenceTransformer:
         width = self._vectors([""], "").shape[1]
         if self.truncate_dim is not None and not 1 <= self.truncate_dim <= width:
             raise UsageError(
-                f"{self.name!r} has {width} dimensions, so truncate_dim={self.truncate_dim} cannot be had."
+                f"{self.name!r} has {width} dimensions, so truncate_dim={self.truncate_dim} is impossible."
             )
         self.dim = self.truncate_dim or width
         self.uses_roles = self.prompts.by_role

@@ -36,7 +36,7 @@ class Static:
     def __post_init__(self) -> None:
         if self.max_length is not None and self.max_length < 0:
             raise UsageError(
-                f"max_length must not be negative, found {self.max_length}.", mend="0 is no limit."
+                f"max_length must not be negative, found {self.max_length}.", mend="0 means no limit."
             )
         library = _library()
         weights = find_weights(self.target, self.revision, system="static")

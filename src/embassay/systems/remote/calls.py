@@ -168,7 +168,7 @@ def classify(error: Exception) -> Failure | None:
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _named(
         error, "APIResponseValidationError", "DecodingError"
     ):
-        return Failure("passing", "the answer is not whole JSON", charged=True, answered=True)
+        return Failure("passing", "the answer is incomplete JSON", charged=True, answered=True)
     if isinstance(error, OSError) or _named(error, "TransportError", "APIConnectionError"):
         reason = f"no connection ({_cause(error)})"
         mend = "Check base_url, and that the server runs."
@@ -194,7 +194,9 @@ def _mend(status: int, text: str) -> str:
     if status in (401, 403) or "api key" in text or "api_key" in text:
         return "Check the key; key=NAME names the variable that holds it."
     if status < 400:
-        return "The server sends elsewhere, where texts and key do not go by themselves: give that address as base_url."
+        return (
+            "The server redirects to another address, which is not followed: give that address as base_url."
+        )
     return "Check base_url and the name of the model." if status in (404, 405) else ""
 
 

@@ -124,7 +124,7 @@ async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping
         said = body if body is not None else answer.content.decode("utf-8", "replace")
         raise Refused(answer.status_code, answer.headers, said)
     if body is None:
-        raise Malformed("the answer is not whole JSON")
+        raise Malformed("the answer is incomplete JSON")
     return body
 
 

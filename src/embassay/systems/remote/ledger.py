@@ -62,7 +62,7 @@ def believed(said: object, most: int, otherwise: int) -> int:
         return said
     if said is not None:
         warnings.warn(
-            f"A server says that it counted {str(said)[:40]} tokens, which cannot be; {otherwise:,} are booked.",
+            f"A server says that it counted {str(said)[:40]} tokens, which is impossible; {otherwise:,} are booked.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -124,7 +124,7 @@ class Price:
             return cls(0.0)
         if read is None or written is None:
             raise UsageError(
-                f"The price of {model!r} is half known.", mend="Give both price= and price_output=."
+                f"Only half of the price of {model!r} is known.", mend="Give both price= and price_output=."
             )
         return cls(read, written)
 

@@ -53,7 +53,7 @@ RERANKERS.add(
 RERANKERS.add(
     "jina",
     "embassay.systems.rerankers.jina:JinaReranker",
-    "Jina's service, and servers that speak like it (vLLM, llama.cpp, Infinity) with base_url",
+    "Jina's service, and servers with its API (vLLM, llama.cpp, Infinity) with base_url",
     needs="embassay[llm], JINA_API_KEY",
 )
 RERANKERS.add(

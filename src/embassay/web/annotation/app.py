@@ -185,7 +185,7 @@ class SentProfile(_Sent):
 _WHY = {
     "frozen": "This task is finished, and its answers are frozen.",
     "older": "A later answer to this item is stored already.",
-    "counted": "What was asked since depends on this grade: it stands.",
+    "counted": "Later questions depend on this grade, so it cannot be changed.",
     "another_tab": "The study is open in another tab, which writes. Take over there or here.",
 }
 
@@ -222,7 +222,7 @@ def save(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer)
     try:
         value = checked_value(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:
-        raise Refusal(400, f"This is no answer to the item. {error.mend}".strip()) from None
+        raise Refusal(400, f"This is not an answer to the item. {error.mend}".strip()) from None
     draft = Draft(
         item.id, value, sent.seq, sent.seconds, sent.flag.strip(), sent.comment, sent.tab, sent.paused
     )

@@ -191,7 +191,7 @@ def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Kind]]) ->
             store.add_annotator(name, kind)
     if not store.everybody():
         raise UsageError(
-            "Nobody may annotate this study yet.", mend="Name who shall: --annotator ann --annotator bob"
+            "Nobody may annotate this study yet.", mend="Name somebody: --annotator ann --annotator bob"
         )
 
 
@@ -247,11 +247,11 @@ class Door:
         ):
             raise Refusal(415, "Send JSON.")
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise Refusal(403, "This was not sent by the page.")
+            raise Refusal(403, "This request did not come from the page.")
         origin = headers.get("origin")
         own = (headers.get("host", "").lower(), *self._origins)
         if origin is not None and urlsplit(origin).netloc.lower() not in own:
-            raise Refusal(403, "This was not sent by the page.")
+            raise Refusal(403, "This request did not come from the page.")
         if not self._links.is_form_key(token, headers.get("x-csrf-token", "")):
             raise Refusal(403, "The page is out of date. Load it again.")
 

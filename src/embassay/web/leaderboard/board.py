@@ -135,7 +135,7 @@ def _care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], b
         yield f"{numbers.count(len(waiting))} {what} not complete: without a rank, below the others."
     stale = [one.name for one in runs if one.status == "stale"]
     if stale:
-        yield f"Nothing was heard of {_named(stale)} for long: it says that it runs, and may have been killed."
+        yield f"{_named(stale)} has been silent for long and may have been killed."
     twice = [one.name for one in members if one.entrant.others]
     if twice:
         who = "is" if len(twice) == 1 else "are"
@@ -314,7 +314,7 @@ def _note(joined: Joined, one: Member) -> str:
 
 _DIGITS = 8
 _MOST_TESTS = 2_000
-LATER = "the tests of this column are being made"
+LATER = "the tests of this column are being computed"
 
 
 class Tests:

@@ -275,10 +275,10 @@ def _row(line: bytes) -> Result:
     texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
     numbers = *_figures(row), row.n
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a text is none")
+        raise TypeError("not a text")
     "".join(texts).encode()  # ValueError for half of a surrogate pair
     if not all(number is None or isinstance(number, int | float) for number in numbers) or row.n is None:
-        raise TypeError("a number is none")
+        raise TypeError("not a number")
     return row
 
 

@@ -431,7 +431,7 @@ def check_prefix(path: str) -> str:
     """
     path = path.rstrip("/")
     if path and not _PREFIX.fullmatch(path):
-        raise UsageError(f"{path!r} is no prefix of paths.", mend="Write it like /boards.")
+        raise UsageError(f"{path!r} is not a prefix of paths.", mend="Write it like /boards.")
     return path
 
 

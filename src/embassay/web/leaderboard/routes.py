@@ -562,7 +562,7 @@ def _told(request: Request, error: Any) -> Response:
 
 
 def _unreadable(_: Request, error: Any) -> Response:  # noqa: ARG001
-    return _said(400, "The address lacks what it must name.")
+    return _said(400, "The address is incomplete.")
 
 
 def _broken(_: Request, error: Any) -> Response:  # noqa: ARG001

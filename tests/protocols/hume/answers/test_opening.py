@@ -1,4 +1,4 @@
-"""Where the answers of a study are, and what is said when they cannot be had."""
+"""Where the answers of a study are, and what is said when there are none."""
 
 from __future__ import annotations
 

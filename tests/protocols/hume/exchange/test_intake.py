@@ -30,7 +30,7 @@ def file(tmp_path):
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("mood-00,ann,0\nmood-99,ann,1\n", r"in.csv:3: mood-99 is no item of the study"),
+        ("mood-00,ann,0\nmood-99,ann,1\n", r"in.csv:3: mood-99 is not an item of the study"),
         ("mood-00,ann,joyful\n", r"in.csv:2: the answer to mood-00 is 'joyful'"),
         ("pairs-00,ann,7\n", r"in.csv:2: the answer to pairs-00 is '7'"),
         ("pairs-00,ann,2.5\n", r"in.csv:2: the answer to pairs-00 is '2.5'"),
@@ -44,7 +44,7 @@ def file(tmp_path):
         ("mood-00,ann\n", r"in.csv:2: the row has another number of cells"),
         (",ann,0\n", r"in.csv:2: there is no item_id"),
         ('mood-00,ann,"0\n', r"in.csv"),
-        ("mood-88,ann,0\nmood-99,ann,1\n", r"mood-88 is no item of the study \(and 1 more such lines\)"),
+        ("mood-88,ann,0\nmood-99,ann,1\n", r"mood-88 is not an item of the study \(and 1 more such lines\)"),
     ],
 )
 def test_mistakes_in_a_table(empty, file, body, told):
@@ -108,7 +108,7 @@ def test_names(empty, file):
     done = import_files(empty, [path], annotator=("ann", "3=bob", "4=cat"))
     assert set(done.answers) == {("ann", "mood"), ("bob", "mood")}
     assert done.remarks == ("no file has an annotator 4",)
-    with pytest.raises(UsageError, match="without saying who is who"):
+    with pytest.raises(UsageError, match="not which is which"):
         import_files(empty, [path], annotator=("ann", "bob"))
 
 

@@ -102,7 +102,8 @@ def test_one_file_of_many_systems(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "what"), [
-    ("{", "cannot be read as JSON"), ("[1]", "no file of MTEB results"), ('{"results": [1]}', "Result 1 is no object"),
+    ("{", "cannot be read as JSON"), ("[1]", "file of MTEB results"),
+    ('{"results": [1]}', "Result 1 is not an object"),
     ('{"results": []}', "No results of the test split"), ('{"scores": {"test": 3}}', "no list"),
     ('{"results": [{"revision": "r", "task": "t"}]}', "has no model"),
     ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 80, "lang": "eng"}]}', "no fraction"),

@@ -135,7 +135,7 @@ def test_part_of_the_results(tmp_path: Path) -> None:
     assert all(len(one.models) == 11 for one in found.pairs)
     said = " ".join(found.notes)
     assert "5 of 26 pairs are left out" in said
-    assert "embeddinggemma-300m is left out: the results hold nothing of it" in said
+    assert "embeddinggemma-300m is left out: the results do not have it" in said
     assert "multilingual-e5-base is left out: it lacks 1 of 21 pairs" in said
 
 

@@ -416,9 +416,10 @@ def with_another_llm(path: Path) -> None:
 @pytest.mark.parametrize(("change", "what"), [
     (without_gold, r"gold\.jsonl: There is no such file"), (with_less_gold, "topic-00 of topic has no gold"),
     (in_answers('"topic-00"', "1"), r"ann\.jsonl:1: item_id cannot be read"),
-    (in_answers("topic-00", "topic-99"), "topic-99 is to no item of the study"), (twice, "topic-00 is there twice"),
+    (in_answers("topic-00", "topic-99"), "topic-99 answers an item that the study does not have"),
+    (twice, "topic-00 is there twice"),
     (in_answers('"food"', '"purple"'), "is 'purple'"), (without_study, "holds no study"),
-    (with_another_llm, "other-1 is to no item of the study"),
+    (with_another_llm, "other-1 answers an item that the study does not have"),
 ])  # fmt: skip
 def test_broken_studies(tmp_path: Path, change: Callable[[Path], None], what: str) -> None:
     """Told before anything is begun, with a mend."""

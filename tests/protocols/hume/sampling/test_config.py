@@ -83,7 +83,7 @@ def test_a_file_with_several_tasks(labelled: Path, pairs: Path, tmp_path: Path) 
             "text file",
         ),
         ("tasks:\n  - {data: sample, name: a b}\n", "tasks\\[1\\].name is 'a b'", "docs"),
-        ("- a\n", "the file is no mapping", "tasks"),
+        ("- a\n", "the file is not a mapping", "tasks"),
         ("tasks: [\n", "not valid YAML", "line"),
     ],
 )

@@ -44,7 +44,7 @@ def reading(runs: dict[str, object], **arguments: object) -> Score:
     [
         (lists(1, 2, True), "pool", "Widen it next"),
         (lists(1, 6, False), "ordering", "Order better next"),
-        (dict.fromkeys(JUDGED, GOOD + BAD[:13]), "little", "little is left to mend"),
+        (dict.fromkeys(JUDGED, GOOD + BAD[:13]), "little", "little is left to improve"),
         (dict.fromkeys(JUDGED, GOOD[:3]), "untold", "no list is longer than 5"),
     ],
     ids=["pool", "ordering", "little", "untold"],

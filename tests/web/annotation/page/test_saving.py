@@ -341,11 +341,11 @@ def test_an_answer_that_is_refused(serve: Serve, visit: Visit) -> None:
     """The page says why, shows what is stored, and goes on."""
     serving = serve("pairs")
     person = _at_items(serving, visit, "pairs")
-    _refusing(person, 400, {"error": "This is no answer to <b>it</b>."})
+    _refusing(person, 400, {"error": "This is not an answer to <b>it</b>."})
     person.press("2")
     person.page.wait_for_selector(".notice.warning")
     assert (
-        "item 1 was not taken: This is no answer to <b>it</b>."
+        "item 1 was not taken: This is not an answer to <b>it</b>."
         in person.page.locator(".warning").inner_text()
     )
     person.until("!document.querySelector('input:checked')")

@@ -154,14 +154,16 @@ def _on_scale(rating: float, scale: Scale, where: str) -> float:
 
 def _group(group: str, where: str) -> str:
     if len(group) > _LONGEST_GROUP or not is_plain(group):
-        raise DataError(f"{where} is no group's id.", mend=f"Use at most {_LONGEST_GROUP} plain characters.")
+        raise DataError(
+            f"{where} is not a group's id.", mend=f"Use at most {_LONGEST_GROUP} plain characters."
+        )
     return group
 
 
 def _draft(marks: Any, documents: int) -> list[int | None]:
     whole = isinstance(marks, Sequence) and not isinstance(marks, str) and len(marks) == documents
     if not whole or not all(mark is None or mark in (0, 1) for mark in marks):
-        raise DataError("This draft has not one mark for each document.", mend="Give 0, 1 or null for each.")
+        raise DataError("This draft does not have one mark per document.", mend="Give 0, 1 or null for each.")
     return [None if mark is None else int(mark) for mark in marks]
 
 
@@ -481,7 +483,7 @@ def open_store(folder: StudyFolder, database: str | None = None, *, read_only: b
     if remembered not in (None, wanted):
         raise UsageError(
             f"The answers to this study are kept at {remembered}.",
-            mend=f"Leave --database out, or delete {folder.path / ADDRESS} to begin anew elsewhere.",
+            mend=f"Leave --database out, or delete {folder.path / ADDRESS} to start again elsewhere.",
         )
     if file.is_file() and _holds_answers(folder):
         raise UsageError(

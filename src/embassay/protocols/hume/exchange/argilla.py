@@ -52,14 +52,14 @@ def read_argilla(path: Path, folder: StudyFolder) -> Taken:
     taken = Taken()
     document = _json(path)
     if not is_argilla(document):
-        raise DataError("These are no records of Argilla", path=path, mend=MEND)
+        raise DataError("These are not records of Argilla", path=path, mend=MEND)
     users = _users(path.parent / USERS)
     items = {item.id: item for item in folder.items}
     for number, record in enumerate(records_of(document), start=1):
         at = Place(path, words=f"record {number} ({record.get('id', '-')})")
         item = record.get("external_id") or record.get("id")
         if item not in items:
-            raise at.fault("it is of no item of the study", found=repr(item)[:60], mend=MEND)
+            raise at.fault("its item is not in the study", found=repr(item)[:60], mend=MEND)
         task, payload = folder.task(items[item].task), items[item].payload
         responses = by_user(record, at)
         if not responses:
@@ -121,7 +121,7 @@ def _users(path: Path) -> Mapping[str, str]:
     found = _json(path)
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
         raise DataError(
-            "This is no list of users", path=path, expected='{"id": "name"}', mend="Correct or delete it."
+            "This is not a list of users", path=path, expected='{"id": "name"}', mend="Correct or delete it."
         )
     return found
 
@@ -365,7 +365,7 @@ def _of_server(responses: Sequence[Any], at: Place) -> Iterator[_Said]:
     for one in _objects(responses, at):
         values = one.get("values") or {}
         if not isinstance(values, Mapping):
-            raise at.fault("the values of a response are no object", found=repr(values)[:60], mend=MEND)
+            raise at.fault("the values of a response are not an object", found=repr(values)[:60], mend=MEND)
         # A response without values may still be discarded.
         for question, value in values.items() or [("", None)]:
             said = value.get("value") if isinstance(value, Mapping) else value
@@ -392,7 +392,7 @@ def _word(one: Mapping[str, Any], name: str) -> str:
 
 def _objects(values: Any, at: Place) -> list[Mapping[str, Any]]:
     if not isinstance(values, list) or not all(isinstance(one, Mapping) for one in values):
-        raise at.fault("its responses are no list of objects", found=repr(values)[:60], mend=MEND)
+        raise at.fault("its responses are not a list of objects", found=repr(values)[:60], mend=MEND)
     return values
 
 

@@ -103,7 +103,7 @@ def read_jsonl(path: Path) -> Taken:
             taken.profiles.append((str(row.get("annotator_id") or ""), row["profile"], at))
             continue
         if not isinstance(row, dict) or "item_id" not in row or "value" not in row:
-            raise at.fault("the line is no annotation", found=text[:60], mend=_MEND)
+            raise at.fault("the line is not an annotation", found=text[:60], mend=_MEND)
         _take(row, at, taken)
     return taken
 
@@ -158,7 +158,7 @@ def _plain(cell: str) -> str:
 def _text(row: Mapping[str, Any], name: str, at: Place) -> str:
     value = row.get(name) or ""
     if not isinstance(value, str):
-        raise at.fault(f"{name} is no text", found=repr(value)[:60], mend=_MEND)
+        raise at.fault(f"{name} is not a text", found=repr(value)[:60], mend=_MEND)
     return value
 
 
@@ -170,7 +170,7 @@ def _seconds(value: Any, at: Place) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or number < 0:
-        raise at.fault("seconds are no number from 0", found=repr(value)[:60], mend=_MEND)
+        raise at.fault("seconds are not a number from 0", found=repr(value)[:60], mend=_MEND)
     return number
 
 

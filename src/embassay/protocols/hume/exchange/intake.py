@@ -38,7 +38,7 @@ class Names:
         plain = [one for one in given if "=" not in one]
         if len(plain) > 1:
             raise UsageError(
-                f"{len(plain)} annotators are named without saying who is who.",
+                f"{len(plain)} annotators are named, but not which is which.",
                 mend="Write --annotator 3=ann.",
             )
         pairs = (one.partition("=") for one in given if "=" in one)
@@ -79,7 +79,7 @@ def _row(folder: StudyFolder, items: Mapping[str, Any], one: Incoming, names: Na
     annotator = names.of(one)
     if one.item_id not in items:
         raise one.at.fault(
-            f"{one.item_id} is no item of the study",
+            f"{one.item_id} is not an item of the study",
             mend="Give answers to this study: its ids are in items.jsonl.",
         )
     if not annotator:
@@ -209,7 +209,7 @@ def guessed(path: Path) -> Format:
         return "jsonl"
     raise DataError(
         "The file is of no known format", path=path, expected=", ".join(FORMATS),
-        mend="Name it with --format, or export it anew as JSON.",
+        mend="Name it with --format, or export it again as JSON.",
     )  # fmt: skip
 
 

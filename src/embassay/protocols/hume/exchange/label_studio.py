@@ -167,7 +167,7 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
         item = one["data"].get(ITEM) if isinstance(one["data"], dict) else None
         if not isinstance(item, str) or item not in items:
             raise at.fault(
-                "it is of no item of the study",
+                "its item is not in the study",
                 expected=f"its id as {ITEM}",
                 found=repr(item)[:60],
                 mend=_MEND,
@@ -192,7 +192,7 @@ def _of_task(
 ) -> None:
     annotations = one.get("annotations", one.get("completions")) or []
     if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
-        raise at.fault("its annotations are no list of objects", mend=_MEND)
+        raise at.fault("its annotations are not a list of objects", mend=_MEND)
     if not annotations:
         taken.leave_out("tasks without an annotation")
     latest: dict[str, tuple[str, Incoming]] = {}
@@ -216,7 +216,7 @@ def _annotation(
 ) -> Incoming | None:
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
-        raise at.fault("its result is no list of objects", mend=_MEND)
+        raise at.fault("its result is not a list of objects", mend=_MEND)
     said = {str(one.get("from_name")): _said(one, at) for one in results}
     meta: Mapping[str, Any] = next((one["meta"] for one in results if isinstance(one.get("meta"), dict)), {})
     flag, comment = (str(said.get(name) or "") for name in (FLAG, COMMENT))

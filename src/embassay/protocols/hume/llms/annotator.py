@@ -458,7 +458,7 @@ def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
     """
     said = _names(text, RELEVANT)
     if unknown := [name for name in said if name not in names]:
-        raise Unread(f"{_told(unknown[0])} is no document: they are {', '.join(names)}")
+        raise Unread(f"{_told(unknown[0])} is not a document: they are {', '.join(names)}")
     return tuple(int(name in said) for name in names)
 
 

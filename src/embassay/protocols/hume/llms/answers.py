@@ -78,7 +78,7 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
         for line, row in read_rows(path, LlmRow):
             if row.item_id not in known:
                 raise DataError(
-                    f"The answer to {row.item_id} is to no item of the study", path=path, line=line,
+                    f"The study has no item {row.item_id}", path=path, line=line,
                     mend="Give answers to this study.",
                 )  # fmt: skip
             rows.append(row)
@@ -90,7 +90,7 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
     return tuple(found)
 
 
-_MEND = "Delete the file, or ask anew with --replace."
+_MEND = "Delete the file, or ask again with --replace."
 Key = tuple[str, int]
 """Item and run."""
 
@@ -148,10 +148,12 @@ class AnswerFile:
                 if number == len(lines):
                     # No line end behind it: a crash cut it.
                     continue
-                raise DataError("The line is no answer", path=self.path, line=number, mend=_MEND) from None
+                raise DataError(
+                    "The line is not an answer", path=self.path, line=number, mend=_MEND
+                ) from None
             if row.item_id not in self._order:
                 raise DataError(
-                    f"The answer to {row.item_id} is to no item of the study", path=self.path, line=number,
+                    f"The study has no item {row.item_id}", path=self.path, line=number,
                     mend=_MEND,
                 )  # fmt: skip
             rows[row.item_id, row.run] = row

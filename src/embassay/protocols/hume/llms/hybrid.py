@@ -42,7 +42,7 @@ class HybridOptions:
         0.1,
         "Share of the sample that people may contradict: above it by its interval, people get the whole task.",
     )
-    tolerance: float = option(1.0, "Most that ratings may differ and still be equal.")
+    tolerance: float = option(1.0, "Largest difference between ratings that count as equal.")
     seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
 
     def __post_init__(self) -> None:

@@ -129,7 +129,7 @@ def _opened(work: Work, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
             raise UsageError(
                 f"{path} holds answers of other settings: {', '.join(differing)} was {_brief(before, differing)}, now "
                 f"{_brief(now, differing)}.",
-                mend="Ask anew with --replace, or repeat the old settings to resume.",
+                mend="Ask again with --replace, or repeat the old settings to resume.",
             )
     file = AnswerFile(path, work.folder, fresh=fresh)
     _write_settings(work, annotator, file)

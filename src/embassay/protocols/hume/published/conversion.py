@@ -234,7 +234,7 @@ def _lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[tuple[s
 
 def _note(name: str, missing: int, pairs: int) -> str:
     if missing == pairs:
-        return f"{name} is left out: the results hold nothing of it."
+        return f"{name} is left out: the results do not have it."
     return f"{name} is left out: it lacks {missing} of {pairs} pairs, so its mean would not compare."
 
 

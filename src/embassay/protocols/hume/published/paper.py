@@ -229,10 +229,10 @@ def _of_file(path: Path, study: Study) -> Iterator[Evaluation]:
     elif isinstance(document, dict) and isinstance(document.get("scores"), dict):
         entries = _entries_of_task(document, path)
     else:
-        raise DataError("This is no file of MTEB results", path=path, mend=MEND)
+        raise DataError("This is not a file of MTEB results", path=path, mend=MEND)
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise _fault(path, number, "is no object", entry)
+            raise _fault(path, number, "is not an object", entry)
         if entry.get("split", "test") == "test":
             yield _evaluation(entry, path, number, study)
 
@@ -241,7 +241,7 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     """A file of one task as entries of a collection; the folders say which system it is of."""
     entries = document["scores"].get("test", [])
     if not isinstance(entries, list):
-        raise DataError("Its test split is no list", path=path, found=type(entries).__name__, mend=MEND)
+        raise DataError("Its test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
     model, revision, _ = owner_of(path.resolve().parent, None)
     own = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
@@ -262,7 +262,7 @@ def _evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study)
             raise _fault(path, number, f"has no {key}", entry.get(key))
     scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
     if not isinstance(scores, dict) or not isinstance(agreement, dict):
-        raise _fault(path, number, "has scores or an agreement that are no object", entry.get("scores"))
+        raise _fault(path, number, "has scores or an agreement that are not an object", entry.get("scores"))
     known = study.dataset(entry["task"])
     return Evaluation(
         system=entry["model"],
@@ -292,7 +292,7 @@ def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
-        raise _fault(path, number, "has a main score that is no fraction from -1 to 1", value)
+        raise _fault(path, number, "has a main score that is not a fraction from -1 to 1", value)
     return float(value)
 
 

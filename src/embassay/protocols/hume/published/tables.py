@@ -129,7 +129,7 @@ def _number(text: str, path: Path, line: int) -> float:
         value = np.nan
     if not -100 <= value <= 100:
         raise DataError(
-            "A score is no number of points",
+            "A score is not a number of points",
             path=path,
             line=line,
             expected="-100 to 100",

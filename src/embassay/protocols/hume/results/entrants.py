@@ -125,7 +125,7 @@ def _dataset(task: Task) -> Dataset:
     found = _by_member(paper_study()).get(task.source.dataset.partition("?")[0])
     if found is None:
         raise DataError(
-            f"{task.source.dataset!r} is no set of HUME.", mend="Give the study of the suite hume."
+            f"{task.source.dataset!r} is not a set of HUME.", mend="Give the study of the suite hume."
         )
     return found
 

@@ -126,7 +126,7 @@ def read_config(path: Path) -> SampleRequest:
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise DataError(
-            "the file is no mapping", path=path, expected="tasks: ...", found=type(content).__name__,
+            "the file is not a mapping", path=path, expected="tasks: ...", found=type(content).__name__,
             mend="Begin with `tasks:`; see docs/hume_sampling.md.",
         )  # fmt: skip
     content.setdefault("name", path.stem)

@@ -186,7 +186,7 @@ def rating_of(text: str) -> float:
     except ValidationError as error:
         kinds = {one["type"] for one in error.errors(include_url=False, include_input=False)}
         beyond = kinds <= {"greater_than_equal", "less_than_equal", "finite_number"}
-        raise NoRating("a rating out of range" if beyond else "an answer that is no rating") from None
+        raise NoRating("a rating out of range" if beyond else "an answer that is not a rating") from None
 
 
 def rate(
@@ -292,7 +292,8 @@ def parse_gold(given: Sequence[str]) -> Mapping[str, Range]:
         low, high = (float(match["low"]), float(match["high"])) if match else USUAL
         if match is None or not low < high:
             raise UsageError(
-                f"{text!r} is no range of gold scores.", mend="Write LOW-HIGH or DATASET=LOW-HIGH: sick=1-5."
+                f"{text!r} is not a range of gold scores.",
+                mend="Write LOW-HIGH or DATASET=LOW-HIGH: sick=1-5.",
             )
         found[match["name"] or ""] = (low, high)
     return found

@@ -72,7 +72,7 @@ def answer_fault(text: str, wording: str) -> str:
     >>> answer_fault("what is my bank's number", "please tell me the number of my bank")
     ''
     """
-    for what, marks in (("it speaks as an assistant", ASSISTANT), ("it tells of itself", FRAME)):
+    for what, marks in (("it speaks as an assistant", ASSISTANT), ("it talks about itself", FRAME)):
         found = marks.search(wording)
         if found and not marks.search(text):
             return f"{what}: {found[0]!r}"

@@ -660,7 +660,7 @@ def same_model(source: Source, judge: Any) -> tuple[str, ...]:
     if name is None or name != getattr(judge, "model", None):
         return ()
     return (
-        f"{name} judges its own paraphrases: models tend to favour their own wording. Heed other judges.",
+        f"{name} judges its own paraphrases: models tend to favour their own wording. Compare other judges.",
     )
 
 

@@ -161,7 +161,7 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
     turk = _has(columns, ("Input.pair_1",))
     if not _has(columns, PERSON) or not (turk or _has(columns, PAIR)):
         raise DataError(
-            "this is no table of MTurk or Prolific", path=path, line=1, found=", ".join(columns[:8]),
+            "this is not a table of MTurk or Prolific", path=path, line=1, found=", ".join(columns[:8]),
             expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
             mend="Give the batch results as they were downloaded.",
         )  # fmt: skip

@@ -172,14 +172,14 @@ def _lede(found: Decision) -> list[str]:
     told = {
         "open": f"{counted(found.waiting, 'passage')} can be graded now; whoever looks at any time is wrong in at most "
         f"{found.alpha:.0%} of studies.",
-        "decided": f"That is {sure} sure, wherever one stops. It is about these {counted(found.queries, 'query')}.",
+        "decided": f"That is {sure} sure, whenever you stop. It is about these {counted(found.queries, 'query')}.",
         "certain": "It is certain: no grade that is missing could change it.",
         "equal": "Every grade that could matter is there.",
     }
     lines = [told[found.why]]
     if found.unasked:
         lines.append(
-            f"{counted(found.unasked, 'label')} nobody asked for stand aside: only what was drawn tells without bias."
+            f"{counted(found.unasked, 'label')} that nobody asked for are set aside: only drawn labels are unbiased."
         )
     return lines
 

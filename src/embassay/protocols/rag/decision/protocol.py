@@ -157,7 +157,8 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
         key = str(query), str(doc)
         if value not in (UNJUDGED, *GRADES):
             raise entries.fault(
-                row, "the grade is none", expected="1, 2, 3, 4 or 5, or 0 where nobody can judge", found=f"{value:g}",
+                row, "the grade cannot be used",
+                expected="1, 2, 3, 4 or 5, or 0 where nobody can judge", found=f"{value:g}",
                 mend="Give --grades, such as binary, if the file has other values.",
             )  # fmt: skip
         if found.setdefault(key, int(value)) != value:

@@ -126,7 +126,7 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
         lines[item] = row.line
     if not found:
         raise DataError(
-            "the file has no rows", path=path, mend="Write it anew with `embassay rag check sample`."
+            "the file has no rows", path=path, mend="Write it again with `embassay rag check sample`."
         )
     _check_whole(path, found, lines, lists)
     return list(found.values()), "judge_place" not in source.columns()

@@ -300,7 +300,7 @@ def _read(path: Path, origin: str) -> _File:
         ) from error  # fmt: skip
     table = whole.get("golden", {})
     if not isinstance(table, dict):
-        raise DataError("golden is no table", path=path, expected="[golden] and lines like depth = 30")
+        raise DataError("golden is not a table", path=path, expected="[golden] and lines like depth = 30")
     return _File(origin, _checked(table, str(path)))
 
 

@@ -122,7 +122,7 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
     names = [one.name for one in judges]
     if len(judges) < 2 or len(set(names)) < len(names):
         raise UsageError(
-            f"{', '.join(names) or 'Nobody'} are no panel.",
+            f"{', '.join(names) or 'Nobody'} are not a panel.",
             mend="Name two judges or more, each once: NAME=RUN tells two of one name apart.",
         )
     keys = sorted({key for one in judges for key in one.grades})

@@ -266,5 +266,5 @@ def write_golden(path: Path, golden: Golden) -> None:
 
 def read_golden(path: Path) -> Golden:
     """The record in a `golden.json`; DataError if it holds none, or one of another schema."""
-    mend = "Run the same `embassay rag golden` command again: it writes the record anew."
+    mend = "Run the same `embassay rag golden` command again: it writes the record."
     return read_record(path, Golden, schema=SCHEMA, what="the golden set", mend=mend)

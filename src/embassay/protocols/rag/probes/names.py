@@ -182,7 +182,9 @@ def margins(similarities: Floats) -> Margins:
     """
     values = np.asarray(similarities, dtype=np.float64)
     if values.shape[-1:] != (5,):
-        raise UsageError(f"Similarities of shape {values.shape} are no bundles.", mend="The last axis has 5.")
+        raise UsageError(
+            f"Similarities of shape {values.shape} are not bundles.", mend="The last axis has 5."
+        )
     right = values[..., 0]
     impostors = values[..., 1:3].max(axis=-1)
     return Margins(right - impostors, right - values[..., 3], right - values[..., 4])

@@ -70,7 +70,7 @@ OUTCOMES: Mapping[str, str] = {
     "nothing to ask": "the model found nothing of this kind in the passage",
     "unreadable": "no answer that can be read",
     "too long": "over 300 characters",
-    "speaks of the passage": "nobody would ask so who does not see it",
+    "speaks of the passage": "only somebody who sees the passage would ask so",
     "copied": "its words are a run of words of the passage",
     "ungrounded": "the words given as evidence do not stand in the passage",
     "wrong language": "it is in another language than asked",

@@ -82,7 +82,7 @@ def read_users(name: str) -> tuple[User, ...]:
     if not path.is_file():
         raise UsageError(f"There is no file {name!r}.", mend="Check its name and folder.")
     if not known_suffix(path.name):
-        raise UsageError(f"{name} is no table.", mend="Give a .jsonl, .csv, .tsv, .txt or .parquet file.")
+        raise UsageError(f"{name} is not a table.", mend="Give a .jsonl, .csv, .tsv, .txt or .parquet file.")
     intake = Intake()
     rows = intake.read(
         Renamed(table(path)), ["text"], lambda row, key: intake.texts(row, key, "text"), Draw(None, 0)

@@ -82,7 +82,7 @@ class QuestionsRequest:
             )
         if "language" in asked and not self.options.into:
             raise UsageError(
-                "It is not said in which language the questions of the kind 'language' are to be.",
+                "The kind 'language' needs a language to ask in.",
                 mend="Add --into de.",
             )
 

@@ -203,7 +203,7 @@ def read_drafts(path: Path) -> dict[str, Draft]:
                 path.write_bytes(content[: len(content) - len(line)])
                 break
             raise DataError(
-                "this line is no draft", path=path, line=number, found=str(error), mend="Remove the line."
+                "this line is not a draft", path=path, line=number, found=str(error), mend="Remove the line."
             ) from error
         found[one.key] = one
     return found

@@ -499,7 +499,7 @@ def _circles(found: Consistency) -> str:
     if not found.circles:
         return ""
     return (
-        f"In {found.circles:,} of {found.triads:,} threes of passages the answers go round in a circle "
+        f"In {found.circles:,} of {found.triads:,} triples of passages the answers form a circle "
         f"({found.circles / found.triads:.1%})."
     )
 

@@ -153,7 +153,7 @@ def _sentence(run: str, k: int, finding: str, pool: str, known: dict[str, Eviden
         f"{told(known['ordering'])}, the pool {told(known['pool'])}.",
         "both": f"{run}@{k}: both. The pool loses {told(known['pool'])} and the ordering {told(known['ordering'])}; "
         "which loses more cannot be told.",
-        "little": f"{run}@{k}: little is left to mend, {told(known['total'])} of the ideal is lost.",
+        "little": f"{run}@{k}: little is left to improve, {told(known['total'])} of the ideal is lost.",
         "open": f"{run}@{k}: these queries do not tell. The pool loses {told(known['pool'])}, the ordering "
         f"{told(known['ordering'])}.",
     }

@@ -390,7 +390,7 @@ def _use(rows: Sequence[Correction], headline: str) -> str:
         return f"People graded too little for {headline}."
     best = max(own, key=lambda one: one.effective / one.n)
     if best.slope == 0.0:
-        return "The judge is of no use here: people's grades alone tell as much."
+        return "The judge does not help here: people's grades alone tell as much."
     gained = best.effective / best.n
     return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
 

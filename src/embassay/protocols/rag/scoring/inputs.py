@@ -446,12 +446,12 @@ def _by_spans(
         found = by_evidence(run, spans, {**({} if library is None else library.places), **own})
         if found.unplaced == len(run.frame):
             raise DataError(
-                "the judgements are of spans of documents, and nobody knows where a passage of the run is from",
+                "the judgements are of spans of documents, and the origin of the run's passages is not known",
                 path=run.path, mend="Name the corpus that it was retrieved from: --corpus DIR, or DIR?chunk=100.",
             )  # fmt: skip
         held.append(found.run)
         told = f"{found.matched:,} of {len(run.frame):,} passages hold judged evidence"
-        lost = f"; of {found.unplaced:,} nobody knows where they are from" if found.unplaced else ""
+        lost = f"; the origin of {found.unplaced:,} is not known" if found.unplaced else ""
         notes.append(f"{Path(run.path).name}: {told}{lost}.")
     return held, list(dict.fromkeys(notes))
 

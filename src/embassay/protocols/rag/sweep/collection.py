@@ -165,7 +165,7 @@ def _grading(
     elif set(gains) <= {1.0, 2.0, 3.0, 4.0, 5.0} and 5.0 in gains:
         return {gain: int(gain) for gain in gains}, ()
     raise DataError(
-        f"the judgements of {entry.source!r} are no grades from 1 to 5",
+        f"the judgements of {entry.source!r} are not grades from 1 to 5",
         found=", ".join(f"{gain:g}" for gain in gains[:8]),
         mend=f"Name a grade map for it: {{path: {entry.source}, grades: '{fitting_map(gains)}'}}.",
     )

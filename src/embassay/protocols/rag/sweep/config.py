@@ -309,7 +309,7 @@ def _check_encoder(text: str) -> None:
     kind = dict(SYSTEMS.get(SYSTEMS.parse(text).name).facts).get("kind", "embedding")
     if kind != "embedding":
         raise UsageError(
-            f"{text!r} makes no vectors, so it is no encoder.",
+            f"{text!r} makes no vectors, so it is not an encoder.",
             mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ...; words are mode: sparse or hybrid.",
         )
 
@@ -333,7 +333,7 @@ def _weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[s
     if weights == WEIGHTS or (not unknown and sum(weights.values()) > 0):
         return weights
     if not unknown:
-        raise UsageError("The weights of efficiency have no sum.", mend="Give one above 0.")
+        raise UsageError("The weights of efficiency sum to 0.", mend="Give one above 0.")
     raise UsageError(
         f"efficiency weighs {unknown[0]!r}, which is not measured.",
         mend=f"Measured are {', '.join(measures)}.",
@@ -533,7 +533,7 @@ def read_config(path: Path) -> SweepRequest:
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise DataError(
-            "the file is no mapping", path=path, expected="datasets: ... and encoder: ...",
+            "the file is not a mapping", path=path, expected="datasets: ... and encoder: ...",
             found=type(content).__name__, mend="Begin with `datasets:` and `encoder:`; see docs/sweep.md.",
         )  # fmt: skip
     return request_of(content, base=path.parent, where=_Where(path))

@@ -91,7 +91,7 @@ def _step_in_words(gain: Figure, milliseconds: float, usd: float, jitter_ms: flo
     if gain.low == gain.high == value == 0:
         quality = "nothing"
     else:
-        quality = numbers.change(value) if told_apart(gain) else "not told from 0"
+        quality = numbers.change(value) if told_apart(gain) else "cannot be told from 0"
     time = "within jitter" if abs(milliseconds) <= jitter_ms else ms_more(milliseconds)
     return f"{quality}; {time}; {dollars_more(usd)}"
 
@@ -639,7 +639,7 @@ def _switched(ground: Ground, line: str, axis: str, off: object, needs: str) -> 
     if not pairs:
         return untested(line, needs)
     gain = difference_of(ground, ground.rules.measure, pairs)
-    text = f"{ground.rules.measure} with less without: {told(gain, signed=True)}."
+    text = f"{ground.rules.measure} with minus without: {told(gain, signed=True)}."
     return judged(line, status(gain), text, gain)
 
 

@@ -273,7 +273,7 @@ def figure(value: float, replicates: Floats, n: int, why: str = "it is defined f
         return Figure(value, n=n, reason="no interval from one query")
     low, high = percentile_interval(np.where(np.abs(replicates) <= ROUNDING, 0.0, replicates))
     if np.isnan(low):
-        return Figure(value, n=n, reason="hardly a resample has a value")
+        return Figure(value, n=n, reason="hardly any resample has a value")
     return Figure(value, low, high, n)
 
 

@@ -503,7 +503,7 @@ def _machine(asked: Terms) -> str:
     if not asked.busy:
         return f"While times were taken the machine had a {load}."
     return (
-        f"The machine was busy while times were taken ({load}): they are too long, and no promise. Take them again on "
+        f"The machine was busy while times were taken ({load}): they are too long to rely on. Take them again on "
         "an idle one, in a new folder."
     )
 
@@ -541,7 +541,7 @@ def _alike_in_words(found: Recommendation, asked: Terms) -> str:
 def _infeasible(part: Part, asked: Terms) -> Iterator[str]:
     found = part.recommendation
     stack = part.stack(found.nearest)
-    yield f"Asked for is {found.rule}; none of {numbers.counted(found.stacks, 'stack')} does."
+    yield f"You asked for {found.rule}; none of {numbers.counted(found.stacks, 'stack')} meets that."
     yield (
         f"The nearest is {found.nearest}: {_quality(stack, found.measure)}. {_time(stack, asked)}, and costs "
         f"{_price(stack, asked)}."
