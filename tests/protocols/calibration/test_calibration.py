@@ -195,7 +195,7 @@ def test_a_threshold_in_another_scale_accepts_as_many(run: Run) -> None:
 def test_another_file_is_no_calibration(run: Run, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"format": "other", "version": 1}')
     for path, said in (
-        (tmp_path / "other.json", "no calibration"),
+        (tmp_path / "other.json", "not a calibration"),
         (run.path, "no one calibration"),
         (tmp_path, "no calib"),
     ):

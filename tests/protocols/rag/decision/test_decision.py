@@ -158,9 +158,7 @@ def test_another_study_is_refused(files) -> None:
         open_study(files / "study")
 
 
-@pytest.mark.parametrize(
-    ("grades", "what"), [([6], "the grade is none"), ([2.5], "the grade is none"), ([2, 2, 3], "two grades")]
-)
+@pytest.mark.parametrize(("grades", "what"), [([6], "grade"), ([2.5], "grade"), ([2, 2, 3], "two grades")])
 def test_labels_that_are_none_are_named_with_their_line(tmp_path, grades, what) -> None:
     path = tmp_path / "labels.jsonl"
     lines = (json.dumps({"query_id": "q1", "doc_id": "d", "relevance": grade}) + "\n" for grade in grades)
