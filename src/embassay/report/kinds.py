@@ -204,7 +204,7 @@ OPTIONS = {
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
     "paraphrasers": "embassay.protocols.pteb.selection.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
-    "questions": "embassay.protocols.rag.questions.options:QuestionsOptions",
+    "questions": "embassay.protocols.questions.options:QuestionsOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""
 

@@ -10,7 +10,7 @@ import typer
 
 from embassay.cli import options as given
 from embassay.cli.options import column_map, default_out, settings
-from embassay.protocols.rag.questions.options import QuestionsOptions
+from embassay.protocols.questions.options import QuestionsOptions
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
