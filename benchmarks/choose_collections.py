@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -283,32 +282,6 @@ def biotitles(files: Files, name: str) -> Collection:
     return alike(name, [rows[i] for i in docs], [rows[i] for i in asked])
 
 
-def headlines(file: str) -> Callable[[Files, str], Collection]:
-    """Headlines of news, and the articles that they stand over."""
-
-    def made(files: Files, name: str) -> Collection:
-        rows = [row for row in files(file) if row["headline"].strip() and row["text"].strip()]
-        texts = {str(row["id"]): row["text"] for row in rows}
-        queries = {f"q{row['id']}": row["headline"] for row in rows}
-        return Collection(name, texts, {}, queries, {f"q{row['id']}": {str(row["id"]): 1.0} for row in rows})
-
-    return made
-
-
-def newsgroups(files: Files, name: str) -> Collection:
-    """Subjects of messages; relevant are the messages under the same subject."""
-    texts: dict[str, str] = {}
-    threads: dict[str, dict[str, float]] = {}
-    for row in files("clustering/20newsgroups_sample"):
-        body = row["text"].partition("\n\n")[2].strip()
-        subject = re.sub(r"^(\s*re\s*:)+", "", row["subject"], flags=re.IGNORECASE).strip()
-        if len(body.split()) >= 20 and len(subject.split()) >= 2:
-            texts[str(row["id"])] = body
-            threads.setdefault(subject, {})[str(row["id"])] = 1.0
-    queries = {f"q{number}": subject for number, subject in enumerate(threads)}
-    return Collection(name, texts, {}, queries, {q: threads[subject] for q, subject in queries.items()})
-
-
 def alike(name: str, docs: Sequence[Row], asked: Sequence[Row]) -> Collection:
     """Texts, each asking for those of its label."""
     by_label: dict[str, dict[str, float]] = {}
@@ -379,8 +352,6 @@ COLLECTIONS: dict[str, Callable[[Files, str], Collection]] = {
     "stsb": paraphrases("sts/stsb_en_test", 4), "sick": paraphrases("sts/sick_r_test_trial", 4.5),
     "sts13": paraphrases("sts/sts13_test", 4), "stsb_es": paraphrases("sts/stsb_es_test", 4),
     "sts12": paraphrases("sts/sts12_test", 4), "stsb_zh": paraphrases("sts/stsb_zh_test", 4),
-    "hausa": headlines("classification/masakhanews_hau"), "swahili": headlines("classification/masakhanews_swa"),
-    "newsgroups": newsgroups,
 }  # fmt: skip
 
 Search = Callable[[Sequence[str], Sequence[str]], Top]

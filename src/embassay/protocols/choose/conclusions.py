@@ -36,8 +36,8 @@ class Fit:
     per_question: float
     """Variance of one question's nDCG@10 per unit of disagreement, on the public collections."""
     asked_scale: float
-    """How far the nDCG@10 of questions that the documents' words make, taken as it is, lies from that of people's
-    questions: mean square per unit of disagreement. It is what is granted to questions by a model."""
+    """How far the nDCG@10 of questions of keywords, taken as it is, lies from that of people's questions: mean square
+    per unit of disagreement. Questions by a model, of which nobody knows better, are trusted as little."""
     collections: tuple[str, ...]
     systems: int
 

@@ -18,6 +18,7 @@ from embassay.protocols.questions.authors import (
     decided,
     draw_passages,
     near_repeats,
+    planned,
     waiting,
     writer_of,
 )
@@ -99,17 +100,21 @@ class Commission:
         return found
 
 
-def commission(
-    options: ChoiceOptions, dataset: Dataset, name: str, searched: Sequence[str], seed: int, cache: Path | None,
-    ledger: Ledger | None,
-) -> Commission:  # fmt: skip
-    """Open the models, and draw passages of those that are `searched` (ids). ModelError and DataError as openings raise
-    them."""
+def open_writer(options: ChoiceOptions, seed: int, cache: Path | None, ledger: Ledger | None) -> Writer:
+    """Who writes and who checks. ModelError for a model that cannot be opened, UsageError for one without a price where
+    the cost is limited."""
     how = QuestionsOptions(n=options.written_per_kind, into=options.into)
     writer = writer_of(options.llm, options.checker, how, seed, cache, ledger)
-    known = set(searched)
-    passages = [one for one in passage_places(dataset) if one.id in known]
-    return Commission(name, writer, draw_passages(passages, options.asked_kinds, how, seed, name))
+    planned(options.llm, options.checker, writer, ledger)
+    return writer
+
+
+def commission(
+    writer: Writer, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
+) -> Commission:
+    """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
+    passages = [one for one in passage_places(dataset) if one.id in searched]
+    return Commission(name, writer, draw_passages(passages, kinds, writer.options, writer.seed, name))
 
 
 def read_posed(path: str, dataset: str) -> tuple[Posed, ...]:

@@ -35,6 +35,7 @@ from embassay.protocols.choose.model_questions import (
     cell_options,
     commission,
     draft_tables,
+    open_writer,
     read_posed,
     told_of,
 )
@@ -48,8 +49,7 @@ from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.questions.authors import DRAFTS, read_drafts, write
 from embassay.protocols.questions.authors import forecast as calls
-from embassay.protocols.questions.authors import planned as planned_authors
-from embassay.protocols.questions.drafts import Draft
+from embassay.protocols.questions.drafts import Draft, Writer
 from embassay.protocols.tasks.task import outcome
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
@@ -251,6 +251,7 @@ class Choices(TaskProtocol):
         if options.queries or options.labels:
             asked = asked_of(cell_options(options, ""))
             self.files = {"users": digest([asked.queries, asked.qrels])}
+        writer = open_writer(options, request.seed, cache, ledger) if options.llm else None
         plan = super().plan(request, cache, ledger)
         if sum(one.kind != "reference" for one in plan.systems) < 2:
             raise UsageError(
@@ -259,21 +260,21 @@ class Choices(TaskProtocol):
             )
         for one in plan.datasets if options.labels else ():
             probed(self.loaded(request, one.source, TASK).data, options, request.seed)
-        if not options.llm:
+        if writer is None:
             return plan
         self.drafts = read_drafts(self.folder.path / DRAFTS)
-        self.commissions = tuple(self._commissions(plan, ledger))
-        planned_authors(options.llm, options.checker, self.commissions[0].writer, ledger)
+        self.commissions = tuple(self._commissions(plan, writer))
         if not any(one.lacks(self.drafts) for one in self.commissions):
             self.written = self._questions()
         return replace(plan, cells=tuple(self._cells(plan)))
 
-    def _commissions(self, plan: Plan, ledger: Ledger | None) -> Iterator[Commission]:
+    def _commissions(self, plan: Plan, writer: Writer) -> Iterator[Commission]:
         request = plan.request
         for one in plan.datasets:
             own = probed(self.loaded(request, one.source, TASK).data, request.options, request.seed)
             dataset = inputs.dataset(request.dataset(one.source))
-            yield commission(request.options, dataset, one.name, own.ids, request.seed, plan.cache, ledger)
+            kinds = request.options.asked_kinds
+            yield commission(writer, kinds, dataset, one.name, frozenset(own.ids))
 
     def _questions(self) -> str:
         return "".join(to_json(row) + "\n" for one in self.commissions for row in one.rows(self.drafts))
@@ -328,7 +329,7 @@ class Choices(TaskProtocol):
                 found = self._concluded(plan, one.name, answers)
                 rows = self._to_grade(plan, one.source, answers, found)
                 write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
-                self._rankings(one.name, {row["id"] for row in rows}, found)
+                self._rankings(one.name, {(row["asked by"], row["id"]) for row in rows}, found)
 
     def _write(self, listener: Silent) -> None:
         for one in self.commissions:
@@ -337,13 +338,14 @@ class Choices(TaskProtocol):
             one.writer.chat.cache.close()
         self.written = self._questions()
 
-    def _rankings(self, dataset: str, questions: Container[str], found: Standing) -> None:
+    def _rankings(self, dataset: str, questions: Container[tuple[str, str]], found: Standing) -> None:
         """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools."""
         for name in contenders_of(found):
             path = self.folder.items_path(TASK, dataset, name, ".rankings")
             by_question: dict[str, list[dict[str, str]]] = {}
-            for query, doc in read_parquet(path, ["query_id", "doc_id"]).iter_rows():
-                if query in questions:
+            columns = ["version", "query_id", "doc_id"]
+            for family, query, doc in read_parquet(path, columns).iter_rows():
+                if (family, query) in questions:
                     by_question.setdefault(query, []).append({"id": doc})
             lines = (
                 to_json({"query_id": query, "documents": docs}) + "\n" for query, docs in by_question.items()
