@@ -15,16 +15,18 @@ from embassay.data.catalogue.entries import EntryRecord, TableRecord, entries
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
 
-{entries} datasets that `-d NAME` takes. {pinned} are pinned to a commit, so that everybody reads the same bytes; the
-others may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch them and how a mirror is
-laid out.
+{entries} datasets that `-d NAME` takes. {pinned} are pinned to a commit, shown after `@`, so that everybody reads the
+same bytes; the others may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch them;
+`embassay data list` shows the shapes that each has.
 
 Size counts what is scored: pairs, texts, queries or documents. Licences are those that the publisher states; *see
-source* means that none is stated, or that it is unclear. This is not legal advice.
+source* means that none is stated, or that it is unclear. Languages are English where none is named.
 
 *Made from `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`.*
 """
-TITLES = {"sage": "SAGE", "pteb": "PTEB", "hume": "HUME"}
+TITLES = {"sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "hume": "HUME"}
+FAMILIES = ("cqadupstack",)
+"""Datasets of one publisher that differ in their subject alone: NAME-SUBJECT, with one row for all."""
 
 
 def page() -> str:
@@ -36,28 +38,45 @@ def page() -> str:
 
 
 def _section(protocol: str, title: str, records: Iterable[EntryRecord]) -> str:
-    rows = [
-        "| Name | Tasks | Shapes | Languages | Size | Licence | Repository |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    """The datasets of a protocol that no earlier section has; those by name alone."""
+    rows = ["| Name | Tasks | Size | Licence | Repository |", "|---|---|---:|---|---|"]
+    order, again, families = list(TITLES), [], dict[str, list[EntryRecord]]()
     for record in records:
-        tasks = {str(by): tasks for by, tasks in record.protocols.items()}.get(protocol)
-        if tasks:
-            rows.append(f"| {' | '.join(_cells(record, tasks))} |")
-    return "\n".join([f"## {title}", "", *rows, ""])
+        by = {str(one): tasks for one, tasks in record.protocols.items()}
+        family = record.name.partition("-")[0]
+        if protocol not in by:
+            continue
+        if any(one in by for one in order[: order.index(protocol)]):
+            again.append(f"`{record.name}` ({', '.join(by[protocol])})")
+        elif family in FAMILIES:
+            families.setdefault(family, []).append(record)
+        else:
+            rows.append(f"| {' | '.join(_cells(record, by[protocol]))} |")
+    rows += [_family(members) for members in families.values()]
+    also = ["", f"Also, from above: {', '.join(again)}."] if again else []
+    return "\n".join([f"## {title}", "", *rows, *also, ""])
+
+
+def _family(members: list[EntryRecord]) -> str:
+    """One row: the names together, and of each its size and repository in their order."""
+    names, sizes = (
+        ", ".join(cells)
+        for cells in zip(*((f"`{one.name}`", f"{one.size:,}") for one in members), strict=True)
+    )
+    places = ", ".join(f"`{one.hub}@{one.revision[:8]}`" for one in members)
+    return f"| {names} | retrieval | {sizes} | {members[0].licence} | {places} |"
 
 
 def _cells(record: EntryRecord, tasks: Iterable[str]) -> list[str]:
     langs = record.langs or [record.lang]
-    pinned = f" at `{record.revision[:8]}`" if record.is_pinned else ", not pinned"
+    spoken = ", ".join(langs) if len(langs) < 6 else f"{len(langs)} languages"
+    pinned = f"`{record.hub}@{record.revision[:8]}`" if record.is_pinned else f"`{record.hub}`, not pinned"
     return [
-        f"`{record.name}`",
+        f"`{record.name}`" + (f" ({spoken})" if langs != ["en"] else ""),
         ", ".join(tasks),
-        ", ".join(f"`{shape}`" for shape in record.all_shapes),
-        ", ".join(langs) if len(langs) < 6 else f"{len(langs)} languages",
         f"{record.size:,}" if record.size else "not stated",
         record.licence,
-        f"`{record.hub}`{pinned}" if record.hub else record.by_hand,
+        pinned if record.hub else record.by_hand,
     ]
 
 
@@ -70,9 +89,11 @@ def _files(records: Iterable[EntryRecord]) -> str:
         for table in record.all_tables:
             tables.setdefault(_columns(table), []).append(f"`{table.part}{lang}`")
         told = "; ".join(f"{', '.join(parts)}: {columns}" for columns, parts in tables.items())
-        alike.setdefault(told, []).append(f"`{record.name}`")
+        family = record.name.partition("-")[0]
+        name = f"`{family}-*`" if family in FAMILIES else f"`{record.name}`"
+        alike.setdefault(told, []).append(name)
     rows = ["| Table: columns (ours = theirs) | Datasets |", "|---|---|"]
-    rows += [f"| {told} | {', '.join(names)} |" for told, names in alike.items()]
+    rows += [f"| {told} | {', '.join(dict.fromkeys(names))} |" for told, names in alike.items()]
     about = "What a mirror holds, as `NAME/TABLE.jsonl.gz` or another format. Either side of `=` will do as a column."
     return "\n".join(["## Files and columns", "", about, "", *rows, ""])
 

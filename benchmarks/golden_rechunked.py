@@ -61,7 +61,7 @@ def lay_out(source: Path, work: Path, most: int) -> tuple[dict[str, str], list[d
     for doc in [*cited, *(rest[row] for row in order)]:
         (folder / f"{doc}.txt").write_text(" ".join(docs[doc]["sentences"]), "utf-8")
     spans = [
-        {"query_id": str(row["id"]), "document": f"{doc}.txt", "start": start, "end": end, "relevance": 1}
+        {"query_id": str(row["id"]), "document": f"{doc}.txt", "start": start, "end": end, "relevance": 5}
         for row in queries
         for doc, sets in row["evidence"].items()
         if doc in docs

@@ -1,6 +1,7 @@
 """What each option of HTEB does to a score: every trap with its value `reference` and with ours, on real data whose
 texts are transformed by the tests' rule-based model. It shows where an option counts and in which direction; a language
-model's texts would give other sizes. `--full` takes more items; the data are in ../shared/data, or $EMBASSAY_DATA.
+model's texts would give other sizes. `--full` takes more items, `--only WORD` the traps with it in their names; the
+data are in ../shared/data, or $EMBASSAY_DATA.
 """
 
 from __future__ import annotations
@@ -21,12 +22,29 @@ from rich.table import Table
 
 import embassay as eb
 from embassay.protocols.hteb.options import HtebOptions, TransformOptions
+from embassay.systems import open_system
+from embassay.text import open_tokenizer
 from stub import StubServer
 from stub.transforming import transforming
 
 DATA = Path(os.environ.get("EMBASSAY_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ITEMS = 400 if "--full" in sys.argv else 100
+ONLY = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
 SYSTEM = "wordllama"
+
+
+class Dotted:
+    """wordllama as a model that is compared by dot product: its vectors' lengths differ."""
+
+    name, similarity_fn_name = SYSTEM, "dot"
+
+    def __init__(self) -> None:
+        self.encoder: Any = open_system(SYSTEM, tokenizer=open_tokenizer("words"), seed=1337)
+        self.identity = f"{self.encoder.identity} dot"
+
+    def encode(self, texts: list[str]) -> Any:
+        """Its vectors as they are."""
+        return self.encoder.encoder.encode(texts)
 
 
 def joined(names: list[str], target: Path) -> str:
@@ -75,6 +93,14 @@ def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any], d
         {**news, "transformations": ("paraphrasing",)},
     )  # fmt: skip
     yield "neighbouring seeds", {}, {**drawn, "generation": TransformOptions(seeds="independent")}, drawn
+    ranked = {
+        "datasets": [str(DATA / "reranking/wikiqa_test.jsonl.gz?tasks=reranking")],
+        "transformations": ("paraphrasing", "translation"),
+        "systems": [Dotted()],
+    }
+    yield "candidates by dot product", {}, ranked, {**ranked, "options": HtebOptions(candidates="reference")}
+    english = {**texts, "datasets": [joined(["sts/sts17_en-en_test.jsonl.gz"], folder / "english.jsonl")]}
+    yield "other languages in an English set (as SemRel)", {}, english, texts
     short = {**stsb, "transformations": ("expansion",)}
     yield (
         "lengths accepted (30% copied)", {"copying": 0.3},
@@ -84,12 +110,12 @@ def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any], d
 
 def figures(model: str, out: Path, arguments: dict[str, Any]) -> list[str]:
     """Original, total, change with its interval, and the standard deviation over runs, in points."""
-    more = {"runs": 3, "limit": ITEMS, "tokenizer": "words", **arguments}
-    done = eb.hteb.run([SYSTEM], transformer=model, out=out, **more)
+    more = {"systems": [SYSTEM], "runs": 3, "limit": ITEMS, "tokenizer": "words", **arguments}
+    done = eb.hteb.run(transformer=model, out=out, **more)
     rows = {
         row["measure"]: row
         for row in done.results.to_dicts()
-        if (row["task"], row["variant"], row["system"]) == ("overall", "", SYSTEM)
+        if (row["task"], row["variant"], row["system"].removeprefix("own:")) == ("overall", "", SYSTEM)
     }
     delta = rows["delta"]
     if delta["value"] is None:
@@ -110,7 +136,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["EMBASSAY_CACHE"] = str(folder / "cache")
-        for number, (what, behaviour, ours, reference) in enumerate(cases(folder)):
+        chosen = [case for case in cases(folder) if ONLY in case[0]]
+        for number, (what, behaviour, ours, reference) in enumerate(chosen):
             with StubServer(chat=transforming(**behaviour)) as server:
                 model = f"ollama:ruler?base_url={server.url}&name=stub{number}"
                 table.add_row(what, "ours", *figures(model, folder / f"{number}-ours", ours))

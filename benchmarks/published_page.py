@@ -1,4 +1,4 @@
-"""docs/published.md, made from docs/published.csv and docs/published_reasons.json.
+"""docs/published.md and benchmarks/results/published.md, made from docs/published.csv and docs/published_reasons.json.
 
 python benchmarks/published_page.py --write     renew it after `reproduce.py` has written the figures anew
 """
@@ -13,11 +13,19 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from made_page import put
-from reproducing.figures import Figure, read
+
+from embassay.interchange.reproduction.figures import Figure, read
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FIGURES, REASONS = DOCS / "published.md", DOCS / "published.csv", DOCS / "published_reasons.json"
 HERE = Path(__file__).parent
+EVIDENCE = HERE / "results" / "published.md"
+FIT = """Mean distance of SAGE's figures from the published ones, the four metrics together: table 4 .019 with whole
+texts, .059 cut at 512 tokens; tables 5 and 6 .017 with the author's Lorem Ipsum and cut texts, .025 with that needle
+alone, .026 with neither. `--edits 2024` moves only BM25 in table 4: .026 instead of .031, and .013 instead of .010
+without the 50 bills."""
+FAR = 0.03
+"""Of a table that is listed whole in the evidence, the page has the figures that are farther off than this."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +56,19 @@ class Reason:
 
 
 def page() -> str:
-    """The whole page."""
+    """The page of the documentation: the counts, and what differs and why."""
     figures, (papers, tables, reasons) = read(FIGURES), notes()
     head = (HERE / "published_head.md").read_text("utf-8").rstrip()
     tail = (HERE / "published_tail.md").read_text("utf-8").rstrip()
-    sections = [section(paper, about, figures, tables, reasons) for paper, about in papers.items()]
+    sections = [differing(paper, about, figures, tables, reasons) for paper, about in papers.items()]
     return "\n\n".join([head, overview(papers, figures), *sections, tail]) + "\n"
+
+
+def evidence() -> str:
+    """Every table of every paper, and figure by figure those that are listed whole."""
+    figures, (papers, tables, reasons) = read(FIGURES), notes()
+    sections = [section(paper, figures, tables, reasons) for paper in papers]
+    return "\n\n".join(["# The figures behind docs/published.md", FIT, *sections]) + "\n"
 
 
 def notes() -> tuple[dict[str, str], list[Table], list[Reason]]:
@@ -91,10 +106,22 @@ def counted(figures: Iterator[Figure]) -> str:
     )
 
 
-def section(
+def differing(
     paper: str, about: str, figures: Sequence[Figure], tables: Sequence[Table], reasons: Sequence[Reason]
 ) -> str:
-    """A paper: its tables, then what differs, then the tables that are listed whole."""
+    """A paper: what ours was made from, and the figures that differ; of tables of other documents, those far off."""
+    whole = {one.table for one in tables if one.paper == paper and one.whole}
+    found = [one for one in figures if one.paper == paper and one.verdict == "differs"]
+    far = [
+        one for one in found if one.table not in whole or abs(float(one.ours) - float(one.published)) > FAR
+    ]
+    left = len(found) - len(far)
+    rest = f"The other {left} that differ are off by at most {FAR}." if left else ""
+    return "\n\n".join(part for part in (f"## {paper}", about, listed(far, reasons, True), rest) if part)
+
+
+def section(paper: str, figures: Sequence[Figure], tables: Sequence[Table], reasons: Sequence[Reason]) -> str:
+    """A paper: its tables, then those that are listed whole."""
     own = [one for one in tables if one.paper == paper]
     mine = {
         one.table: [each for each in figures if (each.paper, each.table) == (paper, one.table)] for one in own
@@ -106,20 +133,14 @@ def section(
         "| Table | What | Figures | Exact | Within rounding | Differ | Ours by |",
         "|---|---|---:|---:|---:|---:|---|",
     ]
-    parts = [f"## {paper}", about, "\n".join(heads + rows)]
-    whole = {one.table for one in own if one.whole}
-    differing = [
-        one for one in figures if one.paper == paper and one.verdict == "differs" and one.table not in whole
-    ]
-    if differing:
-        parts += ["### What differs" if len(own) > 1 else "", listed(differing, reasons, True)]
+    parts = [f"## {paper}", "\n".join(heads + rows)]
     for one in own:
         if one.whole:
             parts += [
                 f"### {one.table[:1].upper()}{one.table[1:]}: {one.title}",
                 listed(mine[one.table], reasons, False),
             ]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(parts)
 
 
 def listed(figures: Sequence[Figure], reasons: Sequence[Reason], tables: bool) -> str:
@@ -143,3 +164,4 @@ def _decimals(figure: Figure) -> int:
 
 if __name__ == "__main__":
     put(page(), PAGE)
+    put(evidence(), EVIDENCE)

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import published
 from reproducing import hume, pteb, rag, sage
-from reproducing.figures import Figure, figure, written
+
+from embassay.interchange.reproduction.figures import Figure, figure, written
 
 
 def main() -> None:

@@ -50,7 +50,9 @@ class Source:
         sentence = text[ends[place] : ends[place + 1]].strip()
         rest = f"{text[: ends[place]]} {text[ends[place + 1] :]}".strip()
         near = [hit.id for hit in self.index.search(sentence, 8)] if kind == "near" else []
-        others = [other for other in near or rng.sample(self.train, 2) if other != key]
+        others = [other for other in near if other != key] or [
+            other for other in rng.sample(self.train, 2) if other != key
+        ]
         return sentence, rest, self.texts[rng.choice(others)]
 
 

@@ -12,7 +12,8 @@ from embassay.data.catalogue.entries import EntryRecord, TableRecord
 
 SIZE = 4
 """Rows per table, of two labels."""
-TEXTS = {"text", "text2", "summary", "summary_1", "summary_2", "references", "summaries"}
+TEXTS = {"text", "text2", "summary", "summary_1", "summary_2", "references", "summaries", "query", "positive"}
+TEXTS |= {"negative"}
 WORDS = [
     "river",
     "stone",
@@ -66,7 +67,7 @@ def own_rows(table: TableRecord, size: int = SIZE, told: Told = str) -> Iterator
     rows = [
         {name: _told(name, value, told) for name, value in _cells(table, number)} for number in range(size)
     ]
-    if table.nested and "summaries" not in table.shapes:
+    if table.nested and not {"summaries", "reranking"} & set(table.shapes):
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         rows = [columns, columns]
     for row in rows:
@@ -116,6 +117,7 @@ _CELLS: Mapping[str, Any] = {
     "test": _text,
     "pairs": lambda n: {"text": f"text {n}", "text2": f"other {n}", "score": n},
     "labelled_pairs": lambda n: {"text": f"text {n}", "text2": f"other {n}", "label": n % 2},
+    "reranking": lambda n: {"query": f"query {n}", "positive": [f"answer {n}"], "negative": [f"text {n}", f"a {n}"]},
     "corpus": lambda n: {"id": f"d{n}", "title": f"title {n}", "text": f"text {n}"},
     "queries": lambda n: {"id": f"q{n}", "text": f"query {n}"},
     "qrels": lambda n: {"query_id": f"q{n}", "doc_id": f"d{n}", "relevance": 1},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from embassay.interchange.reproduction.figures import Figure, figure
 from embassay.protocols.hume.published.paper import Evaluation, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
@@ -27,7 +28,7 @@ from embassay.protocols.hume.published.tables import (
     same_difficulty,
 )
 from embassay.protocols.kernel.tables import ColumnTable
-from reproducing.figures import Figure, figure, rows
+from reproducing.printed import rows
 
 IN_TABLE_8 = ("human", "ci_low", "ci_high", "iaa", "best_model_score")
 

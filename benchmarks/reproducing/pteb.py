@@ -10,9 +10,10 @@ from statistics import fmean
 
 import numpy as np
 
+from embassay.interchange.reproduction.figures import Figure, figure
 from embassay.protocols.pteb.drops import word_counts
 from embassay.stats import hodges_lehmann, holm, wilcoxon
-from reproducing.figures import Figure, figure, rows
+from reproducing.printed import rows
 
 BASELINE = "all-mpnet-base-v2"
 STATISTICS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from embassay.interchange.reproduction.figures import Figure, figure
 from embassay.measures import percent_proc
 from embassay.protocols.rag.tradeoffs import (
     average_performance,
@@ -13,7 +14,7 @@ from embassay.protocols.rag.tradeoffs import (
     reranking_cost,
     vector_bytes,
 )
-from reproducing.figures import Figure, figure, rows
+from reproducing.printed import rows
 
 GENERATORS = {"GPT-5": 1.25, "GPT-5 mini": 0.25, "GPT-5 nano": 0.05}
 """US dollars per million tokens, as the printed costs imply."""

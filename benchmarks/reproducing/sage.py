@@ -8,7 +8,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from reproducing.figures import Figure, figure, rows
+from embassay.interchange.reproduction.figures import Figure, figure
+from reproducing.printed import rows
 
 SYSTEMS = {
     "levenshtein": "Levenshtein Ratio", "rouge": "ROUGE Score", "jaccard": "Jaccard Similarity", "bm25": "BM25 Score",

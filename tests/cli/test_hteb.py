@@ -1,6 +1,10 @@
 """`embassay hteb` as a user types it: a run offline, texts alone, the authors' files, people, and what is wrong."""
 
 import json
+import os
+import signal
+import subprocess
+import time
 
 import pytest
 
@@ -97,3 +101,45 @@ def test_mistakes_are_told_in_a_line_with_their_mend(embassay, words, told):
     done = embassay("hteb", "run", "-s", "jaccard", "--tokenizer", "words", *words, check_code=2)
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_killed_and_gone_on_elsewhere_nothing_is_paid_twice_and_the_bytes_are_the_same(tmp_path, warm):
+    """All eight transformations: kill -9 among the calls, and again among the cells; then two
+    workers and another hash seed end with the bytes of an undisturbed run. What was in flight may be asked again."""
+    pytest.importorskip("openai")
+    with StubServer(latency=0.02, chat=transforming(copying=0.05, empty=0.02)) as server:
+
+        def start(name, *more, **environment):
+            model = f"ollama:ruler?base_url={server.url}&name=stub&concurrency=8"
+            command = [*warm.command, "hteb", "run", "-s", "jaccard", "-t", "sts", "--limit", "8", "--runs", "1",
+                       "--tokenizer", "words", "--resamples", "50", "--failed", "reference", "--transformer", model,
+                       "--out", str(tmp_path / name), *more]  # fmt: skip
+            environment = {**os.environ, "EMBASSAY_CACHE": str(tmp_path / f"cache-{name}"), **environment}
+            return subprocess.Popen(
+                command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
+
+        def finish(*given, **environment):
+            process = start(*given, **environment)
+            errors = process.communicate(timeout=300)[1].decode()
+            assert process.returncode == 0, errors[-2000:]
+
+        def calls():
+            return sum(server.requests.values())
+
+        finish("whole")
+        once = calls()
+        server.forget()
+        cells = tmp_path / "broken" / "cells"
+        for come in (lambda: calls() > once // 2, lambda: len(list(cells.glob("*.json"))) > 6):
+            process = start("broken")
+            while not come():
+                time.sleep(0.002)
+                assert process.poll() is None, process.communicate()[1].decode()[-2000:]
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=60)
+        finish("broken", "--workers", "2", PYTHONHASHSEED="7")
+        assert once <= calls() <= once + 2 * 8
+    for name in ("results.jsonl", "tables/hteb_cells.csv", "tables/hteb_texts.csv"):
+        assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from typing import Literal
 
 import pytest
@@ -10,9 +10,10 @@ import typer
 from typer.testing import CliRunner
 
 from embassay.cli.main import _check_out
-from embassay.cli.options import check_finite, column_map, default_out, settings
+from embassay.cli.options import Running, check_finite, default_out, of_records, settings
 from embassay.cli.session import of_files
 from embassay.errors import UsageError
+from embassay.protocols.kernel.request import Request, column_map, like, option
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,72 @@ def test_every_field_is_an_option(app):
     assert CliRunner().invoke(app, ["x"]).output.strip() == "x Knobs(shape='round', loud=False, size=3)"
     assert CliRunner().invoke(app, ["x", "--shape", "oval"]).exit_code == 2
     assert "Its shape." in CliRunner().invoke(app, ["--help"]).output
+
+
+@dataclass(frozen=True)
+class Asked:
+    systems: tuple[str, ...] = option(MISSING, "Systems.", name="--system -s", value="NAME")
+    langs: tuple[Literal["en", "fr"], ...] = option((), "Languages.", name="--lang")
+    kept: Literal["leave out", "original"] = option("leave out", "What is kept.")
+    copied: bool = option(False, "Without copies.", name="--without", words={"copies": True})
+    split: str | None = like(Request, "split")
+    mapping: dict[str, str] = like(Request, "mapping", help="Columns.")
+    limit: int | None = like(Request, "limit", default=7)
+    runs: int = option(3, "Runs.", least=1)
+    knobs: Knobs = field(default_factory=Knobs)
+
+
+def _asks(**how):
+    made = typer.Typer(rich_markup_mode=None)
+
+    @made.command()
+    @of_records(**how)
+    def ask(request: Asked, running: Running) -> None:
+        """Ask."""
+        typer.echo(f"{request} {running.json}")
+
+    return lambda *words: CliRunner().invoke(made, words)
+
+
+def test_a_record_is_made_of_what_was_given():
+    """Lists become tuples, words the values that they stand for, a record within has options too."""
+    ask = _asks()
+    given = (
+        "--kept",
+        "original",
+        "--without",
+        "copies",
+        "--map",
+        "a=b,c=d",
+        "--lang",
+        "fr",
+        "--lang",
+        "en",
+        "--loud",
+    )
+    done = ask("-s", "x", "--system", "y", *given, "--json")
+    wanted = Asked(
+        ("x", "y"), ("fr", "en"), "original", True, None, {"a": "b", "c": "d"}, 7, 3, Knobs(loud=True)
+    )
+    assert done.output.strip() == f"{wanted} True"
+    assert ask("-s", "x").output.strip() == f"{Asked(('x',))} False"
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("-s", "x", "--kept", "all"), ("-s", "x", "--lang", "de"), ("-s", "x", "--runs", "0")]
+)
+def test_a_record_is_not_made_of_what_does_not_fit(words):
+    """What must be given, what few words there are, and what is too small."""
+    assert _asks()(*words).exit_code == 2
+
+
+def test_a_command_asks_for_less_or_otherwise():
+    """What is fixed or left out is no option; a default is its own, and ... none."""
+    ask = _asks(systems=("x",), without=("langs",), defaults={"runs": 9, "split": ...})
+    assert ask("--split", "a").output.strip() == f"{Asked(('x',), split='a', runs=9)} False"
+    assert ask().exit_code == 2
+    assert ask("--split", "a", "--lang", "en").exit_code == 2
+    assert ask("--split", "a", "-s", "y").exit_code == 2
 
 
 def test_column_map():

@@ -10,7 +10,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
@@ -59,9 +59,14 @@ SHARED = "Options of many commands"
 SETS = {
     "run options": "--memory --out --workers --engine --address --max-cost --dry-run --json --wide --seed --tokenizer",
     "data options": "--dataset --map --split --grades --limit",
+    "scoring options": "--classification-texts --summaries --own-document --[no-]exclude-own "
+    "--[no-]normalize-punctuation --most-lost --neighbours --clustering-cap",
     "usual options": "--memory --json --wide",
+    "paid options": "--out --max-cost --dry-run",
 }
 """Shared options that many commands have all of, with the one word that stands for them."""
+TABLED = {"embassay sage run": ("SAGE", "sage.md#options")}
+"""Commands whose protocol's options a page explains in a table: its title, its address."""
 
 
 def reference() -> str:
@@ -127,17 +132,31 @@ def _section(command: Command, homes: dict[tuple[Any, ...], tuple[str, str]]) ->
     """What the command does and takes; of options explained elsewhere the name, where, and another default."""
     lines = [f"### `{command.path}`", "", _about(command.about), ""]
     elsewhere: dict[str, list[str]] = {}
+    title, page, tabled = _tabled(command.path)
     for one in command.options:
         home, default = homes[_sense(one)]
-        if home == command.path:
+        if home == command.path and one.spellings[0].strip("-").replace("-", "_") in tabled:
+            elsewhere.setdefault(f"[{title}]({page})", []).append(f"`{spelled(one)}`")
+        elif home == command.path:
             lines.append(_item(one))
         else:
             other = f" ({one.default})" if one.default != default else ""
             elsewhere.setdefault(home, []).append(f"`{spelled(one)}`{other}")
     for home, names in elsewhere.items():
         said = "[Shared](#options-of-many-commands)" if home == SHARED else f"As in `{home}`"
+        if home.startswith("["):
+            said = f"Explained under {home}"
         lines += ["", f"{said}: {', '.join(_sets(names))}"]
     return re.sub(r"\n{3,}", "\n\n", "\n".join([*lines, ""]))
+
+
+def _tabled(path: str) -> tuple[str, str, frozenset[str]]:
+    """Title and address of the page with the options of a command's protocol, and their names; none for most."""
+    if path not in TABLED:
+        return "", "", frozenset()
+    from embassay.protocols.sage.options import SageOptions
+
+    return *TABLED[path], frozenset(field.name for field in fields(SageOptions))
 
 
 def _sets(names: list[str]) -> list[str]:

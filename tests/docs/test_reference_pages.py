@@ -57,7 +57,7 @@ def test_every_public_function_of_the_measures_is_there() -> None:
     for name in embassay.measures.__all__:
         found = getattr(embassay.measures, name)
         if callable(found) and not isinstance(found, type) and name != "MEASURES":
-            assert f"`embassay.measures.{name}`" in page or f"### `{name}(" in page, name
+            assert f"`embassay.measures.{name}`" in page or f"- `{name}(" in page, name
 
 
 def test_every_perturbation_and_system_has_a_section() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
@@ -26,6 +27,11 @@ FUNCTIONS: Mapping[str, str] = {
     "Precision": "binary_classification", "Recall": "binary_classification", "F1": "binary_classification",
 }  # fmt: skip
 """Measure -> the function that computes it, whose docstring defines it."""
+RANGE = re.compile(
+    r"\bRange\s+(?:up\s+to|-?[\d.]+\s+to)\s+-?[\d.]*\d(?:,\s+(?:higher|lower)\s+is\s+better)?(?:,\s+never\s+NaN)?[;,.]?\s*(\S?)"
+)
+GAP = re.compile(r"(?:;\s+)?\bNaN\s+(?:where|for)\s[^.;`,]*[;.]\s*(\S?)")
+"""What the table says already: the range, and where a measure is undefined."""
 SPELLED: Mapping[str, str] = {"N-Recall": "N-Recall(rel=3)@3", "RBP": "RBP", "NRBP": "NRBP"}
 DATA: Mapping[str, tuple[str, str]] = {
     "judgements": ("judgements", '{"d1": 2, "d2": 1, "d3": 0}'),
@@ -82,24 +88,26 @@ def measures_page() -> str:
     head = HEAD.format(made=MADE, rows=_rows(), data=data)
     sections = [_section(one) for one in MEASURES if not one.package]
     others = _functions(embassay.measures, leave_out=set(FUNCTIONS.values()))
-    return "\n".join([head, *sections, REST, *others])
+    return "\n".join([head, *sections, REST, *others, ""])
 
 
 def _rows() -> str:
-    """A row per measure, those that take the same things together."""
-    rows = ["| measure | takes | range | better | undefined where |", "|---|---|---|---|---|"]
+    """A row for the measures that take the same things and have the same range and gaps."""
+    rows = ["| measures | take | range | better | undefined where |", "|---|---|---|---|---|"]
     found = [(one.name, dict(one.facts)) for one in MEASURES if not one.package]
     order = list(dict.fromkeys(facts["needs"] for _, facts in found))
+    alike: dict[tuple[str, ...], list[str]] = {}
     for name, facts in sorted(found, key=lambda each: order.index(each[1]["needs"])):
         low, high = ast.literal_eval(facts["range"])
-        cells = [facts["needs"], f"{low:g} to {high:g}", facts["direction"], facts["undefined"]]
-        rows.append(f"| [`{name}`](#{_anchor(name)}) | {' | '.join(map(plain, cells))} |")
+        cells = (facts["needs"], f"{low:g} to {high:g}", facts["direction"], facts["undefined"])
+        alike.setdefault(cells, []).append(f"[`{name}`](#{_anchor(name)})")
+    rows += [f"| {', '.join(names)} | {' | '.join(map(plain, cells))} |" for cells, names in alike.items()]
     return "\n".join(rows)
 
 
 def statistics_page() -> str:
     """Every public function of `embassay.stats`."""
-    return "\n".join([STATISTICS.format(made=MADE), *_functions(embassay.stats, level="##")])
+    return "\n".join([STATISTICS.format(made=MADE), *_functions(embassay.stats), ""])
 
 
 def example(name: str) -> tuple[str, str]:
@@ -129,7 +137,7 @@ def _section(one: Entry[Any]) -> str:
     call, value = example(one.name)
     path = f"`embassay.measures.{function.__name__}`"
     first = next(each.name for each in MEASURES if FUNCTIONS.get(each.name) == function.__name__)
-    told = "" if first != one.name else prose(function.__doc__ or "", one.summary)
+    told = "" if first != one.name else _untold(prose(function.__doc__ or "", one.summary))
     source = "" if "Source" in told else f" Source: {dict(one.facts)['source']}."
     about = plain(f"{one.summary}{source}")
     lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", about, ""]
@@ -138,12 +146,18 @@ def _section(one: Entry[Any]) -> str:
     return "\n".join(lines)
 
 
-def _functions(package: Any, leave_out: set[str] = frozenset(), level: str = "###") -> Iterator[str]:  # type: ignore[assignment]
+def _untold(text: str) -> str:
+    """A docstring without what the table says."""
+    text = RANGE.sub(lambda found: found[1].upper(), text)
+    return GAP.sub(lambda found: (". " if found[0].startswith(";") else "") + found[1].upper(), text).strip()
+
+
+def _functions(package: Any, leave_out: set[str] = frozenset()) -> Iterator[str]:  # type: ignore[assignment]
     for name in package.__all__:
         found: Callable[..., Any] = getattr(package, name)
         if isinstance(found, FunctionType) and name not in leave_out:
             parameters = ", ".join(inspect.signature(found).parameters)
-            yield f"{level} `{name}({parameters})`\n\n{brief(found.__doc__ or '')}\n"
+            yield f"- `{name}({parameters})`: {' '.join(brief(found.__doc__ or '').split())}"
 
 
 def _anchor(name: str) -> str:

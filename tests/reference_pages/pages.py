@@ -9,7 +9,6 @@ from reference_pages.measured import measures_page, statistics_page
 from reference_pages.perturbed import perturbations_page
 from reference_pages.reading import reading_page
 from reference_pages.systems import systems_page
-from reference_pages.tasks import tasks_page
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -17,6 +16,5 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "statistics.md": statistics_page,
     "perturbations.md": perturbations_page,
     "systems.md": systems_page,
-    "tasks.md": tasks_page,
     "../reading.md": reading_page,
 }

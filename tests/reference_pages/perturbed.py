@@ -68,7 +68,7 @@ def _section(one: Entry[Any]) -> str:
         lines += [
             "What is found, and what it becomes:",
             "",
-            *(f"- {plain(a)}: *{plain(b)}*" for a, b in _by_result()),
+            "; ".join(f"{plain(a)}: *{plain(b)}*" for a, b in _by_result()) + ".",
             "",
         ]
     return "\n".join(lines)
@@ -81,7 +81,7 @@ def _version(identity: str) -> str:
 
 
 def _by_result() -> list[tuple[str, str]]:
-    """What becomes the same stands in one row."""
+    """What becomes the same stands together."""
     found: dict[str, list[str]] = {}
     for before, after in rules().items():
         found.setdefault(after, []).append(before)

@@ -8,16 +8,10 @@ from pathlib import Path
 from embassay.document.blocks import Term
 from embassay.document.blocks import plain as words
 from embassay.report import kinds
-from embassay.report.kinds import SCALES
-from embassay.report.runs import TITLES
 from reference_pages.markdown import plain
 
 HERE = Path(__file__).parent
 ALPHA, CORRECTION = 0.05, "Holm"
-
-
-ELSEWHERE = ("sage", "original")
-"""Scales that another page or scale has: docs/sage.md, PTEB."""
 
 
 def reading_page() -> str:
@@ -28,9 +22,6 @@ def reading_page() -> str:
         f"## Marks and numbers\n\n{_listed(kinds._terms(CORRECTION))}",
         f"## Words with one meaning\n\n{_listed(kinds._verbs(ALPHA))}",
         f"## Where a value is missing\n\n{_listed(kinds.STATES)}",
-        f"## What each scale says, and what it does not\n\n"
-        "SAGE: [what the numbers do not mean](sage.md#what-the-numbers-do-not-mean).\n\n"
-        f"{_scales()}",
         tail,
     ]
     return "\n\n".join(parts) + "\n"
@@ -38,12 +29,3 @@ def reading_page() -> str:
 
 def _listed(terms: Iterable[Term]) -> str:
     return "\n".join(f"- **{plain(words(one.title))}**: {plain(words(one.means))}" for one in terms)
-
-
-def _scales() -> str:
-    return "\n\n".join(
-        f"### {TITLES[kind]}\n\n{plain(scale.means)}\n\n"
-        + "\n".join(f"- {plain(line)}" for line in scale.does_not)
-        for kind, scale in SCALES.items()
-        if kind not in ELSEWHERE
-    )

@@ -24,6 +24,8 @@ OTHER_TEXTS = ("A fox is asleep.", "The fox sleeps.", "A fox is not asleep.", "P
 INNER = ("tokenizer", "name", "ledger", "target", "opened")
 REMOTE = ("base_url", "rpm", "tpm", "concurrency", "timeout", "key", "price")
 """Parameters of every remote model, told once."""
+LONG = 100
+"""Characters of a docstring about a `target` that says more than that it is one."""
 OTHERS: tuple[tuple[str, Registry[Any], str], ...] = (
     ("Rerankers", RERANKERS, "rerankers.md"),
     ("Indexes", INDEXES, "indexes.md"),
@@ -31,8 +33,9 @@ OTHERS: tuple[tuple[str, Registry[Any], str], ...] = (
     ("Paraphrasers that are no language model", PARAPHRASERS, "paraphrases.md"),
     ("Judges of golden sets", JUDGES, "golden.md"),
     ("Ranking engines", ENGINES, "ranking.md"),
-    ("Rewriters", REWRITERS, "probes.md"),
+    ("Rewriters", REWRITERS, "golden.md#rewriting"),
 )
+"""What else is named by spec strings: title, names, and the page that explains them."""
 HEAD = """# Systems, one by one
 
 {made}
@@ -40,8 +43,6 @@ HEAD = """# Systems, one by one
 A spec string names a system: a name, for some a colon and a target, then parameters: `bm25?k1=1.2`,
 `st:ORG/MODEL?truncate_dim=256`. [Models](../models.md) and [remote models](../remote.md) say how to use them and which
 parameters every encoder takes; [extending](../extending.md) says how to add one. {remote}
-
-{table}
 
 ## What they say of four pairs
 
@@ -55,13 +56,16 @@ The tokens are those of `words`; `bm25` is scaled to 0 and 1 within the four pai
 
 def systems_page() -> str:
     """Every system, then the names of everything else that a spec string names."""
-    head = HEAD.format(made=MADE, table=names(SYSTEMS), pairs=similarities(), remote=_of_remote())
+    head = HEAD.format(made=MADE, pairs=similarities(), remote=_of_remote())
     sections = [_section(one) for one in SYSTEMS if not one.package]
-    others = [
-        f"## {title}\n\n[Their page](../{page}) has more.\n\n{names(registry)}\n"
-        for title, registry, page in OTHERS
-    ]
-    return "\n".join([head, *sections, *others])
+    return "\n".join([head, *sections, "## Other names", "", *map(_other, OTHERS), ""])
+
+
+def _other(told: tuple[str, Registry[Any], str]) -> str:
+    """A line: what it is, with its page, and the names."""
+    title, registry, page = told
+    listed = ", ".join(f"`{one.name}`" for one in registry if not one.package)
+    return f"- [{title}](../{page}): {listed}"
 
 
 def _of_remote() -> str:
@@ -84,9 +88,12 @@ def similarities() -> str:
 
 
 def _section(one: Entry[Any]) -> str:
+    """Its facts and what it is; the docstring where that says more than where the model comes from."""
     factory = one.load()
     about = factory.__init__.__doc__ if isinstance(factory, type) else ""
-    lines = [f"## {one.name}", "", brief(factory.__doc__ or about or one.summary), ""]
+    told = brief(factory.__doc__ or about or "")
+    lines = [f"## {one.name}", "", names([one]).removeprefix(f"- `{one.name}` "), ""]
+    lines += [told, ""] if "`target`" not in told or len(told) > LONG else []
     taken = options(factory, (*INNER, *REMOTE) if _is_remote(one) else INNER)
     return "\n".join([*lines, *([taken, ""] if taken else [])])
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from embassay.document.terminal import drawn
+from embassay.protocols.kernel.tables import counted, duration
 from embassay.report import write_report
-from embassay.report.method import costs, paid
+from embassay.report.method import costs, paid, taken
 from embassay.report.record import read_record
+from embassay.report.runs import gathered
+from embassay.report.terminal import run_view
 
 MakeRun = Callable[..., Path]
 
@@ -59,3 +64,42 @@ def test_the_report_shows_it(make_run: MakeRun) -> None:
     page = write_report(run).read_text("utf-8")
     assert "price unknown" in page
     assert "Spent an unknown amount (give price=) of $1.00" in page
+
+
+def with_times(run: Path) -> Path:
+    manifest = json.loads((run / "manifest.json").read_text())
+    for place, cell in enumerate(manifest["cells"]):
+        cell |= {
+            "seconds": 0.5,
+            "peak_bytes": (place + 1) * 2**20,
+            "counts": {"pairs": 50} if place % 2 else {},
+        }
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    return run
+
+
+def test_time_and_memory_stand_beside_scores(make_run: MakeRun) -> None:
+    """In the report and in the wide view, with units, cells and pairs; never in what a run writes of its results."""
+    run = with_times(make_run())
+    record = read_record(run)
+    shown = gathered((record,))[0]
+    cells = [one for one in record.cells if one.system == "birch-base"]
+    own = next(one for one in taken(record, shown.board) if one.system == "birch-base")
+    assert own.time == f"{duration(len(cells) / 2)} ({counted(len(cells), 'cell')})"
+    pairs = sum(one.counts.get("pairs", 0) for one in cells)
+    assert own.per_pair == (f"10 ms (n = {pairs})" if pairs else "–")
+    assert own.memory.endswith("MiB")
+    assert len({one.system for one in taken(record, shown.board)}) == len(taken(record, shown.board))
+    wide, narrow = (drawn(run_view(run, width), width=120, wide=width).plain for width in (True, False))
+    assert own.time in wide
+    assert own.time not in narrow
+    assert own.memory in write_report(run).read_text("utf-8")
+
+
+def test_a_run_that_tells_no_time_has_no_such_table(make_run: MakeRun) -> None:
+    """As of older versions."""
+    record = read_record(make_run())
+    for cell in record.manifest["cells"]:
+        cell.pop("seconds", None)
+    timeless = replace(record, cells=tuple(replace(one, seconds=None) for one in record.cells))
+    assert taken(timeless, gathered((record,))[0].board) == ()

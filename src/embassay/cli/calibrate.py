@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli import options as given
-from embassay.cli.options import DETAILS, column_map, default_out, settings, within_memory
+from embassay.cli.options import Spread, of_records, within_memory
 from embassay.errors import UsageError
-from embassay.protocols.calibration.options import CalibrationOptions
+from embassay.protocols.calibration.options import CalibrationRequest
+from embassay.protocols.kernel.request import DETAILS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,53 +31,21 @@ To = Annotated[
 
 
 @within_memory
-@settings(CalibrationOptions)
-def calibrate(
-    system: given.Systems,
-    dataset: given.Datasets = None,
-    origin: From = None,
-    target: To = None,
-    mapping: given.Mapping = None,
-    split: given.Split = None,
-    grades: given.Grades = None,
-    limit: given.Limit = None,
-    seed: given.Seed = 1337,
-    tokenizer: given.TokenizerName = "cl100k",
-    out: given.Out = None,
-    workers: given.Workers = 1,
-    engine: given.Engine = given.EngineName.local,
-    address: given.Address = None,
-    max_cost: given.MaxCost = None,
-    dry_run: given.DryRun = False,
-    json: given.Json = False,
-    wide: given.Wide = False,
-    options: CalibrationOptions = CalibrationOptions(),  # noqa: B008 - replaced by `settings`
-) -> None:
+@of_records(tasks=())
+def calibrate(request: CalibrationRequest, running: Spread, origin: From = None, target: To = None) -> None:
     """Tell what a similarity means, and from which one on to accept.
 
     It is fitted to labelled or graded pairs.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
-    from embassay.cli.session import Display, carry_out, show_plan
+    from embassay.cli.session import do
     from embassay.protocols.calibration.protocol import Calibrations
-    from embassay.protocols.kernel.request import TaskRequest
 
     asked = _threshold(origin) if origin else None
-    request = TaskRequest(
-        tuple(system), (), tuple(dataset or ("sample",)), column_map(mapping), split, grades, limit, seed, tokenizer,
-        options,
-    )  # fmt: skip
-    display, out = Display(json, wide), out or default_out("calibration")
-    if dry_run:
-        show_plan(partial(Calibrations().foreseen, request), display)
-        return
-    crew = given.crew(workers, engine, address)
-    carry_out(
-        partial(Calibrations().carry_out, request), out, display=display, workers=crew, max_usd=max_cost
-    )
-    if asked is not None and not json:
-        _show_translations(out, *asked, target or (), wide)
+    run = do(Calibrations(), request, running, "calibration")
+    if run is not None and asked is not None and not running.json:
+        _show_translations(run.path, *asked, target or (), running.wide)
 
 
 def _threshold(text: str) -> tuple[str, float]:

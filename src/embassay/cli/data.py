@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli.options import App, Grades, Json, Mapping, Split, Wide, column_map, stopping_at_memory
+from embassay.cli.options import App, Grades, Json, Mapping, Split, Wide, stopping_at_memory
 from embassay.cli.terminal import screen, show_blocks, show_table
 from embassay.cli.terminal import show as print_text
 from embassay.document.blocks import Column, Table, figures
 from embassay.errors import DataError, Interrupted, UsageError
+from embassay.protocols.kernel.request import column_map
 from embassay.protocols.kernel.tables import counted, percent
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Protocol(StrEnum):
 
     sage = "sage"
     pteb = "pteb"
+    hteb = "hteb"
     rag = "rag"
     hume = "hume"
 

@@ -154,24 +154,26 @@ def show_headlines(runs: Sequence[Path]) -> None:
 
 
 def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
-    from embassay.cli.sage import run_sage
+    from embassay.cli.session import carry_out
     from embassay.protocols import sage
+    from embassay.protocols.sage.protocol import Sage
 
     _say("SAGE: does similarity follow what people prefer, and what was done to a text?")
     options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS, text_tokens=TOKENS)
     request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
-    run_sage(request, out, display, report=False, workers=workers)
+    carry_out(partial(Sage().carry_out, request), out, display=display, report=False, workers=workers)
 
 
 def _run_pteb(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
-    from embassay.cli.pteb.run import run_pteb
+    from embassay.cli.session import carry_out
     from embassay.protocols import pteb
+    from embassay.protocols.pteb.protocol import Pteb
 
     _say(f"PTEB: what is left of the scores of seven tasks when every text is paraphrased, {RUNS} times?")
     # Six French items of each task are too few for a score of their own.
     options = pteb.PtebOptions(languages="pooled")
     request = pteb.Request(systems, limit=TEXTS, tokenizer=TOKENIZER, runs=RUNS, options=options)
-    run_pteb(request, out, display, report=False, workers=workers)
+    carry_out(partial(Pteb().carry_out, request), out, display=display, report=False, workers=workers)
 
 
 def _run_hteb(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
@@ -256,7 +258,7 @@ def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
 def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """Whose name a text carries, and what small talk does, in English and French."""
     from embassay.cli.rag.probes import run_probe
-    from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest
+    from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
     encoders = tuple(name for name in ENCODERS if name in systems)
     _say("RAG: do names count? A probe on bundled authors and topics")

@@ -33,6 +33,7 @@ COMMANDS = {
     "run": "Run any protocol by name, also one of another package.",
     "compare": "Tell whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
+    "reproduce": "Repeat a paper's experiment; its printed tables beside yours.",
     "calibrate": "Tell what a similarity means, and from which one on to accept.",
     "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",
@@ -49,7 +50,7 @@ GROUPS = {
     "cache": "Show or empty the caches.",
 }
 """What `embassay --help` says of each command and group; the module that holds it loads when it is called."""
-OWN_MEMORY = ("doctor", "list", "run", "calibrate", "choose")
+OWN_MEMORY = ("doctor", "list", "run", "calibrate", "choose", "reproduce")
 """Commands that read no data and promise no memory, or that do cells, which keep a promise one by one."""
 HOMES = {
     "list": "doctor:show", "run": "session:run", "cache": "doctor:caches",
@@ -157,8 +158,15 @@ def with_commands(*names: str) -> typer.Typer:
             made.add_typer(attribute(f"embassay.cli.{HOMES.get(name, f'{name}:app')}"), name=name)
         else:
             command = attribute(f"embassay.cli.{HOMES.get(name, f'{name}:{name}')}")
-            made.command(name)(command if name in OWN_MEMORY else stopping_at_memory(command))
+            # What `reproduce` does not know is for the command that it calls.
+            more = {"context_settings": {"ignore_unknown_options": True}} if name == "reproduce" else {}
+            made.command(name, **more)(command if name in OWN_MEMORY else stopping_at_memory(command))
     return made
+
+
+def debugging() -> bool:
+    """Whether tracebacks of known errors are shown."""
+    return _debug
 
 
 def _listed() -> None:
@@ -211,7 +219,7 @@ MEASURE = {
     "choose": "which system for documents without labels",
 }
 ROOMS = {
-    "Read": ("report", "compare", "gate", "serve", "export", "import"),
+    "Read": ("report", "compare", "gate", "reproduce", "serve", "export", "import"),
     "Prepare": ("data", "list", "cache", "doctor"),
 }
 

@@ -1,10 +1,11 @@
-"""Options that commands share, and options made from a dataclass of settings."""
+"""Options of commands, made from the records of what is asked for, and how the help of a command shows them."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Collection, Iterable
+from collections.abc import Mapping as Map
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum, StrEnum
 from functools import partial
 from pathlib import Path
@@ -14,28 +15,35 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from embassay.errors import UsageError
+from embassay.protocols.kernel.request import (
+    DATA,
+    DETAILS,
+    MEASURE,
+    OUTPUT,
+    SPEED,
+    STATISTICS,
+    SYSTEMS,
+    Request,
+    option,
+)
 
 if TYPE_CHECKING:
     from embassay.runs.execution import Ray
 
-DETAILS, ABOUT = "Details of the method", "What to measure"
 PANELS = {
-    "Systems and models": "system paraphraser judge cross-judge llm rewriter ranking prompt tokenizer temperature "
-    "top-p retries strict-length judge-temperature judge-top-p attempts encoder reranker models baseline a b annotator "
-    "annotators simulated noise",
-    "Data": "dataset map split grades limit corpus queries lang langs people topics qrels run pool gold against source "
-    "run-seed pairs from-mteb llm-scores config profile protocol chunk overlap max-mb n name",
-    ABOUT: "",
-    "Statistics": "seed resamples test alpha margin until-ci max-runs no-worse-than min-answered min-shared "
-    "sensitivity runs last-seed seed-per",
-    "Output": "out json wide per-query junit markdown summary format table to project online open revision exposed "
-    "debug version install-completion show-completion",
-    "Speed and money": "workers engine address memory max-cost dry-run force from-stage replace",
+    SYSTEMS: "judge llm rewriter ranking prompt encoder reranker models a b annotator annotators simulated noise",
+    DATA: "corpus queries lang langs people topics qrels run pool gold against source run-seed pairs from-mteb "
+    "llm-scores config profile protocol max-mb name dataset grades limit",
+    MEASURE: "",
+    STATISTICS: "seed resamples test alpha margin no-worse-than min-answered min-shared sensitivity runs",
+    OUTPUT: "per-query junit markdown summary format table to project online open revision exposed debug version "
+    "install-completion show-completion out",
+    SPEED: "force from-stage replace",
     "Server": "host port root-path allow-host proxy-headers database public-url new-links stale-after every",
     DETAILS: "",
 }
-"""Where the help of a command shows an option: under the same few titles everywhere. One that stands nowhere is about
-what to measure, or a detail where it comes from a dataclass of settings."""
+"""The titles in the help of a command, everywhere the same, and the options of commands under each that no record
+declares. One that stands nowhere is about what to measure."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
 
 
@@ -50,7 +58,7 @@ class Command(TyperCommand):
             if one.param_type_name == "argument":
                 rows["Arguments"].append((one.metavar or one.name.upper(), one.help or ""))
             elif not one.hidden and one.name != "help":
-                rows[_panel(one)].append(_record(one))
+                rows[_panel(one)].append(_row(one))
         for title, some in rows.items():
             some.sort(key=lambda row: not row[1].endswith("[required]"))
             if some:
@@ -64,12 +72,12 @@ class Command(TyperCommand):
             formatter.write_text("An option with ... may be given several times.")
 
 
-def _panel(option: Any) -> str:
-    of_its_name = _PANEL_OF.get(max(option.opts, key=len).lstrip("-"))
-    return str(of_its_name or option.rich_help_panel or ABOUT)
+def _panel(shown: Any) -> str:
+    of_its_name = _PANEL_OF.get(max(shown.opts, key=len).lstrip("-"))
+    return str(shown.rich_help_panel or of_its_name or MEASURE)
 
 
-def _record(option: Any) -> tuple[str, str]:
+def _row(option: Any) -> tuple[str, str]:
     """How an option is written, and what it means."""
     flags = sorted(option.opts, key=len)
     written = ", ".join(f"--[no-]{one[2:]}" if option.secondary_opts else one for one in flags)
@@ -125,9 +133,9 @@ class App(typer.Typer):
 def _name_values(command: Callable[..., Any]) -> None:
     for one in inspect.signature(command, eval_str=True).parameters.values():
         kind, *declared = get_args(one.annotation) or (None,)
-        for option in declared:
-            if isinstance(option, typer.models.OptionInfo) and not (option.metavar or "").endswith("..."):
-                option.metavar = _value(kind, option.metavar)
+        for made in declared:
+            if isinstance(made, typer.models.OptionInfo) and not (made.metavar or "").endswith("..."):
+                made.metavar = _value(kind, made.metavar)
 
 
 def _value(kind: Any, named: str | None = None) -> str | None:
@@ -143,54 +151,105 @@ def _value(kind: Any, named: str | None = None) -> str | None:
     return {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(kind)
 
 
-Systems = Annotated[
-    list[str], typer.Option("--system", "-s", metavar="NAME", help="A system from `embassay list systems`.")
-]
-Tasks = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--task",
-        "-t",
-        metavar="NAME",
-        help="A task from `embassay list tasks`. Default: all that fit the data.",
-    ),
-]
-Datasets = Annotated[
-    list[str] | None,
-    typer.Option("--dataset", "-d", metavar="NAME", help="A catalogue name or a path. Default: sample."),
-]
-Mapping = Annotated[
-    list[str] | None, typer.Option("--map", help="Which of your columns is which: text=body,label=topic.")
-]
-Split = Annotated[str | None, typer.Option("--split", help="Use only this split.")]
-Grades = Annotated[str | None, typer.Option("--grades", help="Map relevance codes to grades: 1=4,2=3.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Most items per dataset, drawn at random.")]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
-TokenizerName = Annotated[
-    str,
-    typer.Option(
-        "--tokenizer", help="A tokenizer from `embassay list tokenizers`, for lexical systems and edits."
-    ),
-]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run; the same command resumes it.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, its time and its cost, and stop.")]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        "--max-cost", min=0, metavar="USD",
-        help="Stop before the run, resumed sessions included, costs more than this.",
-    ),
-]  # fmt: skip
-Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
-Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide.")]
-AllowHost = Annotated[
-    list[str] | None,
-    typer.Option("--allow-host", help="Another host name that the server answers to."),
-]
-ProxyHeaders = Annotated[
-    bool, typer.Option("--proxy-headers", help="Trust X-Forwarded-For from a proxy on this machine.")
-]
-Workers = Annotated[int, typer.Option("--workers", min=1, help="Worker processes.")]
+def _parameter(field: Any, hint: Any, group: str = MEASURE, default: Any = MISSING) -> inspect.Parameter:
+    """A field as an option of a command, under the title `group` where it names none, with a `default` of the command's
+    own."""
+    said, words = field.metadata, _words(field, hint)
+    default = field.default if default is MISSING else default
+    kind: Any = hint
+    if words is not None:
+        kind = _choice(field.name, words)
+        default = next((kind(word) for word, value in words.items() if value == default), None)
+    elif get_origin(hint) in (tuple, dict, Map):
+        one, *_ = get_args(hint)
+        kind = list[_choice(field.name, get_args(one))] if get_origin(one) is Literal else list[str]  # type: ignore[misc]
+        default = default if default in (MISSING, ...) else None
+    if default is MISSING and field.default_factory is not MISSING:
+        default = None
+    required = default in (MISSING, ...)
+    option = typer.Option(
+        *_flags(field, hint), help=said["help"], metavar=said.get("value"), min=said.get("least"),
+        rich_help_panel=said.get("group") or group,
+    )  # fmt: skip
+    return inspect.Parameter(
+        field.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else default,
+        annotation=Annotated[kind | None if default is None else kind, option],
+    )
+
+
+def _flags(field: Any, hint: Any) -> list[str]:
+    flag = field.name.replace("_", "-")
+    return (field.metadata.get("name") or (f"--{flag}/--no-{flag}" if hint is bool else f"--{flag}")).split()
+
+
+def _words(field: Any, hint: Any) -> Map[str, Any] | None:
+    """What may be written for a field of few values, and for which of them."""
+    if words := field.metadata.get("words"):
+        return dict(words)
+    return {one.replace(" ", "-"): one for one in get_args(hint)} if get_origin(hint) is Literal else None
+
+
+def _read(field: Any, hint: Any, given: Any) -> Any:
+    """The value of a field for what was written."""
+    if words := _words(field, hint):
+        return words[_plain(given)]
+    if read := field.metadata.get("read"):
+        return read(given)
+    return tuple(map(_plain, given)) if isinstance(given, list) else given
+
+
+def _choice(name: str, words: Iterable[str]) -> type[Enum]:
+    return Enum(name, {word: word for word in words}, type=str)  # type: ignore[return-value]
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is printed."""
+
+    json: bool = option(False, "Print the results as one JSON object.", name="--json", group=OUTPUT)
+    wide: bool = option(False, "Show every column, however wide.", name="--wide", group=OUTPUT)
+
+
+@dataclass(frozen=True)
+class Running(Shown):
+    """How a run is carried out in this process: where it is kept, and for how much."""
+
+    out: Path | None = option(None, "Folder of the run; the same command resumes it.", group=OUTPUT)
+    max_cost: float | None = option(
+        None, "Stop before the run, resumed sessions included, costs more than this.",
+        least=0, value="USD", group=SPEED,
+    )  # fmt: skip
+    dry_run: bool = option(
+        False, "Show the plan, its time and its cost, and stop.", name="--dry-run", group=SPEED
+    )
+
+    def crew(self) -> Any:
+        """Who does the cells: this process alone."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Spread(Running):
+    """How a run of cells is carried out: by whom, too."""
+
+    workers: int = option(1, "Worker processes.", least=1, group=SPEED)
+    engine: Literal["local", "ray"] = option("local", "Run on this machine or on a Ray cluster.", group=SPEED)
+    address: str | None = option(
+        None,
+        "The Ray cluster to join, or auto. Default: start one for the run.",
+        value="HOST:PORT",
+        group=SPEED,
+    )
+
+    def crew(self) -> int | Ray:
+        """Who does the cells: see `crew`."""
+        return crew(self.workers, self.engine, self.address)
 
 
 class EngineName(StrEnum):
@@ -200,19 +259,38 @@ class EngineName(StrEnum):
     ray = "ray"
 
 
-Engine = Annotated[EngineName, typer.Option("--engine", help="Run on this machine or on a Ray cluster.")]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address", metavar="HOST:PORT",
-        help="The Ray cluster to join, or auto. Default: start one for the run.",
-    ),
-]  # fmt: skip
+def declared(cls: type[Any], name: str) -> Any:
+    """The option that a field of a record declares, for a command that lists its options itself."""
+    one = next(one for one in fields(cls) if one.name == name)
+    return _parameter(one, get_type_hints(cls)[name]).annotation.__metadata__[0]
 
 
-def crew(workers: int, engine: EngineName, address: str | None) -> int | Ray:
+Mapping = Annotated[list[str] | None, declared(Request, "mapping")]
+Split = Annotated[str | None, declared(Request, "split")]
+Grades = Annotated[str | None, declared(Request, "grades")]
+Limit = Annotated[int | None, declared(Request, "limit")]
+Seed = Annotated[int, declared(Request, "seed")]
+TokenizerName = Annotated[str, declared(Request, "tokenizer")]
+Out = Annotated[Path | None, declared(Running, "out")]
+DryRun = Annotated[bool, declared(Running, "dry_run")]
+MaxCost = Annotated[float | None, declared(Running, "max_cost")]
+Json = Annotated[bool, declared(Shown, "json")]
+Wide = Annotated[bool, declared(Shown, "wide")]
+Workers = Annotated[int, declared(Spread, "workers")]
+Engine = Annotated[EngineName, declared(Spread, "engine")]
+Address = Annotated[str | None, declared(Spread, "address")]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", help="Another host name that the server answers to."),
+]
+ProxyHeaders = Annotated[
+    bool, typer.Option("--proxy-headers", help="Trust X-Forwarded-For from a proxy on this machine.")
+]
+
+
+def crew(workers: int, engine: str, address: str | None) -> int | Ray:
     """Who does the cells. UsageError for options that do not go together, and for a cluster that is not there."""
-    if engine is EngineName.local:
+    if engine == EngineName.local:
         if address is not None:
             raise UsageError("--address is of a Ray cluster.", mend="Add --engine ray, or leave it out.")
         return workers
@@ -235,6 +313,7 @@ Memory = Annotated[
     typer.Option(
         "--memory", metavar="SIZE",
         help="Memory limit over all processes, such as 4GiB; what does not fit fails, and no value changes.",
+        rich_help_panel=SPEED,
     ),
 ]  # fmt: skip
 
@@ -285,28 +364,107 @@ stopping_at_memory = partial(within_memory, stop=True)
 def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command one option per field of the dataclass `cls`; the command gets them as one object, `name`.
 
-    A field's help text is its metadata `help`; a Literal becomes a choice, a bool a flag pair.
+    A field says what there is to say of its option (`protocols.kernel.request.option`); a Literal becomes a choice, a
+    bool a pair of flags.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        hints = get_type_hints(cls)
-        own = [_parameter(one, hints[one.name]) for one in fields(cls)]
+        made = _Record.of(cls, DETAILS)
 
         def wrapped(**arguments: Any) -> Any:
-            given = {one.name: _plain(arguments.pop(one.name)) for one in own}
-            return command(**arguments, **{name: cls(**given)})
+            value = made.value(arguments)
+            return command(**arguments, **{name: value})
 
-        return _signed(wrapped, command, own, name)
+        return _signed(wrapped, command, [*made.parameters.values(), *made.details()], name)
 
     return decorate
 
 
+def of_records(
+    *, without: Collection[str] = (), defaults: Map[str, Any] = {}, **fixed: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of its parameters that are records: what a run is asked for, how it is carried out. It
+    gets the records.
+
+    `defaults` are the command's own where it has others, with ... for an option that must be given. A field that is
+    `fixed`, to a value, or left `without` one of its own, is no option.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        declared = inspect.signature(command, eval_str=True).parameters
+        made = {
+            name: _Record.of(one.annotation, MEASURE, defaults, fixed, without)
+            for name, one in declared.items()
+            if isinstance(one.annotation, type) and is_dataclass(one.annotation)
+        }
+        options = [parameter for one in made.values() for parameter in one.parameters.values()]
+        details = [parameter for one in made.values() for parameter in one.details()]
+
+        def wrapped(**arguments: Any) -> Any:
+            records = {name: one.value(arguments) for name, one in made.items()}
+            return command(**arguments, **records)
+
+        return _signed(wrapped, command, [*options, *details], *made)
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class _Record:
+    """The options of a record, and how it is made of what was given for them. `within` are the records of a field."""
+
+    cls: type[Any]
+    hints: Map[str, Any]
+    parameters: Map[str, inspect.Parameter]
+    within: Map[str, _Record]
+    defaults: Map[str, Any]
+    fixed: Map[str, Any]
+
+    @classmethod
+    def of(
+        cls, record: type[Any], group: str, defaults: Map[str, Any] = {}, fixed: Map[str, Any] = {},
+        without: Collection[str] = (),
+    ) -> _Record:  # fmt: skip
+        """Its options, under the title `group` where they name none."""
+        hints = get_type_hints(record)
+        free = [one for one in fields(record) if one.name not in fixed and one.name not in without]
+        options = [one for one in free if "help" in one.metadata]
+        names = {one.name for one in fields(record)}
+        return cls(
+            record,
+            hints,
+            {
+                one.name: _parameter(one, hints[one.name], group, defaults.get(one.name, MISSING))
+                for one in options
+            },
+            {one.name: cls.of(hints[one.name], DETAILS) for one in free if is_dataclass(hints[one.name])},
+            {name: value for name, value in defaults.items() if value is not ... and name in names},
+            {name: value for name, value in fixed.items() if name in names},
+        )
+
+    def details(self) -> list[inspect.Parameter]:
+        """The options of the records within."""
+        return [parameter for one in self.within.values() for parameter in one.parameters.values()]
+
+    def value(self, arguments: dict[str, Any]) -> Any:
+        """The record; what is its own is taken out of the arguments."""
+        own = {one.name: one for one in fields(self.cls) if one.name in self.parameters}
+        given = {name: arguments.pop(name) for name in own}
+        read = {
+            name: _read(own[name], self.hints[name], value)
+            for name, value in given.items()
+            if value is not None
+        }
+        below = {name: one.value(arguments) for name, one in self.within.items()}
+        return self.cls(**{**self.defaults, **read, **below, **self.fixed})
+
+
 def _signed(
-    wrapped: Callable[..., Any], command: Callable[..., Any], own: list[inspect.Parameter], name: str
+    wrapped: Callable[..., Any], command: Callable[..., Any], own: list[inspect.Parameter], *names: str
 ) -> Callable[..., Any]:
-    """`wrapped` with the signature of `command`, its parameter `name` replaced by `own`."""
+    """`wrapped` with the signature of `command`, its parameters of these names replaced by `own`."""
     signature = inspect.signature(command, eval_str=True)
-    rest = [parameter for parameter in signature.parameters.values() if parameter.name != name]
+    rest = [parameter for parameter in signature.parameters.values() if parameter.name not in names]
     wrapped.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=[one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*rest, *own)]
     )
@@ -324,8 +482,8 @@ def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]],
         own = [_given(one, hints[one.name]) for one in fields(cls)]
 
         def wrapped(**arguments: Any) -> Any:
-            values = {one.name: _plain(arguments.pop(one.name)) for one in own}
-            given = {key: value for key, value in values.items() if value is not None}
+            values = {one.name: arguments.pop(one.name) for one in own}
+            given = {key: _plain(value) for key, value in values.items() if value is not None}
             return command(**arguments, **{name: given})
 
         return _signed(wrapped, command, own, name)
@@ -335,10 +493,10 @@ def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]],
 
 def _given(field: Any, hint: Any) -> inspect.Parameter:
     """An option that is None where it is not given."""
-    one = _parameter(field, hint)
+    one = _parameter(field, hint, DETAILS)
     default = "" if field.default is None else f" Default: {_shown(field.default)}."
-    flags, panel = one.annotation.__metadata__[0].param_decls, DETAILS
-    option = typer.Option(*flags, help=f"{field.metadata['help']}{default}", rich_help_panel=panel)
+    option = one.annotation.__metadata__[0]
+    option.help += default
     kind = get_args(one.annotation)[0]
     return one.replace(default=None, annotation=Annotated[kind | None, option])
 
@@ -347,57 +505,8 @@ def _shown(value: Any) -> str:
     return {True: "yes", False: "no"}.get(value, f"{value:g}" if isinstance(value, float) else str(value))
 
 
-def column_map(entries: list[str] | None) -> dict[str, str]:
-    """`--map text=body,label=topic` (repeatable) as a dictionary from our column to theirs."""
-    if not entries:
-        return {}
-    from embassay.data import parse_mapping
-
-    return parse_mapping(",".join(entries))
-
-
-def _parameter(field: Any, hint: Any) -> inspect.Parameter:
-    flag = "--" + field.name.replace("_", "-")
-    flags = (f"{flag}/--no-{flag[2:]}",) if hint is bool else (flag,)
-    kind = _choice(field.name, get_args(hint)) if get_origin(hint) is Literal else hint
-    default = field.default if field.default is not MISSING else inspect.Parameter.empty
-    default = kind(default) if isinstance(kind, type) and issubclass(kind, Enum) else default
-    option = typer.Option(*flags, help=field.metadata["help"], rich_help_panel=DETAILS)
-    return inspect.Parameter(
-        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
-    )
-
-
-def _choice(name: str, values: tuple[str, ...]) -> type[Enum]:
-    return Enum(name, {value: value for value in values}, type=str)  # type: ignore[return-value]
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Enum) else value
-
-
 def default_out(command: str) -> Path:
     """A new folder under `runs/`, named by the command and the time."""
     from embassay.protocols.kernel.request import new_folder
 
     return new_folder(command)
-
-
-def one_of(option: str, value: str | None, meanings: dict[str, Any]) -> Any:
-    """What the value of an option means; None for none. UsageError for one that it does not know."""
-    if value is None or value in meanings:
-        return meanings.get(value or "")
-    raise UsageError(f"{option} is {value!r}.", mend=f"Use {' or '.join(meanings)}.")
-
-
-def last_seeds(entries: list[str] | None) -> tuple[tuple[str, int], ...]:
-    """`DATASET=SEED`, several times, as pairs. UsageError for what is no such thing."""
-    found = []
-    for entry in entries or ():
-        name, _, number = entry.rpartition("=")
-        if not name or not number.isdecimal():
-            raise UsageError(
-                f"--last-seed is {entry!r}.", mend="Write DATASET=SEED, for example biosses=1443."
-            )
-        found.append((name, int(number)))
-    return tuple(found)

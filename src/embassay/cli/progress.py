@@ -123,7 +123,7 @@ class _Tally(Silent):
         if not self.timed or self.total < LONG:
             return ""
         low, high = in_words(self.total * 0.7), in_words(self.total * 1.5)
-        whole = getattr(getattr(plan, "request", None), "limit", 0) is None
+        whole = getattr(plan.request, "limit", 0) is None  # a study has none
         return f"about {low} to {high}" + (
             "; for a first answer sooner: --limit 200, with another --out" if whole else ""
         )

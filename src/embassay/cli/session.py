@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from embassay.cli import options as given
-from embassay.cli.options import column_map, default_out, within_memory
+from embassay.cli.options import Running, Spread, default_out, of_records, within_memory
 from embassay.cli.progress import listener as progress
 from embassay.cli.terminal import show_blocks, show_table
 from embassay.errors import BudgetExceeded, EmbassayError, Interrupted, ModelError
+from embassay.protocols.kernel.request import TaskRequest
 from embassay.runs.spending import in_one_line
 
 if TYPE_CHECKING:
@@ -268,6 +268,19 @@ class _Stop:
         return monotonic() - self._first > PATIENCE
 
 
+def do(protocol: Any, request: Any, running: Running, name: str, **shown: Any) -> RunOnDisk | None:
+    """Have a protocol do what was asked, as the command said; None where its plan alone was. `shown` is as in
+    `carry_out`."""
+    display = Display(running.json, running.wide)
+    if running.dry_run:
+        show_plan(partial(protocol.foreseen, request), display)
+        return None
+    return carry_out(
+        partial(protocol.carry_out, request), running.out or default_out(name), display=display,
+        workers=running.crew(), max_usd=running.max_cost, **shown,
+    )  # fmt: skip
+
+
 Name = Annotated[str, typer.Argument(help="A protocol from `embassay list protocols`.")]
 Options = Annotated[
     list[str] | None,
@@ -276,45 +289,14 @@ Options = Annotated[
 
 
 @within_memory
-def run(
-    protocol: Name,
-    system: given.Systems,
-    task: given.Tasks = None,
-    dataset: given.Datasets = None,
-    option: Options = None,
-    mapping: given.Mapping = None,
-    split: given.Split = None,
-    grades: given.Grades = None,
-    limit: given.Limit = None,
-    seed: given.Seed = 1337,
-    tokenizer: given.TokenizerName = "cl100k",
-    out: given.Out = None,
-    workers: given.Workers = 1,
-    engine: given.Engine = given.EngineName.local,
-    address: given.Address = None,
-    max_cost: given.MaxCost = None,
-    dry_run: given.DryRun = False,
-    json: given.Json = False,
-    wide: given.Wide = False,
-) -> None:
+@of_records(options=None)
+def run(protocol: Name, request: TaskRequest, running: Spread, option: Options = None) -> None:
     """Run any protocol by name, also one of another package.
 
     Example: embassay run sage -s minilm -s bm25 -d my.jsonl
     """
     from embassay.protocols.kernel.evaluation import PROTOCOLS
-    from embassay.protocols.kernel.request import TaskRequest, read_options
+    from embassay.protocols.kernel.request import read_options
 
     made = PROTOCOLS.build(protocol)
-    request = TaskRequest(
-        tuple(system), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, grades,
-        limit, seed, tokenizer, read_options(made.options, option or ()),
-    )  # fmt: skip
-    display = Display(json, wide)
-    if dry_run:
-        show_plan(partial(made.foreseen, request), display)
-        return
-    crew = given.crew(workers, engine, address)
-    carry_out(
-        partial(made.carry_out, request), out or default_out(protocol), display=display, workers=crew,
-        max_usd=max_cost,
-    )  # fmt: skip
+    do(made, replace(request, options=read_options(made.options, option or ())), running, protocol)

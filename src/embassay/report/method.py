@@ -24,6 +24,41 @@ FIGURES = ("texts to encode", "tokens", "requests", "cost", "time")
 
 
 @dataclass(frozen=True)
+class Taken:
+    """What a system took, each as words: its score, time with the cells it is of, time per pair of texts with the pairs
+    it is over, and the most memory that a process of its cells held. Of the machine that the run was on."""
+
+    system: str
+    score: str
+    time: str
+    per_pair: str
+    memory: str
+
+
+def taken(record: Record, board: Board) -> tuple[Taken, ...]:
+    """Of every system with a finished cell, as the board has them; none where cells tell no time."""
+    found = []
+    for row in board.rows:
+        cells = [one for one in record.cells if one.system == row.system.name and one.seconds is not None]
+        if not cells:
+            continue
+        paired = [one for one in cells if one.counts.get("pairs")]
+        pairs = sum(one.counts["pairs"] for one in paired)
+        each = sum(one.seconds or 0.0 for one in paired) / pairs if pairs else None
+        peaks = [one.peak_bytes for one in cells if one.peak_bytes is not None]
+        found.append(
+            Taken(
+                row.label,
+                row.lead.text,
+                f"{numbers.duration(sum(one.seconds or 0.0 for one in cells))} ({numbers.counted(len(cells), 'cell')})",
+                f"{1000 * each:.2g} ms (n = {numbers.count(pairs)})" if each is not None else numbers.NONE,
+                in_words(max(peaks)) if peaks else numbers.NONE,
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True)
 class Cost:
     """A system's planned and real figures, each as words: texts to encode, tokens, requests, cost, time."""
 
@@ -193,6 +228,8 @@ class MethodPage:
     choices: tuple[Choice, ...]
     sessions: tuple[Session, ...]
     costs: tuple[Cost, ...]
+    taken: tuple[Taken, ...]
+    lead: str
     paid: str
     facts: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
@@ -215,6 +252,8 @@ def method_page(record: Record, board: Board, *, mark: str = "", title: str = ""
         choices=_choices(record),
         sessions=tuple(_session(one) for one in record.manifest.get("sessions", ())),
         costs=costs(record),
+        taken=taken(record, board),
+        lead=board.lead_title,
         paid=paid(record),
         facts=_facts(record),
         versions=tuple(record.manifest.get("versions", {}).items()),

@@ -116,6 +116,7 @@ class Cell:
     skipped: tuple[Mapping[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
     variant: str = ""
+    peak_bytes: int | None = None
 
 
 Key = tuple[str, str, str, str, str, str]
@@ -296,7 +297,7 @@ def _cell(plain: Mapping[str, Any]) -> Cell:
     return Cell(
         plain["task"], plain["dataset"], plain["system"], plain["status"], plain.get("reason") or "",
         plain.get("seconds"), plain.get("counts") or {}, tuple(plain.get("skipped") or ()),
-        tuple(plain.get("warnings") or ()), plain.get("variant") or "",
+        tuple(plain.get("warnings") or ()), plain.get("variant") or "", plain.get("peak_bytes"),
     )  # fmt: skip
 
 

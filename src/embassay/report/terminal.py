@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from embassay.report.runs import ReportRun
 
 
+MEASURED = (
+    "Measured in this run, edits and measures included; vectors from the cache took no time. Memory is what the "
+    "process of a cell held at most, whatever it did before."
+)
 BRIEFLY = 2
 """Sentences that stand below the heading where a run is told of briefly."""
 APART = "*"
@@ -82,6 +86,8 @@ def run_view(run: Path, wide: bool = False) -> Iterator[Block]:
         return
     yield run_verdict(shown)
     yield from _main_table(record, board, wide)
+    if wide:
+        yield from _taken(record, board)
     notes = [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
     yield Care((*notes, *(note.plain for note in notes_of(record))), more=tuple(_references(board)))
     yield from where(Path(run))
@@ -159,6 +165,17 @@ def _main_table(record: Record, board: Board, wide: bool) -> Iterator[Table]:
     from embassay.report.pteb.conclusions import drop_table, step_table
 
     yield from (drop_table(record, board, wide),) if record.kind == "pteb" else step_table(record, board)
+
+
+def _taken(record: Record, board: Board) -> Iterator[Block]:
+    """Time and memory beside the score; nothing where cells tell no time."""
+    from embassay.report.method import taken
+
+    rows = [[one.system, one.score, one.time, one.per_pair, one.memory] for one in taken(record, board)]
+    if rows:
+        heads: list[str | Column] = ["System", *figures(board.lead_title, "Time", "Per pair", "Memory")]
+        yield Table.of("taken", heads, rows)
+        yield Text(MEASURED)
 
 
 def _references(board: Board) -> Iterator[str]:

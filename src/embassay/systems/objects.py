@@ -28,7 +28,8 @@ class GivenEncoder:
     `encode` calls `model.encode(texts)`, or `model(texts)`, which must give one vector per text: an array, a list, or a
     tensor, shape (n, dim). It gets `role=` ("query", "document" or None) where it takes that. The identity is the
     object's own `identity`, or a digest of its weights (`state_dict`); without either it is of this process alone: no
-    vector is ever taken from the cache for another object, and cells are done again in a later process.
+    vector is ever taken from the cache for another object, and cells are done again in a later process. `similarity` is
+    the object's `similarity_fn_name`, as sentence-transformers calls it.
     """
 
     def __init__(self, model: Any, name: str) -> None:
@@ -41,6 +42,8 @@ class GivenEncoder:
             model, "max_tokens", None
         )
         self._dim: int | None = None
+        compared = getattr(model, "similarity_fn_name", None)
+        self.similarity = compared if isinstance(compared, str) else "cosine"
 
     @property
     def resumable(self) -> bool:

@@ -29,6 +29,13 @@ PTEB = [
     "banking77", "amazon-counterfactual", "twentynewsgroups", "masakhanews", "twitter-semeval2015",
     "rte3", "askubuntu", "rubq", "arguana", "twitterhjerne", "summeval",
 ]  # fmt: skip
+HTEB = [
+    "amazon-counterfactual", "banking77", "massive-intent", "biorxiv-s2s", "medrxiv-s2s", "twentynewsgroups",
+    "sprint-duplicates", "twitter-semeval2015", "twitter-url", "askubuntu", "scidocs-reranking",
+    "stackoverflow-duplicates", "arguana", "cqadupstack-gaming", "scifact", "semrel2024", "biosses", "stsbenchmark",
+    "summeval", "isizulu-news", "sentiment-hindi", "masakhanews", "plsc-s2s", "rte3", "indonli", "voyage-mmarco",
+    "namaa-mrtydi", "twitterhjerne", "ko-strategyqa", "sts17", "indic-sts",
+]  # fmt: skip
 HUME = [
     "emotion", "tweet-sentiment", "toxic-conversations", "multilingual-sentiment", "wikicities",
     "arxiv-p2p", "reddit-p2p", "sib200", "stsbenchmark", "sts12", "sickr", "sts22",
@@ -48,13 +55,14 @@ def _of(protocol: str, task: str = "") -> set[str]:
 
 
 def test_all_that_the_specifications_name() -> None:
-    """SAGE's datasets with MTEB's eleven and BEIR's, PTEB's twenty, HUME's sixteen; CQADupStack is twelve forums."""
+    """SAGE's datasets with MTEB's eleven and BEIR's, PTEB's 20, HTEB's 31, HUME's 16; CQADupStack is twelve forums."""
     forums = {name for name in entries() if name.startswith("cqadupstack-")}
     assert len(forums) == 12
     assert _of("sage", "retrieval") == {*BEIR} | forums
     assert _of("sage", "clustering") == {*CLUSTERING}
     assert _of("sage") == {*BEIR, *CLUSTERING, *SAGE} | forums
     assert (len(PTEB), _of("pteb")) == (20, set(PTEB))
+    assert (len(HTEB), _of("hteb")) == (31, set(HTEB))
     samples = {name for name in entries() if name.startswith("hume-")}
     assert (len(HUME), len(samples), _of("hume")) == (16, 16, {*HUME} | samples)
 
@@ -93,7 +101,11 @@ def test_is_listed() -> None:
     names = [one.name for one in DATASETS]
     assert names[0] == "sample"
     assert {*entries()} <= {*names}
-    assert dict(DATASETS.get("scifact").facts) == {"lang": "en", "shapes": "retrieval", "protocols": "sage"}
+    assert dict(DATASETS.get("scifact").facts) == {
+        "lang": "en",
+        "shapes": "retrieval",
+        "protocols": "sage hteb",
+    }
 
 
 def test_one_language(write_mirror: Writer) -> None:
@@ -104,8 +116,8 @@ def test_one_language(write_mirror: Writer) -> None:
     assert len(one.load("pairs").data) == SIZE
     assert open_dataset("sts17?lang=en-en,ar-ar").langs == ("ar-ar", "en-en")
     assert one.fingerprint != open_dataset("sts17").fingerprint
-    with pytest.raises(UsageError, match="has no language 'ko-ko'"):
-        open_dataset("sts17?lang=ko-ko")
+    with pytest.raises(UsageError, match="has no language 'ja-ja'"):
+        open_dataset("sts17?lang=ja-ja")
 
 
 def test_languages_of_one_file(mirror: Path) -> None:

@@ -119,8 +119,60 @@ def test_pteb_has_the_papers_sets_by_task() -> None:
     assert english["sts22"] == "sts22?lang=en&tasks=sts"
     both = {one.dataset: one for one in suites()["pteb"].members}
     assert len(both) == 20
-    assert both["sts17"].spec() == "sts17?tasks=sts"
+    assert (len(both["sts17"].langs), "ko-ko" in both["sts17"].langs) == (10, False)
     assert both["twitterhjerne"].as_dict()["split"] == "train"
+
+
+HTEB_ENGLISH = {
+    "classification": ["AmazonCounterfactualClassification", "banking77", "MassiveIntentClassification"],
+    "clustering": ["BiorxivClusteringS2S", "MedrxivClusteringS2S", "TwentyNewsgroupsClustering"],
+    "pair_classification": [
+        "SprintDuplicateQuestions",
+        "twittersemeval2015-pairclassification",
+        "TwitterURLCorpus",
+    ],
+    "reranking": ["askubuntudupquestions-reranking", "SciDocsRR", "StackOverflowDupQuestions"],
+    "retrieval": ["arguana", "CQADupstackGamingRetrieval", "SciFact"],
+    "sts": ["semrel2024", "biosses-sts", "stsbenchmark-sts"],
+    "summarization": ["summeval"],
+}
+HTEB_MULTILINGUAL = {
+    "classification": ["IsiZuluNewsClassification.v2", "SentimentAnalysisHindi.v2"],
+    "clustering": ["MasakhaNEWSClusteringS2S", "PlscClusteringS2S.v2"],
+    "pair_classification": ["rte3", "indonli"],
+    "reranking": ["VoyageMMarcoReranking", "NamaaMrTydiReranking"],
+    "retrieval": ["TwitterHjerneRetrieval", "Ko-StrategyQA"],
+    "sts": ["semrel2024", "sts17-crosslingual-sts", "IndicCrosslingualSTS"],
+}
+
+
+def _titles(suite: Suite) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in suite.members:
+        for task in one.tasks:
+            found.setdefault(task, []).append(one.title)
+    return found
+
+
+def test_hteb_has_the_papers_sets_by_task() -> None:
+    """Nineteen English entries and thirteen multilingual ones, 31 together: SemRel is in both, English alone in the one
+    and in all 14 languages in the other. STS17 has eleven pairs here."""
+    english, others, every = (suites()[name] for name in ("hteb-en", "hteb-multi", "hteb"))
+    assert _titles(english) == HTEB_ENGLISH
+    assert _titles(others) == HTEB_MULTILINGUAL
+    assert (len(english.members), len(others.members), len(every.members)) == (19, 13, 31)
+    specs = {one.dataset: one.spec() for one in english.members}
+    assert specs["semrel2024"] == "semrel2024?lang=eng&tasks=sts"
+    assert specs["amazon-counterfactual"] == "amazon-counterfactual?lang=en&tasks=classification"
+    both = {one.dataset: one.as_dict() for one in every.members}
+    assert (
+        len(both["semrel2024"]["langs"]),
+        len(both["sts17"]["langs"]),
+        len(both["masakhanews"]["langs"]),
+    ) == (14, 11, 16)
+    assert both["indonli"]["split"] == "test_expert"
+    assert both["ko-strategyqa"]["split"] == "dev"
+    assert both["twitterhjerne"]["split"] == "train"
 
 
 def test_hume_is_sixteen_sets_and_twenty_six_pairs() -> None:
@@ -243,7 +295,7 @@ def test_a_description_is_no_suite(tmp_path: Path) -> None:
         ("name: x\nmembers: [{dataset: sts99}]", "no dataset 'sts99'"),
         ("name: x\nmembers: [{suite: beer}]", "no suite 'beer'"),
         ("name: x\nmembers: [{suite: x}]", "contains itself"),
-        ("name: x\nmembers: [{dataset: sts17, lang: ko-ko}]", "no language 'ko-ko'"),
+        ("name: x\nmembers: [{dataset: sts17, lang: ja-ja}]", "no language 'ja-ja'"),
         ("name: x\nmembers: [{dataset: pairs.jsonl, lang: en}]", "is a file"),
         ("name: beir\nmembers: [{dataset: sts12}]", "that of a suite"),
         ("name: x\nmembers: [3]", r"members\[0\]"),

@@ -9,21 +9,19 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hteb.exchange import (
-    OPTIONAL,
-    REQUIRED,
+from embassay.protocols.hteb.exchange import export, import_
+from embassay.protocols.hteb.layout import (
     STATISTICS,
     check_metadata,
-    export,
     file_hash,
     file_names,
     generator_folder,
     generator_of,
-    import_,
 )
 from embassay.protocols.hteb.options import HtebOptions, Request
 from embassay.protocols.hteb.transformations import TRANSFORMATIONS
 from embassay.protocols.wordings.sets import ParaphraseSet
+from hteb_reader import strict
 
 DATE = "2026-09-15T12:01:47Z"
 QUICK = HtebOptions(resamples=60)
@@ -37,14 +35,22 @@ def named(transformation, date):
 
 
 def test_files_are_called_as_those_that_were_published():
-    """The beginnings of two hashes, and the folder of their generator."""
-    assert file_hash(named("summarised_expansion", DATE)).startswith("44926b63")
-    assert file_hash(named("translation", "2026-09-15T11:32:54Z")).startswith("c46cda2f")
+    """The hashes of two, and the folder of their generator."""
+    hashes = {
+        ("summarised_expansion", DATE): "44926b631fa339f369a0d695176b20044969fb6292b83133e8c86ce4ec7e313e",
+        (
+            "translation",
+            "2026-09-15T11:32:54Z",
+        ): "c46cda2f3acfbe0d5f1ea05c2a33086824fd705ca4f29dd6b867ef6390d45fc9",
+    }
+    assert {one: file_hash(named(*one)) for one in hashes} == hashes
     assert generator_folder("cyankiwi/gemma-4-31B-it-AWQ-4bit") == "cyankiwi~2Fgemma-4-31B-it-AWQ-4bit"
     assert file_names(named("translation", None))[:2] == ("data.parquet", "metadata.JSON")
 
 
-@pytest.mark.parametrize("model", ["org/model", "ollama:gemma3:27b", "a~b", "CON", "ends.", "modèle"])
+@pytest.mark.parametrize(
+    "model", ["org/model", "ollama:gemma3:27b", "a~b", "CON", "con.v2", "ends.", "ends...", "modèle"]
+)
 def test_a_generator_is_found_again_by_its_folder(model):
     """No separator, no reserved name, and nothing lost."""
     name = generator_folder(model)
@@ -54,38 +60,11 @@ def test_a_generator_is_found_again_by_its_folder(model):
     assert not name.endswith(".")
 
 
-@pytest.mark.parametrize("model", ["/models/own", "./own", "", "x" * 300])
+@pytest.mark.parametrize("model", ["/models/own", "./own", "~/own", "~own", "", "x" * 300])
 def test_a_path_is_no_generator(model):
     """Nor is a name that no folder can have."""
     with pytest.raises(UsageError):
         generator_folder(model)
-
-
-def strict(data: Path, metadata: Path):
-    """Reads a pair of files as the reference does: the rules of section 12, each an assertion."""
-    parquet = pytest.importorskip("pyarrow.parquet")
-    told = json.loads(metadata.read_text("utf-8"))
-    assert not [key for key in told if key not in (*REQUIRED, *OPTIONAL)], "a key too many"
-    assert not [key for key in REQUIRED if key not in told]
-    end = f"_{file_hash(told)}" if told["generation_datetime"] else ""
-    assert (data.name, metadata.name) == (f"data{end}.parquet", f"metadata{end}.JSON")
-    assert ("translation_language_selection" in told) == (told["transformation"] == "translation")
-    assert ("max_tokens_expansion" in told) == (told["transformation"] == "summarised_expansion")
-    table = parquet.read_table(data)
-    assert table.schema.metadata is None
-    assert parquet.ParquetFile(data).metadata.row_group(0).column(0).compression == "ZSTD"
-    assert table.column_names == ["original", f"{told['transformation']}_seed_{told['seed_transform']}"]
-    assert table.schema.types[0] == table.schema.types[1]
-    statistics = told["generation_statistics"]
-    assert tuple(statistics) == STATISTICS
-    assert statistics["records_total"] == len(table)
-    assert (
-        statistics["text_fields_with_fallback"] + statistics["unchanged_outputs"]
-        <= statistics["text_fields_total"]
-    )
-    if statistics["fallback_reasons"] != "":
-        assert sum(statistics["fallback_reasons"].values()) == statistics["text_fields_with_fallback"]
-    return told, table.to_pylist()
 
 
 def pairs_of(root):
@@ -187,23 +166,55 @@ def good(**more):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"temperature": 1.0},
-        {"transformation": "translations"},
-        {"generation_datetime": "2026-09-15"},
-        {"seed_transform": "1337"},
-        {"generation_statistics": {}},
-        {"generation_statistics": {**good()["generation_statistics"], "unchanged_outputs": 1}},
-        {"generation_statistics": {**good()["generation_statistics"], "fallback_reasons": {}}},
-    ],
-)
+def counted(**more):
+    known = dict(zip(STATISTICS, (9, 4, 8, 2, 2, 1, 3, 1, {"backend_failure": 2}), strict=True))
+    return {"generation_statistics": {**known, **more}}
+
+
+WRONG = {
+    "key too many": {"temperature": 1.0},
+    "transformation": {"transformation": "translations"},
+    "date": {"generation_datetime": "2026-09-15"},
+    "no such day": {"generation_datetime": "2026-13-15T00:00:00Z"},
+    "seed as text": {"seed_transform": "1337"},
+    "seed below 0": {"seed_transform": -1},
+    "path": {"generator_model": "~/models/own"},
+    "no tokens": {"max_tokens": 0},
+    "revision": {"source_revision": "18072d26"},
+    "languages by row": {"translation_language_selection": "record"},
+    "languages of another": {**named("expansion", DATE), "translation_language_selection": "dataset"},
+    "expansion of another": {"max_tokens_expansion": 1024},
+    "corpus of a classification": {"transform_corpus": True},
+    "format of a classification": {"clustering_format": "nested"},
+    "no format of a clustering": {"dataset": "PlscClusteringS2S.v2"},
+    "no statistics": {"generation_statistics": {}},
+    "history known in part": counted(fallback_reasons=""),
+    "more unchanged than texts": counted(unchanged_outputs=7),
+    "more records than texts": counted(records_targeted=9),
+    "records without fallbacks": counted(records_with_fallback=0),
+    "recovered of none": counted(recovered_after_retry_text_fields=4),
+    "retried without retries": {**counted(), "max_retries": 0},
+    "another reason": counted(fallback_reasons={"tired": 2}),
+    "reasons of one": counted(fallback_reasons={"backend_failure": 1}),
+    "reasons of none": counted(fallback_reasons={"backend_failure": 2, "prompt_too_long": 0}),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_metadata_that_the_reference_would_refuse(wrong):
-    """A key too many, an unknown transformation, counts that do not add up."""
+    """A key too many, an unknown transformation, counts that do not add up: each in one line that names the file."""
     assert check_metadata(good(), Path("m.JSON"))
-    with pytest.raises(DataError):
+    assert check_metadata(good(**counted()), Path("m.JSON"))
+    with pytest.raises(DataError, match=r"m\.JSON"):
         check_metadata({**good(), **wrong}, Path("m.JSON"))
+
+
+def test_metadata_of_older_files_are_read():
+    """What the reference itself drops of them, and null for what was not counted."""
+    counts = {**good()["generation_statistics"], "source": "stored", "stages": {}}
+    counts |= dict.fromkeys(("retried_text_fields", "recovered_after_retry_text_fields", "fallback_reasons"))
+    found = check_metadata(good(format_version=3, generation_statistics=counts), Path("m.JSON"))
+    assert found == good()
 
 
 @pytest.fixture
@@ -229,8 +240,8 @@ def test_half_a_pair_a_link_and_two_of_one_date_are_refused(root, tmp_path):
         import_(root, tmp_path / "a")
     metadata.unlink()
     metadata.write_bytes(kept)
-    for path in (data, metadata):
-        shutil.copy(path, path.with_name(path.name.replace("_", "_0", 1)))
+    for path, name in ((data, "data.parquet"), (metadata, "metadata.JSON")):
+        shutil.copy(path, path.with_name(name))
     with pytest.raises(DataError, match="one date"):
         import_(root, tmp_path / "a")
     assert not (tmp_path / "a").exists()
@@ -254,7 +265,7 @@ def test_other_columns_and_other_originals_are_refused(root, tmp_path):
     other = root / "org~2Fmodel" / "sample" / "translation" / "1338"
     other.mkdir()
     told = json.loads(metadata.read_text("utf-8")) | {"seed_transform": 1338, "generation_datetime": None}
-    told["generation_statistics"] |= {"records_total": 5}
+    told["generation_statistics"] |= {"records_total": 5, "records_targeted": 5}
     (other / "metadata.JSON").write_text(json.dumps(told), "utf-8")
     frame.head(5).rename({"translation_seed_1337": "translation_seed_1338"}).write_parquet(
         other / "data.parquet"
@@ -272,3 +283,115 @@ def test_other_columns_and_other_originals_are_refused(root, tmp_path):
 def test_every_transformation_has_a_name_that_files_can_have():
     """As the layout has folders of them."""
     assert all(re.fullmatch("[a-z_]+", name) for name in TRANSFORMATIONS)
+
+
+def authors(root, before, after, *, dataset="mine", transformation="expansion", **more):
+    """A pair of files as the authors' code writes it: records with all fields of their source."""
+    import polars as pl
+
+    told = {**good(), **named(transformation, DATE), "dataset": dataset, **more}
+    slots = len(before)
+    told["generation_statistics"] |= {"records_total": len(before), "records_targeted": slots,
+                                      "text_fields_total": slots}  # fmt: skip
+    folder = root / generator_folder(told["generator_model"]) / dataset / transformation / "1337"
+    folder.mkdir(parents=True)
+    original = pl.Series("original", before)
+    said = pl.Series(f"{transformation}_seed_1337", after, dtype=original.dtype)
+    pl.DataFrame([original, said]).write_parquet(folder / file_names(told)[0])
+    (folder / file_names(told)[1]).write_text(json.dumps(told), "utf-8")
+    return root
+
+
+def kept(tmp_path, root, *, dataset="mine", transformation="expansion"):
+    """What an import has of it."""
+    import_(root, tmp_path / "set")
+    return ParaphraseSet.open(tmp_path / "set").rows(transformation, dataset, 1337)
+
+
+def test_slots_are_those_that_the_reference_chooses(tmp_path):
+    """Of a record with several texts the first that counts; of pairs all left ones first; of a corpus that was left
+    alone nothing."""
+    before = [
+        {"text": f"t{i}", "title": f"head {i}", "label_text": "x", "label": i, "language": "eng"}
+        for i in (1, 2)
+    ]
+    after = [{**one, "text": one["text"] + "!"} for one in before]
+    found = kept(tmp_path, authors(tmp_path / "a", before, after))
+    assert [(row.text, row.wording, row.lang) for row in found] == [
+        ("t1", "t1!", "eng"),
+        ("t2", "t2!", "eng"),
+    ]
+    pairs = [{"sent1": ["a", "b"], "sent2": ["c", "d"], "labels": [0, 1], "title": "no", "language": "en-de"}]
+    found = kept(tmp_path / "b", authors(tmp_path / "b" / "root", pairs, pairs))
+    assert [(row.text, row.lang, row.outcome) for row in found] == [
+        ("a", "en", "copied"), ("b", "en", "copied"), ("c", "de", "copied"), ("d", "de", "copied"),
+    ]  # fmt: skip
+    ranked = [{"query": ["q", "q2"], "positive": ["p"], "negative": ["n", ""], "_id": "1"}]
+    for corpus, texts in ((True, ["q", "q2", "p", "n"]), (False, ["q", "q2"])):
+        where = tmp_path / f"corpus-{corpus}"
+        found = kept(where, authors(where / "root", ranked, ranked, transform_corpus=corpus))
+        assert [row.text for row in found] == texts
+
+
+def test_an_empty_slot_or_list_is_a_failure(tmp_path):
+    """Of every text that it should have held."""
+    before = [{"sentences": ["a b", "c d", " "], "labels": ["x", "y", "y"]}, {"sentences": ["e"], "labels": ["x"]},
+              {"sentences": ["f", "g"], "labels": ["x", "y"]}]  # fmt: skip
+    after = [
+        {**before[0], "sentences": ["", "C D", ""]},
+        {**before[1], "sentences": None},
+        {**before[2], "sentences": []},
+    ]
+    found = kept(tmp_path, authors(tmp_path / "root", before, after))
+    assert [(row.text, row.usable) for row in found] == [
+        ("a b", False), ("c d", True), ("e", False), ("f", False), ("g", False),
+    ]  # fmt: skip
+
+
+ODD = {
+    "texts are missing": ([{"sentences": ["a", "b"]}], [{"sentences": ["A"]}], "lost its order"),
+    "a record is missing": ([{"text": "a"}, {"text": "b"}], [{"text": "A"}, None], "a record is missing"),
+    "no texts": ([{"label": 1}], [{"label": 1}], "no record has a text"),
+    "numbers": ([{"query": 1, "positive": ["a"]}], [{"query": 1, "positive": ["a"]}], "query is no text"),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "told"), ODD.values(), ids=ODD)
+def test_odd_records_are_told_with_file_and_row(tmp_path, before, after, told):
+    """And nothing is made of the others."""
+    root = authors(tmp_path / "root", before, after)
+    with pytest.raises(DataError, match=told) as caught:
+        import_(root, tmp_path / "set")
+    assert "data_" in caught.value.message
+    assert not (tmp_path / "set").exists()
+
+
+def test_a_file_under_another_hash_is_refused(root, tmp_path):
+    """As a file whose metadata were changed afterwards."""
+    [(data, metadata)] = pairs_of(root)
+    told = json.loads(metadata.read_text("utf-8")) | {"generation_datetime": "2026-09-16T00:00:00Z"}
+    metadata.write_text(json.dumps(told), "utf-8")
+    with pytest.raises(DataError, match="another hash"):
+        import_(root, tmp_path / "a")
+    metadata.write_bytes(b"\xef\xbb\xbf" + json.dumps(told | {"generation_datetime": DATE}).encode())
+    assert import_(root, tmp_path / "a").texts
+    assert data.exists()
+
+
+def test_texts_of_the_authors_serve_data_whose_language_has_another_code(tmp_path, pairs):
+    """Their `eng` is our `en`; also where a text is there several times with several languages."""
+    path = pairs(6, lang="en")
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    lines[1]["text"] = lines[0]["text"]
+    path.write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
+    before = [{"sentence1": one["text"], "sentence2": one["text2"], "score": one["score"], "language": "eng"}
+              for one in lines]  # fmt: skip
+    after = [{**one, "sentence1": f"{i}-1", "sentence2": f"{i}-2"} for i, one in enumerate(before)]
+    root = authors(tmp_path / "root", before, after, dataset="pairs", transformation="cross_translation")
+    import_(root, tmp_path / "set")
+    done = eb.hteb.run(
+        ["jaccard"], transformer=f"stored:{tmp_path / 'set'}", datasets=[path], out=tmp_path / "run", runs=1,
+        tokenizer="words", options=QUICK,
+    )  # fmt: skip
+    said = ParaphraseSet.open(done.path).rows("cross_translation", "pairs", 1337)
+    assert [row.wording for row in said] == [*(f"{i}-1" for i in range(6)), *(f"{i}-2" for i in range(6))]

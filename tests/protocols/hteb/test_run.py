@@ -7,11 +7,16 @@ import polars as pl
 import pytest
 
 import embassay as eb
+import made_mirror
+from embassay.data.catalogue.entries import entry
+from embassay.data.catalogue.suites import suites
 from embassay.errors import BudgetExceeded, UsageError
+from embassay.protocols.hteb.exchange import export, import_
 from embassay.protocols.hteb.options import HtebOptions, Request, TransformOptions
 from embassay.protocols.hteb.plan import HtebPlan, datasets_of
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, RunTransformation, axis_part
 from embassay.protocols.hteb.protocol import Hteb
+from embassay.protocols.hteb.slots import listed
 from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.wordings.levels import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -20,6 +25,7 @@ from embassay.report import write_report
 from embassay.report.terminal import run_view
 from embassay.runs.folder import CellRecord
 from embassay.text import open_tokenizer
+from hteb_reader import strict
 from report.pages import printed
 from stub.chat import echo
 from stub.transforming import transforming
@@ -280,6 +286,116 @@ def test_the_price_is_told_before_and_kept_to(transformer, tmp_path, pairs, monk
     done = run(model, tmp_path / "run", datasets=[pairs()], runs=2, max_usd=1.2 * foreseen.usd)
     assert sum(server.requests.values()) == calls
     assert done.manifest["spent"]["usd"] == pytest.approx(foreseen.usd, rel=0.1)
+
+
+class Lengths:
+    """Three numbers of a text, whose lengths differ; the role is noted, and changes nothing."""
+
+    name, identity, dim, max_tokens, similarity_fn_name = "lengths", "lengths/1", 3, None, "dot"
+
+    def __init__(self):
+        self.roles = set()
+
+    def encode(self, texts, *, role=None):
+        self.roles.add(role)
+        return np.array([[len(text), text.count("e"), text.count(" ") + 1] for text in texts], np.float32)
+
+    def count_truncated(self, texts):
+        return 0
+
+
+@pytest.mark.parametrize("by", ["dot", "euclidean", "cosine"])
+def test_candidates_are_compared_by_cosine_or_as_the_model_compares(transformer, tmp_path, by):
+    """As in the reference: by the model's own similarity, its queries told from its documents. Worked out by hand."""
+    _, model = transformer(copying=1.0)
+    path = tmp_path / "rank.jsonl"
+    sides = {
+        "positive": ["eels see trees"],
+        "negative": ["a fox", "the long river of the north bends to the east"],
+    }
+    path.write_text("".join(json.dumps({"id": f"q{i}", "query": q, **sides}) + "\n"
+                            for i, q in enumerate(["eel", "rivers"])), "utf-8")  # fmt: skip
+    found = {}
+    for value in ("cosine", "reference"):
+        system = Lengths()
+        system.similarity_fn_name = by
+        system.identity = f"lengths/{by}"
+        done = eb.hteb.run(
+            [system], transformer=model, datasets=[path], out=tmp_path / value, runs=1, tokenizer="words",
+            transformations=("paraphrasing",), options=HtebOptions(resamples=60, candidates=value),
+        )  # fmt: skip
+        [row] = rows(
+            done,
+            measure="original",
+            system="own:lengths",
+            dataset="rank",
+            task="reranking",
+            variant="paraphrasing",
+        )
+        found[value] = row["value"]
+        assert ({"query", "document"} <= system.roles) == (value == "reference")
+
+    def precision(compare):
+        encode = Lengths().encode
+        values = []
+        for query in ("eel", "rivers"):
+            [asked] = encode([query])
+            scores = [compare(asked, one) for one in encode([*sides["positive"], *sides["negative"]])]
+            values.append(1 / (1 + sum(score >= scores[0] for score in scores[1:])))
+        return np.mean(values)
+
+    def cosine(a, b):
+        return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+    compared = {"dot": lambda a, b: a @ b, "euclidean": lambda a, b: -np.linalg.norm(a - b), "cosine": cosine}
+    assert found["cosine"] == pytest.approx(precision(cosine))
+    assert found["reference"] == pytest.approx(precision(compared[by]))
+    assert (found["cosine"] == found["reference"]) == (by == "cosine")
+
+
+@pytest.mark.parametrize(("semrel", "languages"), [("english", 1), ("reference", 14)])
+def test_the_english_suite_has_semrel_in_english_or_as_the_reference_in_all_languages(
+    tmp_path, monkeypatch, semrel, languages
+):
+    """And the multilingual suite in all; once, where both are asked for."""
+    monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for name in ("semrel2024", "biosses", "stsbenchmark", "sts17", "indic-sts"):
+        made_mirror.write_mirror(entry(name), tmp_path, told=made_mirror.sentences)
+    options = HtebOptions(semrel=semrel)
+    for suite, expected in (("hteb-en", languages), ("hteb-multi", 14), ("hteb", 14)):
+        request = Request((), datasets=(suite,), tasks=("sts",), options=options)
+        datasets, _ = datasets_of(request)
+        [one] = [dataset for dataset in datasets if dataset.name == "semrel2024"]
+        assert len(one.languages["sts"]) == expected
+
+
+@pytest.mark.slow
+def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transformer, tmp_path, monkeypatch):
+    """All 31 from a small mirror; each is scored, and its files have the paper's name, revision and clustering."""
+    monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "mirror"))
+    for one in suites()["hteb"].members:
+        made_mirror.write_mirror(one.record, tmp_path / "mirror", size=6, told=made_mirror.sentences)
+    _, model = transformer()
+    more = {"transformations": ("translation",), "options": HtebOptions(resamples=20)}
+    done = eb.hteb.run(
+        ["jaccard"],
+        transformer=model,
+        datasets=["hteb"],
+        out=tmp_path / "run",
+        runs=1,
+        tokenizer="words",
+        **more,
+    )
+    scored = rows(done, variant=TOTAL, measure="delta", system="jaccard")
+    assert len({row["dataset"] for row in scored if row["dataset"] and row["value"] is not None}) == 31
+    request = Request((), datasets=("hteb",), options=more["options"])
+    written = export(ParaphraseSet.open(done.path), request, tmp_path / "files", generator="org/model")
+    found = [strict(one.path, one.path.with_name("metadata.JSON"))[0] for one in written]
+    assert {one["dataset"] for one in found} == {one.title for one in suites()["hteb"].members}
+    formats = [listed()[one["dataset"]].get("format") for one in found]
+    assert [one.get("clustering_format") for one in found] == formats
+    assert len(import_(tmp_path / "files", tmp_path / "set").texts) == 31
 
 
 def test_a_system_that_is_no_member_of_a_family_is_refused(pairs):

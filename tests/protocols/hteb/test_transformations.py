@@ -89,12 +89,15 @@ READ = {
     '{"transformed_text": "A \\"red\\" fox.", "note": oops': 'A "red" fox.',
     '<think>{"transformed_text": "no"}</think>{"transformed_text": "A fox."}': "A fox.",
     '{"transformed_text": "[text] is a word"}': "[text] is a word",
+    '{"transformed_text": "😂👍"}': "😂👍",
+    '{"transformed_text": "你好吗？"}': "你好吗？",
 }
 UNUSABLE = {
     "[]": "invalid JSON", '"x"': "invalid JSON", '{"text": "x"}': "invalid JSON", "...": "invalid JSON",
     "": "invalid JSON", "A fox.": "invalid JSON", '{"transformed_text": 5}': "invalid JSON", "null": "invalid JSON",
     '{"transformed_text": "n/a"}': "invalid text", '{"transformed_text": "<TEXT>"}': "invalid text",
-    '{"transformed_text": "..."}': "invalid text", '{"transformed_text": " "}': "invalid text",
+    '{"transformed_text": "..."}': "invalid text", '{"transformed_text": "。！—"}': "invalid text",
+    '{"transformed_text": " "}': "invalid text",
 }  # fmt: skip
 
 
@@ -134,11 +137,11 @@ def test_no_answer_breaks_the_reader(answer):
 
 def test_axes_and_names_can_be_chosen_together():
     """In the order of the paper, each once; what is none is refused with the nearest."""
-    assert read_transformations("language, paraphrasing,translation") == (
+    assert read_transformations(["language, paraphrasing", "translation"]) == (
         "paraphrasing", "translation", "cross_translation",
     )  # fmt: skip
     with pytest.raises(UsageError, match="expanson") as refused:
-        read_transformations("expanson")
+        read_transformations(["expanson"])
     assert "expansion" in refused.value.mend
 
 
@@ -146,6 +149,7 @@ def test_reference_sets_every_trap():
     """Each option with a value of that name has it afterwards."""
     options, texts = as_reference(HtebOptions()), as_reference(TransformOptions())
     assert (options.languages, options.corpus, options.evaluation_seed) == ("reference",) * 3
+    assert (options.semrel, options.candidates) == ("reference",) * 2
     assert (texts.length, texts.seeds, texts.documents, texts.arabic) == ("reference",) * 4
 
 

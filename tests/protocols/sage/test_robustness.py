@@ -152,3 +152,30 @@ def test_the_language_of_the_data_chooses_the_rules(pairwise, context):
         )
     denied = "Le chat n'est pas sur la table, no?"
     assert [denied in texts for texts in seen.values()] == [True, True, False]
+
+
+def test_further_edits_have_rows_and_no_part_in_the_score(pairwise, context, score):
+    """Synonyms belong above the summary, changed facts below; the score and its relations stay those of the paper."""
+    data = Documents(
+        ("a", "b"),
+        ("The big house was built in 1987. It has 12 rooms and a small garden.", "A fast car came on 3 May 2020. Red."),
+        ("An old house.", "A car."),
+    )  # fmt: skip
+
+    def similar(a, b):
+        one, other = set(a.split()), set(b.split())
+        return len(one & other) / len(one | other)
+
+    plain = evaluate(pairwise(similar), data, context())
+    more = evaluate(pairwise(similar), data, context(further_edits="facts,synonyms"))
+    for measure, variant in [("robustness", ""), ("share", "all_three"), ("similarity", "negate")]:
+        assert score(more, measure, variant).value == score(plain, measure, variant).value
+    own = {(one.measure, one.variant) for one in more.scores} - {
+        (one.measure, one.variant) for one in plain.scores
+    }
+    assert own == {
+        ("above_summary", "synonyms"), ("below_summary", "facts"),
+        ("similarity", "synonyms"), ("similarity", "facts"),
+    }  # fmt: skip
+    assert 0 < score(more, "similarity", "facts").value < 1
+    assert more.counts["pairs"] - plain.counts["pairs"] == 2 * len(data)

@@ -1,8 +1,10 @@
 """Tables from rows: exact in CSV, rounded in Markdown, never a mean over what is missing."""
 
+import numpy as np
 import pytest
 
-from embassay.protocols.sage.tables import Table, tables
+from embassay.protocols.kernel.comparisons import Headline, Standing
+from embassay.protocols.sage.tables import Table, group_table, tables
 from embassay.records import Result
 
 KINDS = {"minilm": "embedding", "a,b": "classical", "constant": "reference"}
@@ -43,3 +45,44 @@ def test_csv_is_exact_and_markdown_is_for_people():
     assert "| minilm | 0.333 |" in markdown
     assert "| *Classical metrics* | |" in markdown
     assert "| a,b | n/a |" in markdown
+
+
+DRAWS = np.random.default_rng(5).normal(0, 0.01, (4, 400))
+
+
+def standing(task, system, value, draws):
+    return Standing(
+        task, "", task, Headline(system, value, 40, value + draws, "bootstrap", reason="" if value else "why")
+    )
+
+
+def test_groups_are_means_of_paired_draws():
+    """Embeddings and classical metrics as groups: either mean, and the first minus the second drawn together."""
+    kinds = {"minilm": "embedding", "e5": "embedding", "bm25": "classical", "constant": "reference"}
+    values = {"minilm": 0.6, "e5": 0.4, "bm25": 0.3, "constant": 0.9}
+    shared = DRAWS[0]
+    standings = [standing("robustness", name, value, shared) for name, value in values.items()]
+    standings += [
+        standing("retrieval", name, value, DRAWS[i]) for i, (name, value) in enumerate(values.items())
+    ]
+    (table,) = group_table(standings, kinds)
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert list(rows) == ["Robustness", "Retrieval"]
+    assert [one.name for one in table.columns][1:8:3] == ["embedding (2)", "classical (1)", "difference"]
+    for row in rows.values():
+        assert row[::3] == pytest.approx((0.5, 0.3, 0.2))
+    assert rows["Robustness"][7:] == (None, None)  # drawn alike: nothing is left to differ
+    drawn = DRAWS[:2].mean(axis=0) - DRAWS[2] + 0.2
+    assert rows["Retrieval"][7:] == pytest.approx(np.percentile(drawn, [2.5, 97.5]), abs=4e-3)
+
+
+def test_groups_need_a_member_and_every_value():
+    """Nothing without a classical metric; a task that one member has no value of has none."""
+    standings = [
+        standing("robustness", "minilm", 0.6, DRAWS[0]),
+        standing("robustness", "bm25", 0.3, DRAWS[0]),
+    ]
+    assert not list(group_table(standings, {"minilm": "embedding"}))
+    lacking = [*standings, Standing("robustness", "", "robustness", Headline.none("e5", "failed"))]
+    (table,) = group_table(lacking, {"minilm": "embedding", "e5": "embedding", "bm25": "classical"})
+    assert table.rows == (("Robustness", None, None, None, 0.3, *table.rows[0][5:7], None, None, None),)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from embassay.cli.hteb.scores import Names
-from embassay.cli.options import App, Seed, Wide, default_out, stopping_at_memory
+from embassay.cli.options import App, Seed, Wide, declared, default_out, stopping_at_memory
+from embassay.protocols.hteb.options import Request, read_transformations
 
 app = App("Have people check the transformed texts.")
 
@@ -22,7 +22,7 @@ def group() -> None:
 @stopping_at_memory
 def sample(
     texts: Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")],
-    transformations: Names = "",
+    transformations: Annotated[list[str] | None, declared(Request, "transformations")] = None,
     dataset: Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Only this dataset.")] = None,
     langs: Annotated[
         list[str] | None,
@@ -40,7 +40,6 @@ def sample(
 
     Example: embassay hteb validate sample runs/hteb --langs en --out study
     """
-    from embassay.protocols.hteb.options import read_transformations
     from embassay.protocols.hteb.validation import RATERS, draw
     from embassay.protocols.wordings.pairs import Sample
     from embassay.protocols.wordings.sets import ParaphraseSet
@@ -49,7 +48,7 @@ def sample(
     named = [name.strip() for part in langs or () for name in part.split(",") if name.strip()]
     items = draw(
         ParaphraseSet.open(texts), folder, Sample(pairs, dummies, raters, seed),
-        transformations=read_transformations(transformations), datasets=tuple(dataset or ()), langs=named,
+        transformations=read_transformations(transformations or ()), datasets=tuple(dataset or ()), langs=named,
     )  # fmt: skip
     proper = [item for item in items if not item.is_dummy]
     typer.echo(

@@ -1,19 +1,49 @@
-"""`embassay hteb transform`, `import` and `export`: transformed texts without scores, and the authors' files."""
+"""`embassay hteb run`, `transform`, `import` and `export`: systems on texts that were rewritten in eight ways, the
+texts without scores, and the files of the authors."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from embassay.cli import options as given
-from embassay.cli.hteb.scores import Names, Reference, Runs, TransformerName
-from embassay.cli.options import column_map, default_out, settings
-from embassay.protocols.hteb.options import HtebOptions, TransformOptions
+from embassay.cli.options import Running, Spread, default_out, of_records
+from embassay.protocols.hteb.options import Request, as_reference
+
+Reference = Annotated[
+    bool,
+    typer.Option(
+        "--reference", help="Set every option to its value `reference`, as the authors' code has it."
+    ),
+]
+
+
+def of_authors(request: Request) -> Request:
+    """A request with every option at its value `reference`."""
+    return replace(
+        request, options=as_reference(request.options), generation=as_reference(request.generation),
+        on_failure="original",
+    )  # fmt: skip
+
+
+@of_records(defaults={"transformer": ...})
+def run(request: Request, running: Spread, reference: Reference = False) -> None:
+    """Score systems on texts as they are and rewritten in eight ways.
+
+    Axes: wording and style, length, language. The texts stay in the run: `--transformer stored:FOLDER` replays them.
+
+    Example: embassay hteb run -s minilm --transformer ollama:gemma3:27b --limit 50
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.hteb.protocol import Hteb
+
+    do(Hteb(), of_authors(request) if reference else request, running, "hteb")
+
 
 Generator = Annotated[
     str, typer.Option("--generator", metavar="ORG/MODEL", help="The model, as its hub calls it.")
@@ -21,27 +51,14 @@ Generator = Annotated[
 Root = Annotated[Path, typer.Option("--out", help="The folder above the generators' folders.")]
 
 
-@settings(TransformOptions, "generation")
-@settings(HtebOptions)
-def transform(
-    transformer: TransformerName,
-    transformations: Names = "",
-    task: given.Tasks = None,
-    dataset: given.Datasets = None,
-    mapping: given.Mapping = None,
-    split: given.Split = None,
-    limit: given.Limit = None,
-    runs: Runs = 3,
-    seed: given.Seed = 1337,
-    reference: Reference = False,
-    out: given.Out = None,
-    max_cost: given.MaxCost = None,
-    dry_run: given.DryRun = False,
-    json: given.Json = False,
-    wide: given.Wide = False,
-    options: HtebOptions = HtebOptions(),  # noqa: B008 - replaced by `settings`
-    generation: TransformOptions = TransformOptions(),  # noqa: B008 - replaced by `settings`
-) -> None:
+OF_SCORES = {
+    "grades", "tokenizer", "until_ci", "max_runs", "baseline", "on_failure", "exclude_copied", "last_seeds", "families",
+}  # fmt: skip
+"""What can be told a run, and means nothing for texts alone."""
+
+
+@of_records(systems=(), without=OF_SCORES, defaults={"transformer": ...})
+def transform(request: Request, running: Running, reference: Reference = False) -> None:
     """Have texts transformed, and score nothing.
 
     `embassay hteb run --transformer stored:FOLDER` scores systems on them; `hteb export` writes them as the authors do.
@@ -50,26 +67,21 @@ def transform(
     """
     from embassay.cli.progress import listener
     from embassay.cli.session import Display, show_plan, stopping
-    from embassay.protocols.hteb.options import Request, as_reference, read_transformations
     from embassay.protocols.hteb.protocol import transform, transform_forecast
     from embassay.protocols.kernel.session import accounts
     from embassay.runs.folder import RunFolder
 
-    request = Request(
-        (), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, None, limit, seed,
-        transformer=transformer, transformations=read_transformations(transformations), runs=runs,
-        generation=as_reference(generation) if reference else generation,
-        options=as_reference(options) if reference else options,
-    )  # fmt: skip
-    if dry_run:
+    request = of_authors(request) if reference else request
+    json, wide = running.json, running.wide
+    if running.dry_run:
         show_plan(partial(transform_forecast, request), Display(json, wide))
         return
-    folder = out or default_out("hteb-texts")
+    folder = running.out or default_out("hteb-texts")
     command = shlex.join(["embassay", *sys.argv[1:]])
     command = command if "--out" in command else f"{command} --out {shlex.quote(str(folder))}"
     heard = listener()
     kept_in = f"What is finished is kept in {folder}."
-    with stopping(kept_in, command), RunFolder(folder).locked(), accounts(folder, max_cost) as ledger:
+    with stopping(kept_in, command), RunFolder(folder).locked(), accounts(folder, running.max_cost) as ledger:
         try:
             kept = transform(request, folder, ledger=ledger, listener=heard)
         finally:
@@ -104,16 +116,11 @@ def _show_counts(kept: object, json: bool, wide: bool) -> None:
     show_table(heads, shown, wide=wide, numbers=True)
 
 
-@settings(HtebOptions)
+@of_records(systems=(), without={*OF_SCORES, "runs", "transformer", "transformations", "generation"})
 def export(
     texts: Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")],
     out: Root,
-    task: given.Tasks = None,
-    dataset: given.Datasets = None,
-    mapping: given.Mapping = None,
-    split: given.Split = None,
-    limit: given.Limit = None,
-    seed: given.Seed = 1337,
+    request: Request,
     generator: Generator = "",
     date: Annotated[
         str,
@@ -121,7 +128,6 @@ def export(
             "--date", metavar="TIME", help="When it was generated: 2026-09-15T12:01:47Z. Default: none."
         ),
     ] = "",
-    options: HtebOptions = HtebOptions(),  # noqa: B008 - replaced by `settings`
 ) -> None:
     """Write transformed texts in the layout of the authors' code.
 
@@ -130,13 +136,8 @@ def export(
     Example: embassay hteb export runs/hteb -d sample -t sts --out transformations
     """
     from embassay.protocols.hteb.exchange import export
-    from embassay.protocols.hteb.options import Request
     from embassay.protocols.wordings.sets import ParaphraseSet
 
-    request = Request(
-        (), tuple(task or ()), tuple(dataset or ("sample",)), column_map(mapping), split, None, limit, seed,
-        options=options,
-    )  # fmt: skip
     for one in export(ParaphraseSet.open(texts), request, out, generator=generator, date=date):
         told = one.statistics
         typer.echo(

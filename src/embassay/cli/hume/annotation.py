@@ -15,7 +15,7 @@ import typer
 
 from embassay.cli import options as given
 from embassay.cli.options import AllowHost, Json, ProxyHeaders
-from embassay.errors import BudgetExceeded, ModelError
+from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.llms.hybrid import HybridOptions
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 Annotators = Annotated[
     list[str] | None,
     typer.Option("--annotator", "-a", help="An annotator to add."),
+]
+Adjudicators = Annotated[
+    list[str] | None,
+    typer.Option("--adjudicator", help="Somebody who decides what annotators disagree on; sees no names."),
 ]
 Simulated = Annotated[
     list[str] | None,
@@ -59,6 +63,7 @@ def serve(
     study: Study,
     annotator: Annotators = None,
     simulated: Simulated = None,
+    adjudicator: Adjudicators = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     database: Database = None,
@@ -98,7 +103,7 @@ def serve(
     with ExitStack() as held:
         listening = held.enter_context(server.listen(host, port))
         service = held.enter_context(
-            closing(_opened(study, annotator, simulated, database, options, until_decided))
+            closing(_opened(study, (annotator, simulated, adjudicator), database, options, until_decided))
         )
         shown = _linked(service, public or server.base_url(host, listening), renew=new_links)
 
@@ -114,6 +119,7 @@ def serve(
 def links(
     study: Study,
     annotator: Annotators = None,
+    adjudicator: Adjudicators = None,
     database: Database = None,
     public_url: Annotated[
         str, typer.Option("--public-url", metavar="URL", help="Address that people open.")
@@ -127,24 +133,26 @@ def links(
 
     Example: embassay hume links study -a ann
     """
-    with closing(_opened(study, annotator, None, database, None)) as service:
+    with closing(_opened(study, (annotator, None, adjudicator), database, None)) as service:
         _show_links(_linked(service, _base(public_url), renew=new_links), json)
 
 
 def _opened(
     study: Path,
-    annotators: list[str] | None,
-    simulated: list[str] | None,
+    people: tuple[list[str] | None, list[str] | None, list[str] | None],
     database: str | None,
     options: ServeOptions | None,
     until_decided: bool = False,
 ) -> Service:
+    """Ready for annotators, scripts and adjudicators."""
     from embassay.web.annotation.service import open_service
 
+    annotators, simulated, adjudicators = (names or () for names in people)
     return open_service(
         study,
-        annotators or (),
-        simulated or (),
+        annotators,
+        simulated,
+        adjudicators=adjudicators,
         database=database,
         options=options,
         until_decided=until_decided,
@@ -154,9 +162,12 @@ def _opened(
 def _linked(service: Service, base: str, *, renew: bool) -> Links:
     people = tuple(
         (one.id, one.kind, base + service.annotator_link(one.id, renew=renew))
-        for one in service.store.annotators()
+        for one in (*service.store.annotators(), *service.store.adjudicators())
     )
     return Links(service.folder.study.name, people, base + service.owner_link(renew=renew))
+
+
+_KINDS = {"simulated": "simulated", "adjudicator": "adjudicates"}
 
 
 def _show_links(links: Links, json: bool) -> None:
@@ -170,7 +181,7 @@ def _show_links(links: Links, json: bool) -> None:
         )
         return
     rows = [
-        (name + (" (simulated)" if kind == "simulated" else ""), link) for name, kind, link in links.people
+        (name + ("" if kind == "person" else f" ({_KINDS[kind]})"), link) for name, kind, link in links.people
     ]
     width = max(len(name) for name, _ in (*rows, ("the owner", "")))
     for name, link in (*rows, ("the owner", links.owner)):
@@ -194,8 +205,6 @@ def _say(service: Service, host: str, public_url: str | None) -> None:
 def _base(public_url: str) -> str:
     """A base address without its last stroke. Raises UsageError for what is none."""
     from urllib.parse import urlsplit
-
-    from embassay.errors import UsageError
 
     parts = urlsplit(public_url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
@@ -545,8 +554,26 @@ class Form(StrEnum):
     mteb = "mteb"
 
 
+class GoldName(StrEnum):
+    """Which gold is written."""
+
+    original = "original"
+    adjudicated = "adjudicated"
+    consensus = "consensus"
+
+
+Gold = Annotated[
+    GoldName | None,
+    typer.Option(
+        "--gold",
+        help="Write a dataset and a study with gold: as it was, decided by adjudicators, or also unanimous.",
+    ),
+]
+ProfilesToo = Annotated[
+    bool, typer.Option("--profiles", help="Add what annotators said of themselves (csv, jsonl).")
+]
 FormName = Annotated[
-    Form,
+    Form | None,
     typer.Option(
         "--format", help="Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb)."
     ),
@@ -565,23 +592,39 @@ Revision = Annotated[str, typer.Option("--revision", help="Revision of the MTEB 
 
 def export(
     study: Study,
-    form: FormName,
     out: Out,
+    form: FormName = None,
+    gold: Gold = None,
     task: ExportedTasks = None,
     answers: Answers = False,
+    profiles: ProfilesToo = False,
     revision: Revision = "1",
     exposed: Exposed = False,
 ) -> None:
-    """Write answers, tasks for other tools, or scores for MTEB.
+    """Write answers, tasks for other tools, scores for MTEB, or gold.
 
-    Tasks go without answers unless --answers asks for them. Gold is in none of it.
+    Tasks go without answers unless --answers asks for them. Gold is in what --gold writes alone, and profiles
+    are in nothing without --profiles.
 
     Example: embassay hume export study --format csv --out answers.csv
     """
     from embassay.protocols.hume.exchange.export import export
 
+    tasks = tuple(task or ())
+    if gold is not None:
+        _export_gold(study, gold, out, tasks, form=form, profiles=profiles, answers=answers, exposed=exposed)
+        return
+    if form is None:
+        raise UsageError("There is nothing to write.", mend="Say what: --format csv, or --gold adjudicated.")
     done = export(
-        study, form.value, out, tasks=tuple(task or ()), answers=answers, revision=revision, exposed=exposed
+        study,
+        form.value,
+        out,
+        tasks=tasks,
+        answers=answers,
+        profiles=profiles,
+        revision=revision,
+        exposed=exposed,
     )
     for path in done.files:
         typer.echo(f"Written: {path}")
@@ -591,3 +634,31 @@ def export(
         )
     if form in (Form.label_studio, Form.argilla) and not answers:
         typer.echo("Without anybody's answers. Take the new ones in with `embassay hume import`.")
+
+
+def _export_gold(
+    study: Path,
+    gold: GoldName,
+    out: Path,
+    tasks: tuple[str, ...],
+    *,
+    form: Form | None,
+    profiles: bool,
+    **more: bool,
+) -> None:
+    from embassay.protocols.hume.exchange.gold import DATA, export_gold
+
+    if form is not None or profiles:
+        raise UsageError(
+            f"{'--format' if form else '--profiles'} means nothing beside --gold.",
+            mend="Leave one of the two out.",
+        )
+    done = export_gold(study, gold.value, out, tasks=tasks, **more)
+    for line in done.in_words():
+        typer.echo(line)
+    if done.emptied:
+        typer.echo(f"Left out, since no item of theirs can be judged: {', '.join(done.emptied)}.", err=True)
+    first = next(path for path in done.files if path.parent.name == DATA)
+    typer.echo(
+        f"Written to {out}. Use it: -d {shlex.quote(str(first))}, or embassay hume score {shlex.quote(str(out))}"
+    )

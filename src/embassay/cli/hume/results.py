@@ -117,6 +117,17 @@ MinShared = Annotated[
         "--min-shared", min=1, help="Fewest shared items to compare two annotators, unless they share all."
     ),
 ]
+GiveK = Annotated[
+    bool,
+    typer.Option(
+        "--give-k/--no-give-k",
+        help="Tell systems the number of gold clusters; else they find one, as people do who are not told.",
+    ),
+]
+SmallestGroup = Annotated[
+    int,
+    typer.Option("--smallest-group", min=2, help="Withhold scores by profile of groups with fewer people."),
+]
 Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Bootstrap resamples of the items.")]
 
 
@@ -135,6 +146,8 @@ def score(
     resamples: Resamples = 10_000,
     min_answered: MinAnswered = 0.5,
     min_shared: MinShared = 10,
+    give_k: GiveK = True,
+    smallest_group: SmallestGroup = 5,
     seed: given.Seed = 1337,
     tokenizer: given.TokenizerName = "cl100k",
     out: given.Out = None,
@@ -156,26 +169,24 @@ def score(
     from embassay.cli.session import Display
 
     display, place = Display(json, wide), out or default_out("hume")
+    crew = given.crew(workers, engine, address)
     if from_mteb:
-        _refuse("--from-mteb", study=study, task=task, answers=answers)
-        _refuse("--from-mteb", human_ap_mode=human_ap_mode is not Ap.tie_aware)
+        other = {"human_ap_mode": human_ap_mode is not Ap.tie_aware, "no_give_k": not give_k}
+        _refuse("--from-mteb", study=study, task=task, answers=answers, **other)
         wanted = _published_request(
             from_mteb, llm_scores, models.value, aggregation.value, one_annotator.value, seed,
             system, samples_per_label, resamples, tokenizer,
         )  # fmt: skip
-        of_files(
-            wanted, out, display, given.crew(workers, engine, address), max_cost, samples_per_label, dry_run=dry_run
-        )  # fmt: skip
+        of_files(wanted, out, display, crew, max_cost, samples_per_label, dry_run=dry_run)
         return
     _refuse("a study", llm_scores=llm_scores)
     request = _study_request(
         study, system, task, answers, aggregation.value, human_ap_mode.value, one_annotator.value,
-        samples_per_label, resamples, seed, tokenizer, min_answered, min_shared,
+        samples_per_label, resamples, seed, tokenizer, min_answered, min_shared, give_k, smallest_group,
     )  # fmt: skip
     if dry_run:
         plan_study(request, place, display)
     else:
-        crew = given.crew(workers, engine, address)
         run_study(request, place, display, workers=crew, max_usd=max_cost)
 
 
@@ -280,8 +291,16 @@ def _study_request(study: Path | None, system: list[str] | None, *rest: Any) -> 
             "There is nothing to score.",
             mend="Give the folder of a study, or published results with --from-mteb FILE.",
         )
-    task, answers, *others = rest
-    return StudyRequest(str(study), tuple(system or ()), tuple(task or ()), _texts(answers), *others)
+    task, answers, *others, give_k, smallest = rest
+    own: dict[str, Any] = {"give_k": give_k, "smallest_group": smallest}
+    plain = dict(zip(_OTHERS, others, strict=True))
+    return StudyRequest(str(study), tuple(system or ()), tuple(task or ()), _texts(answers), **plain, **own)
+
+
+_OTHERS = (
+    "aggregation", "human_ap_mode", "one_annotator", "samples_per_label", "resamples", "seed", "tokenizer",
+    "min_answered", "min_shared",
+)  # fmt: skip
 
 
 def _refuse(beside: str, **arguments: Any) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import column_map, settings
+from embassay.cli.options import settings
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.request import column_map, option
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.folder import Task
@@ -27,8 +27,8 @@ Words = list[str] | None
 class Drawing:
     """Settings of the tasks that are drawn; in a file, every task has its own."""
 
-    label: Words = option(None, "What a label means: joy='Happy, pleased.'.")  # noqa: RUF009
-    label_name: Words = option(None, "A label's name on its button: 0=sadness.")  # noqa: RUF009
+    label: Words = option(None, "What a label means: joy='Happy, pleased.'.")
+    label_name: Words = option(None, "A label's name on its button: 0=sadness.")
     guidelines: str | None = option(None, "Your own guidelines, in Markdown.")
     question: str = option("", "Your own question above every item.")
     scale: str | None = option(None, "Rating scale, LOW-HIGH[:STEP]. Default: 0-5.")
@@ -38,13 +38,15 @@ class Drawing:
     negatives: Literal["auto", "lists", "bm25"] = option(
         "auto", "Hard negatives from the data's lists or from bm25; auto prefers lists."
     )
-    against: Words = option(None, "Training data to search for leaked items.")  # noqa: RUF009
+    against: Words = option(None, "Training data to search for leaked items.")
     drop_leaked: bool = option(False, "Leave leaked texts out.")
     practice: int = option(3, "Practice items per task.")
     whole: bool = option(
         False,
         "Take every item as it is: the data are an annotated set. Of the suite hume this is the default.",
     )
+
+    give_k: bool = option(False, "Tell people how many groups there are, as models know it.")
 
     def as_content(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
@@ -57,7 +59,7 @@ class Drawing:
             "relevant": self.relevant, "candidates": self.candidates,
             "negatives": None if self.negatives == "auto" else self.negatives,
             "against": self.against or [], "drop_leaked": self.drop_leaked, "practice": self.practice,
-            "whole": self.whole,
+            "whole": self.whole, "give_k": self.give_k,
         }  # fmt: skip
 
 
@@ -84,7 +86,7 @@ class DataOptions:
             (self.datasets, self.families, self.n, self.lang, self.mapping, self.split, self.grades)
         )
 
-    def request(self, name: str, own: Drawing) -> SampleRequest:
+    def request(self, name: str, own: Drawing, profile: Sequence[str] = ()) -> SampleRequest:
         """The request for one study of all datasets. Raises UsageError where there are none."""
         from embassay.protocols.hume.sampling.options import checked
 
@@ -98,7 +100,7 @@ class DataOptions:
             "map": column_map(list(self.mapping)), "split": self.split, "grades": self.grades, **own.as_content(),
         }  # fmt: skip
         tasks = [task for data in self.datasets for task in self._tasks(data, one)]
-        return checked({"name": name, "tasks": tasks})
+        return checked({"name": name, "tasks": tasks, "profile": list(profile)})
 
     def _tasks(self, data: str, one: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""
@@ -176,6 +178,21 @@ Langs = Annotated[
         "--lang", help="Only this language, such as eng; also sets the language of data that state none."
     ),
 ]
+
+
+class Topic(StrEnum):
+    """What annotators may be asked about themselves."""
+
+    language = "language"
+    expertise = "expertise"
+    age = "age"
+    gender = "gender"
+
+
+Ask = Annotated[
+    list[Topic] | None,
+    typer.Option("--ask", help="Ask annotators about themselves. Default: nothing."),
+]
 Limit = Annotated[int | None, typer.Option("--limit", min=2, help="Most items per task, for a trial.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Random seed. Default: 1337.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be sampled; write nothing.")]
@@ -194,6 +211,7 @@ def sample(
     mapping: given.Mapping = None,
     split: given.Split = None,
     grades: given.Grades = None,
+    ask: Ask = None,
     limit: Limit = None,
     seed: Seed = None,
     dry_run: DryRun = False,
@@ -214,7 +232,8 @@ def sample(
         raise UsageError("The study needs a folder.", mend="Name one with --out FOLDER, or add --dry-run.")
     families = [family.value for family in task or ()]
     asked = DataOptions(dataset or (), families, n, lang or (), mapping or (), split, grades)
-    request = _request(config, asked, own, name or (out.resolve().name if out else "study"), seed)
+    named = name or (out.resolve().name if out else "study")
+    request = _request(config, asked, own, named, seed, [topic.value for topic in ask or ()])
     with Waiting() as waiting:
         study = drawn(request, limit=limit, hear=waiting)
     if out is not None and not dry_run:
@@ -230,13 +249,13 @@ def sample(
 
 
 def _request(
-    config: Path | None, asked: DataOptions, own: Drawing, name: str, seed: int | None
+    config: Path | None, asked: DataOptions, own: Drawing, name: str, seed: int | None, profile: Sequence[str]
 ) -> SampleRequest:
     from embassay.protocols.hume.sampling.options import read_config
 
     if config is None:
-        request = asked.request(name, own)
-    elif not asked.is_empty or own.as_content() != Drawing().as_content():
+        request = asked.request(name, own, profile)
+    elif not asked.is_empty or profile or own.as_content() != Drawing().as_content():
         raise UsageError(
             "Both --config and settings of data are given.",
             mend="Write data and settings into the file only.",

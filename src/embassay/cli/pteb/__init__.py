@@ -13,8 +13,8 @@ def group() -> None:
     """PTEB: benchmark scores after every text was paraphrased."""
 
 
-app.command("judge")(stopping_at_memory(validation.judge))
-app.command("paraphrasers")(stopping_at_memory(validation.paraphrasers))
+app.command("judge")(stopping_at_memory(run.judge))
+app.command("paraphrasers")(stopping_at_memory(run.paraphrasers))
 app.command("run")(within_memory(run.run))
 app.command("prompts")(within_memory(run.prompts))
 app.add_typer(validation.app, name="validate")

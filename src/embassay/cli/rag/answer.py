@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import column_map, default_out
+from embassay.cli.options import default_out
+from embassay.protocols.kernel.request import column_map
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import App, Json, Seed, Wide, column_map, knobs, stopping_at_memory
+from embassay.cli.options import App, Json, Seed, Wide, knobs, stopping_at_memory
+from embassay.protocols.kernel.request import column_map
 from embassay.protocols.rag.golden.options import GoldenOptions
 
 if TYPE_CHECKING:

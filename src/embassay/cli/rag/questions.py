@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import column_map, default_out, settings
+from embassay.cli.options import default_out, settings
+from embassay.protocols.kernel.request import column_map
 from embassay.protocols.questions.options import QuestionsOptions
 
 if TYPE_CHECKING:

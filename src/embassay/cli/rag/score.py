@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli import options as given
-from embassay.cli.options import column_map
+from embassay.protocols.kernel.request import column_map
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.tables import ColumnTable

@@ -24,7 +24,7 @@ from embassay.registry import Registry
 if TYPE_CHECKING:
     from embassay.data.dataset import Dataset
 
-Protocol = Literal["sage", "pteb", "rag", "hume"]
+Protocol = Literal["sage", "pteb", "hteb", "rag", "hume"]
 Task = Literal[
     "preference", "robustness", "sensitivity", "clustering", "retrieval", "sts", "classification",
     "pair_classification", "reranking", "summarization",

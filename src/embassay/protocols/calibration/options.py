@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import Options, option
+from embassay.protocols.kernel.request import Options, TaskRequest, option
 
 
 @dataclass(frozen=True)
@@ -58,3 +58,10 @@ def _costs(text: str) -> tuple[float, float]:
     except ValueError:
         pass
     raise UsageError(f"The cost is {text!r}.", mend="Write what each mistake costs: wrong=5,missed=1.")
+
+
+@dataclass(frozen=True)
+class CalibrationRequest(TaskRequest):
+    """The arguments of a calibration."""
+
+    options: CalibrationOptions = field(default_factory=CalibrationOptions)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import Options, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, TaskRequest, option
 from embassay.protocols.questions.options import OF_MODELS, check_kinds, check_language, usual_kinds
 
 
@@ -16,13 +16,17 @@ class ChoiceOptions(Options):
     passages: int = option(1_500, "Most passages that are searched; drawn at random from more.")
     questions: int = option(200, "Most passages that ask a question of themselves.")
     tolerance: float = option(0.03, "How far below the best nDCG@10 a choice may be expected to lie.")
-    queries: str = option("", "Your users' questions, without judgements: a file with a column text.")
+    queries: str = option(
+        "", "Your users' questions, without judgements: a file with a column text.", group=DATA
+    )
     labels: str = option(
         "",
         "The judgements there are: query_id (or query), doc_id, relevance; TREC, BEIR, or a run of rag golden.",
     )
-    llm: str = option("", "A chat model that writes questions too: ollama:gemma3:27b. Default: none.")
-    checker: str = option("", "The chat model that checks what --llm wrote. Default: --llm.")
+    llm: str = option(
+        "", "A chat model that writes questions too: ollama:gemma3:27b. Default: none.", group=SYSTEMS
+    )
+    checker: str = option("", "The chat model that checks what --llm wrote. Default: --llm.", group=SYSTEMS)
     kinds: str = option("", f"Kinds it writes, with commas: {', '.join(OF_MODELS)}. Default: all.")
     written_per_kind: int = option(20, "Questions it writes of each kind.")
     into: str = option("", "Language of the kind `language`, as a code: de.")
@@ -47,3 +51,10 @@ class ChoiceOptions(Options):
         """The kinds that a model writes; none without a model."""
         named = tuple(dict.fromkeys(one.strip() for one in self.kinds.split(",") if one.strip()))
         return named or (usual_kinds(self.into) if self.llm else ())
+
+
+@dataclass(frozen=True)
+class ChoiceRequest(TaskRequest):
+    """The arguments of a choice."""
+
+    options: ChoiceOptions = field(default_factory=ChoiceOptions)

@@ -1,28 +1,23 @@
-"""Transformed texts in the layout of the authors' code, written and read (spec hteb 12).
+"""Transformed texts written in the layout of the authors' code, and read from it (spec hteb 12).
 
-ROOT/GENERATOR/DATASET/TRANSFORMATION/SEED/data_HASH.parquet and metadata_HASH.JSON, and beside them embassay_HASH.json
-with what their metadata has no key for: prompts and sampling.
+Beside a file and its metadata lies embassay_HASH.json with what their metadata have no key for: prompts and sampling.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
 from embassay.parquet import read_parquet
+from embassay.protocols.hteb.layout import Found, file_names, find, generator_folder, is_date
 from embassay.protocols.hteb.options import HtebOptions, Request
 from embassay.protocols.hteb.plan import HtebPlan
 from embassay.protocols.hteb.protocol import transforming
-from embassay.protocols.hteb.slots import body_of, catalogue_names, reference_name
+from embassay.protocols.hteb.slots import body_of, catalogue_name, listed, reference_name
 from embassay.protocols.hteb.transformations import TRANSFORMATIONS
 from embassay.protocols.hteb.transformers import REASONS, StoredTransformer
 from embassay.protocols.wordings import sets
@@ -33,69 +28,8 @@ from embassay.protocols.wordings.work import language_at
 from embassay.records import Loaded
 from embassay.runs.folder import digest, to_json, write_atomic
 
-STATISTICS = (
-    "records_total", "records_targeted", "text_fields_total", "records_with_fallback", "text_fields_with_fallback",
-    "unchanged_outputs", "retried_text_fields", "recovered_after_retry_text_fields", "fallback_reasons",
-)  # fmt: skip
-REQUIRED = (
-    "generator_model", "transformation", "dataset", "seed_transform", "generation_datetime", "max_model_length",
-    "max_tokens", "max_retries", "generation_statistics",
-)  # fmt: skip
-OPTIONAL = (
-    "data_filtering", "source_revision", "translation_language_selection", "max_tokens_expansion", "transform_corpus",
-    "clustering_format",
-)  # fmt: skip
 CONTEXT = 8192
 """The longest conversation in tokens, where a model does not say: the reference's default."""
-_NAMED = ("dataset", "generation_datetime", "generator_model", "seed_transform", "transformation")
-_RESERVED = re.compile(r"(con|prn|aux|nul|com[1-9]|lpt[1-9])(\..*)?", re.IGNORECASE)
-_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-
-
-def generator_folder(model: str) -> str:
-    """The folder of a generator: its hub id, percent-encoded with `~` for `%`. UsageError for a local path, and for a
-    name that is too long.
-
-    >>> generator_folder("cyankiwi/gemma-4-31B-it-AWQ-4bit")
-    'cyankiwi~2Fgemma-4-31B-it-AWQ-4bit'
-    """
-    if (
-        not model.strip()
-        or model.startswith(("/", "./", "../", "~/", "\\"))
-        or re.match(r"[A-Za-z]:\\", model)
-    ):
-        raise UsageError(
-            f"{model!r} is no name of a model.", mend="Name the model as its hub does: --generator ORG/MODEL."
-        )
-    name = quote(model, safe="").replace("~", "%7E")
-    if name.endswith("."):
-        name = f"{name[:-1]}%2E"
-    if _RESERVED.fullmatch(name):
-        name = f"%{ord(name[0]):02X}{name[1:]}"
-    name = name.replace("%", "~")
-    if len(name.encode()) > 255:
-        raise UsageError(
-            f"{model[:60]!r}… is too long for the name of a folder.", mend="Give --generator a shorter name."
-        )
-    return name
-
-
-def generator_of(folder: str) -> str:
-    """The inverse of `generator_folder`."""
-    return unquote(folder.replace("~", "%"))
-
-
-def file_hash(metadata: Mapping[str, Any]) -> str:
-    """What the files of one generation are called by, 64 hexadecimal digits."""
-    named = {name: metadata[name] for name in _NAMED}
-    text = json.dumps(named, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def file_names(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
-    """The data, their metadata and our own file; without a date they have no hash."""
-    end = f"_{file_hash(metadata)}" if metadata["generation_datetime"] else ""
-    return f"data{end}.parquet", f"metadata{end}.JSON", f"embassay{end}.json"
 
 
 @dataclass
@@ -236,7 +170,7 @@ def export(
     UsageError for a dataset that joins several tasks (choose one with `tasks`), a date of another form, a model that is
     a path, or where the set has none of the datasets.
     """
-    if date and not _DATE.fullmatch(date):
+    if date and not is_date(date):
         raise UsageError(f"The date is {date!r}.", mend="Write it as 2026-09-15T12:01:47Z.")
     plan = transforming(request)
     found = []
@@ -319,15 +253,15 @@ class _Writer:
             metadata["transform_corpus"] = self.plan.request.options.corpus == "reference"
         if self.task == "clustering":
             several = len(self.plan.parts(self.dataset, self.task)) > 1
-            metadata["clustering_format"] = (
-                "per_language" if several else "nested" if len(rows) > 1 else "flat"
-            )
+            seen = "per_language" if several else "nested" if len(rows) > 1 else "flat"
+            metadata["clustering_format"] = listed().get(metadata["dataset"], {}).get("format", seen)
         return metadata
 
     def _statistics(self, rows: Sequence[Record]) -> dict[str, Any]:
         """Counts over slots, each as often as it occurs."""
         slots = [(one, place) for one in rows for _, _, place in one.slots]
         own = [(one, self.rows[place]) for one, place in slots if self.rows[place].text.strip()]
+        targeted = {id(one) for one, _ in own}
         failed = [(one, row) for one, row in own if not row.usable]
         steps = len(self.by.of.steps)
         known = any(row.attempts for _, row in own)
@@ -337,7 +271,7 @@ class _Writer:
             name = REASONS.get(row.outcome, "backend_failure")
             reasons[name] = reasons.get(name, 0) + 1
         return {
-            "records_total": len(rows), "records_targeted": sum(bool(one.slots) for one in rows),
+            "records_total": len(rows), "records_targeted": len(targeted),
             "text_fields_total": len(own), "records_with_fallback": len({id(one) for one, _ in failed}),
             "text_fields_with_fallback": len(failed),
             "unchanged_outputs": sum(row.outcome == "copied" for _, row in own),
@@ -347,157 +281,42 @@ class _Writer:
         }  # fmt: skip
 
 
-def check_metadata(metadata: Any, path: Path) -> dict[str, Any]:
-    """The metadata of a file, held against the rules of the reference: no key more, and counts that add up. DataError
-    with what is wrong."""
-
-    def wrong(what: str, expected: str, found: object) -> DataError:
-        return DataError(
-            what, path=path, expected=expected, found=str(found)[:80], mend="Get the file again."
-        )
-
-    if not isinstance(metadata, dict):
-        raise wrong("the metadata are no object", "a JSON object", type(metadata).__name__)
-    if missing := [name for name in REQUIRED if name not in metadata]:
-        raise wrong("the metadata lack a key", missing[0], ", ".join(map(str, metadata)))
-    if more := [name for name in metadata if name not in (*REQUIRED, *OPTIONAL)]:
-        raise wrong("the metadata have a key too many", "the keys of HTEB and no other", more[0])
-    if metadata["transformation"] not in TRANSFORMATIONS:
-        raise wrong("the transformation is none", ", ".join(TRANSFORMATIONS), metadata["transformation"])
-    if not isinstance(metadata["seed_transform"], int) or isinstance(metadata["seed_transform"], bool):
-        raise wrong("the seed is no whole number", "a whole number", metadata["seed_transform"])
-    date = metadata["generation_datetime"]
-    if date is not None and not (isinstance(date, str) and _DATE.fullmatch(date)):
-        raise wrong("the date is of another form", "YYYY-MM-DDTHH:MM:SSZ or null", date)
-    _check_statistics(metadata["generation_statistics"], wrong)
-    return metadata
+LEFT = ("sentence1", "sent1", "sentence_1", "text_1")
+RIGHT = ("sentence2", "sent2", "sentence_2", "text_2")
+PLAIN = ("text", "sentence", "input", "title")
 
 
-def _check_statistics(found: Any, wrong: Callable[[str, str, object], DataError]) -> None:
-    if not isinstance(found, dict) or set(found) != set(STATISTICS):
-        raise wrong("the statistics are not those of HTEB", ", ".join(STATISTICS), found)
-    for name in STATISTICS[:6]:
-        if not isinstance(found[name], int) or isinstance(found[name], bool) or found[name] < 0:
-            raise wrong(f"{name} is no count", "a whole number from 0 on", found[name])
-    unknown = [found[name] == "" for name in STATISTICS[6:]]
-    if any(unknown) != all(unknown):
-        raise wrong(
-            "retries are known in part", "all three, or all empty", [found[name] for name in STATISTICS[6:]]
-        )
-    if found["text_fields_with_fallback"] + found["unchanged_outputs"] > found["text_fields_total"]:
-        raise wrong(
-            "the counts do not add up",
-            "fallbacks and unchanged texts of all texts",
-            found["text_fields_total"],
-        )
-    if not any(unknown) and sum(found["fallback_reasons"].values()) != found["text_fields_with_fallback"]:
-        raise wrong("the reasons do not sum to the fallbacks", str(found["text_fields_with_fallback"]),
-                    found["fallback_reasons"])  # fmt: skip
+def fields_of(record: Mapping[str, Any], *, corpus: bool = True) -> tuple[str, ...]:
+    """The fields of a record that hold slots, as the reference chooses them; without `corpus` those of queries alone.
+
+    >>> fields_of({"text": "A fox.", "title": "Foxes", "label": 1})
+    ('text',)
+    >>> fields_of({"_hteb_part": "corpus", "title": "Foxes", "text": "Red ones."})
+    ('title', 'text')
+    """
+    part = record.get("_hteb_part")
+    if part is not None:
+        return _parts_of(record, str(part), corpus=corpus)
+    if "positive" in record:
+        return ("query", "positive", "negative") if corpus else ("query",)
+    if "human_summaries" in record:
+        return ("human_summaries", "machine_summaries")
+    sides = [next((name for name in names if record.get(name) is not None), "") for names in (LEFT, RIGHT)]
+    if all(sides):
+        return tuple(sides)
+    if record.get("sentences") is not None:
+        return ("sentences",)
+    return tuple(name for name in PLAIN if isinstance(record.get(name), str))[:1]
 
 
-@dataclass(frozen=True)
-class Found:
-    """A file of the reference's layout, with its metadata."""
-
-    data: Path
-    metadata: Mapping[str, Any]
-
-    @property
-    def place(self) -> tuple[str, str, int]:
-        """Transformation, dataset and seed."""
-        return self.metadata["transformation"], self.metadata["dataset"], self.metadata["seed_transform"]
-
-
-def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> list[Found]:
-    """The newest pair of files in every folder under `root`. DataError for half a pair, two of one date, a link, and
-    for metadata that are not HTEB's; UsageError where there is none, or several generators and none is named."""
-    if not root.is_dir():
-        raise DataError(
-            "there is no folder here", path=root, expected="ROOT/GENERATOR/DATASET/TRANSFORMATION/SEED"
-        )
-    every = sorted(path for path in root.iterdir() if path.is_dir() and path.name != "raw_sources")
-    chosen = [path for path in every if not generator or path.name == generator_folder(generator)]
-    if len(chosen) != 1:
-        names = ", ".join(generator_of(path.name) for path in every) or "none"
-        raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
-    wanted = {reference_name(one) for one in datasets}
-    folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
-    found = [_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
-    if not found:
-        raise UsageError(
-            f"{chosen[0]} has no transformed dataset"
-            + (f" called {' or '.join(sorted(wanted))}." if wanted else "."),
-            mend="Give the folder above the generators' folders.",
-        )
-    return found
-
-
-def _newest(folder: Path) -> Found:
-    data = {path.stem.removeprefix("data"): path for path in sorted(folder.glob("data*.parquet"))}
-    metadata = {path.stem.removeprefix("metadata"): path for path in sorted(folder.glob("metadata*.JSON"))}
-    for path in (*data.values(), *metadata.values()):
-        if path.is_symlink():
-            raise DataError(
-                "this is a link, which the layout does not allow",
-                path=path,
-                mend="Put the file itself there.",
-            )
-    if odd := sorted(data.keys() ^ metadata.keys()):
-        raise DataError(
-            "half a pair of files", path=(data.get(odd[0]) or metadata[odd[0]]),
-            expected=f"data{odd[0]}.parquet and metadata{odd[0]}.JSON", mend="Get the other one too.",
-        )  # fmt: skip
-    if not data:
-        raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
-    read = [Found(data[end], _metadata_of(metadata[end])) for end in data]
-    read.sort(key=lambda one: one.metadata["generation_datetime"] or "")
-    dates = [one.metadata["generation_datetime"] or "" for one in read]
-    if len(dates) > 1 and dates[-1] == dates[-2]:
-        raise DataError(
-            "two files of one date", path=folder, found=dates[-1], mend="Remove one of the two pairs."
-        )
-    return read[-1]
-
-
-def _metadata_of(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_bounded(path))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError("the metadata cannot be read", path=path, found=str(error)[:80]) from error
-    metadata = check_metadata(found, path)
-    folder = (path.parents[1].name, path.parents[2].name, path.parent.name)
-    said = (metadata["transformation"], metadata["dataset"], str(metadata["seed_transform"]))
-    if folder != said:
-        raise DataError(
-            "the metadata are of another folder", path=path, expected="/".join(folder), found="/".join(said)
-        )
-    return metadata
-
-
-SLOTS = frozenset(
-    [
-        "text",
-        "sentence",
-        "sentences",
-        "input",
-        "title",
-        "sentence1",
-        "sentence2",
-        "sent1",
-        "sent2",
-        "sentence_1",
-        "sentence_2",
-        "text_1",
-        "text_2",
-        "query",
-        "positive",
-        "negative",
-        "document",
-        "human_summaries",
-        "machine_summaries",
-    ]
-)
-_SECOND = frozenset({"sentence2", "sent2", "sentence_2", "text_2"})
+def _parts_of(record: Mapping[str, Any], part: str, *, corpus: bool) -> tuple[str, ...]:
+    if part == "queries":
+        return ("query",) if record.get("query") is not None else ("text",)
+    if part != "corpus" or not corpus:
+        return ()
+    if record.get("document") is not None:
+        return ("document",)
+    return tuple(name for name in ("title", "text") if record.get(name) is not None)
 
 
 def read_file(found: Found) -> tuple[list[Paraphrase], str]:
@@ -505,7 +324,7 @@ def read_file(found: Found) -> tuple[list[Paraphrase], str]:
     other columns, types or counts."""
     import polars as pl
 
-    transformation, _, seed = found.place
+    transformation, dataset, seed = found.place
     frame = read_parquet(found.data)
     names = ["original", f"{transformation}_seed_{seed}"]
     if frame.columns != names:
@@ -519,32 +338,58 @@ def read_file(found: Found) -> tuple[list[Paraphrase], str]:
     if len(frame) != stated:
         raise DataError("the rows are not as many as the metadata say", path=found.data, expected=str(stated),
                         found=str(len(frame)))  # fmt: skip
-    slots = []
+    slots: list[tuple[bool, Paraphrase]] = []
     originals = frame["original"].to_list()
-    for before, after in zip(originals, frame[names[1]].to_list(), strict=True):
-        slots += list(_slots_of(before or {}, after or {}, seed))
+    reader = _Rows(found, listed().get(dataset, {}).get("languages", ()), seed)
+    for line, (before, after) in enumerate(zip(originals, frame[names[1]].to_list(), strict=True), start=1):
+        slots += list(reader.slots(before, after, line))
+    if not slots:
+        raise DataError("no record has a text that HTEB transforms", path=found.data,
+                        found=", ".join(field.name for field in first.fields))  # fmt: skip
     slots.sort(key=lambda one: one[0])
     return [row for _, row in slots], digest(originals)
 
 
-def _slots_of(
-    before: Mapping[str, Any], after: Mapping[str, Any], seed: int
-) -> Iterator[tuple[bool, Paraphrase]]:
-    label = next((before[name] for name in ("language", "lang", "languages") if before.get(name)), "und")
-    label = "-".join(label) if isinstance(label, list) else str(label)
-    for name, value in before.items():
-        if (
-            name not in SLOTS
-            or (name == "text" and "human_summaries" in before)
-            or before.get("_hteb_part") == "qrels"
-        ):
-            continue
-        other = after.get(name)
-        pairs = zip(value, other or [], strict=False) if isinstance(value, list) else [(value, other)]
-        side = "second:" if name in _SECOND else "first:" if f"{name[:-1]}2" in before else "text:"
-        for text, said in pairs:
-            if isinstance(text, str) and text.strip():
-                yield name in _SECOND, _row(text, said or "", language_at(side, label), seed)
+@dataclass(frozen=True)
+class _Rows:
+    """Reads the records of a file."""
+
+    found: Found
+    languages: Sequence[str]
+    seed: int
+
+    def slots(self, before: Any, after: Any, line: int) -> Iterator[tuple[bool, Paraphrase]]:
+        """Whether it is the right one of a pair, and what came of it, of every slot that is not blank."""
+        for record in (before, after):
+            if not record:
+                raise self._wrong("a record is missing", line, "an original and what came of it", "null")
+        label = next((before[name] for name in ("language", "lang", "languages") if before.get(name)), "")
+        label = "-".join(map(str, label)) if isinstance(label, list) else str(label)
+        label = label or (self.languages[0] if len(self.languages) == 1 else "und")
+        for name in fields_of(before, corpus=self.found.metadata.get("transform_corpus", True)):
+            side = "first:" if name in LEFT else "second:" if name in RIGHT else "text:"
+            for text, said in self._both(before.get(name), after.get(name), name, line):
+                if text.strip():
+                    yield name in RIGHT, _row(text, said, language_at(side, label), self.seed)
+
+    def _both(self, text: Any, said: Any, name: str, line: int) -> Iterator[tuple[str, str]]:
+        """Every text within a field with what came of it; "" where that is missing."""
+        if isinstance(text, str):
+            if said is not None and not isinstance(said, str):
+                raise self._wrong(f"{name} is no text", line, "a text", repr(said))
+            yield text, said or ""
+        elif isinstance(text, list):
+            others = said or [None] * len(text)
+            if not isinstance(others, list) or len(others) != len(text):
+                told = f"{len(others)}" if isinstance(others, list) else repr(others)
+                raise self._wrong(f"{name} has lost its order", line, f"{len(text)} texts", told)
+            for one, other in zip(text, others, strict=True):
+                yield from self._both(one, other, name, line)
+        else:
+            raise self._wrong(f"{name} is no text", line, "a text, or several", repr(text))
+
+    def _wrong(self, what: str, line: int, expected: str, found: str) -> DataError:
+        return DataError(what, path=self.found.data, line=line, expected=expected, found=found[:60])
 
 
 def _row(text: str, said: str, lang: str, seed: int) -> Paraphrase:
@@ -617,12 +462,3 @@ def _numbered(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
         same = len({one.wording for one in own}) == 1
         found += own[:1] if same else [replace(one, place=f"occurrence:{i}") for i, one in enumerate(own)]
     return found
-
-
-def catalogue_name(dataset: str) -> str:
-    """What the catalogue calls a dataset of the reference; another name stays.
-
-    >>> catalogue_name("stsbenchmark-sts"), catalogue_name("mine")
-    ('stsbenchmark', 'mine')
-    """
-    return catalogue_names().get(dataset, dataset)

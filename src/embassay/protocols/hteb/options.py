@@ -3,14 +3,16 @@ value `reference` is the one to compare with the authors' code (spec hteb 13, [H
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
 from embassay.errors import UsageError
 from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, like, option
 from embassay.protocols.tasks.task import PtebOptions
+from embassay.protocols.wordings.records import OnFailure, Repeats, check_runs
 
 REFERENCE = "reference"
 T = TypeVar("T")
@@ -26,7 +28,20 @@ class HtebOptions(PtebOptions):
         "H10",
     )
     corpus: Literal["reference", "queries-only"] = option(
-        "reference", "Transform documents and candidates too (`reference`), or queries alone.", "H2"
+        "reference",
+        "Transform documents and candidates too (`reference`), or queries alone.",
+        "H2",
+        group=DATA,
+    )
+    semrel: Literal["english", "reference"] = option(
+        "english",
+        "Take SemRel2024 in the suite hteb-en in English, or in all 14 languages as the `reference` does.",
+        "H14",
+    )
+    candidates: Literal["cosine", "reference"] = option(
+        "cosine",
+        "Rerank by cosine, or by the model's own similarity and its prompts by role (`reference`).",
+        "H11",
     )
     evaluation_seed: Literal["reference", "fixed"] = option(
         "reference", "Start k-means from each run's seed (`reference`), or always from the run's first.", "H9"
@@ -37,10 +52,10 @@ class HtebOptions(PtebOptions):
 class TransformOptions:
     """How texts are transformed: the authors' sampling, and what their code leaves open."""
 
-    temperature: float = option(1.0, "Sampling temperature of the transformer.")
-    top_p: float = option(0.95, "Nucleus sampling share (top-p) of the transformer.")
+    temperature: float = option(1.0, "Sampling temperature of the transformer.", group=SYSTEMS)
+    top_p: float = option(0.95, "Nucleus sampling share (top-p) of the transformer.", group=SYSTEMS)
     top_k: int = option(64, "Tokens to draw from; -1: all.")
-    retries: int = option(3, "Retries after an unusable answer.")
+    retries: int = option(3, "Retries after an unusable answer.", group=SYSTEMS)
     max_tokens: int = option(512, "Longest answer in tokens.")
     max_tokens_expansion: int = option(1024, "Longest answer of an expansion in tokens.")
     structured: bool = option(True, "Ask for JSON with one text in it.")
@@ -94,40 +109,6 @@ def as_reference(options: T) -> T:
     return replace(options, **chosen)  # type: ignore[type-var]
 
 
-@dataclass(frozen=True)
-class Request(request.Request):
-    """The arguments of an HTEB run. `seed` is that of the first run, and of everything else."""
-
-    GROWS: ClassVar[tuple[str, ...]] = request.GROWING
-    transformer: str = "recorded"
-    transformations: tuple[str, ...] = ()
-    """Empty: all that the transformer has, of a language model all eight."""
-    runs: int = 3
-    until_ci: float | None = None
-    """Points: datasets get more runs until every change is known to +- as many."""
-    max_runs: int = 20
-    baseline: str = ""
-    on_failure: Literal["leave out", "original"] = "leave out"
-    exclude_copied: bool = False
-    last_seeds: tuple[tuple[str, int], ...] = ()
-    families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = ()
-    """Model families: name -> (system, billions of parameters)."""
-    generation: TransformOptions = field(default_factory=TransformOptions)
-    options: HtebOptions = field(default_factory=HtebOptions)
-
-    def __post_init__(self) -> None:
-        check_transformations(self.transformations)
-        if self.runs < 1:
-            raise UsageError(f"There cannot be {self.runs} runs.", mend="Ask for one or more.")
-        if self.until_ci is not None and self.until_ci <= 0:
-            raise UsageError(f"--until-ci is {self.until_ci}.", mend="Give points above 0, for example 0.5.")
-        if self.until_ci is not None and not 2 <= self.runs <= self.max_runs:
-            raise UsageError(
-                f"An interval needs two runs or more, and at most --max-runs {self.max_runs}; asked were {self.runs}.",
-                mend="Give --runs and --max-runs that allow it.",
-            )
-
-
 def check_transformations(names: tuple[str, ...]) -> None:
     """UsageError for what is no transformation, or named twice."""
     from difflib import get_close_matches
@@ -144,13 +125,13 @@ def check_transformations(names: tuple[str, ...]) -> None:
             raise UsageError(f"The transformation {name!r} is named twice.", mend="Name each once.")
 
 
-def read_transformations(given: str) -> tuple[str, ...]:
+def read_transformations(given: Sequence[str]) -> tuple[str, ...]:
     """What `--transformations` names: transformations or axes, separated by commas, in the order of the paper.
 
-    >>> read_transformations("language,paraphrasing")
+    >>> read_transformations(["language,paraphrasing"])
     ('paraphrasing', 'translation', 'cross_translation')
     """
-    words = [one.strip() for one in given.split(",") if one.strip()]
+    words = [one.strip() for some in given for one in some.split(",") if one.strip()]
     named = [
         name
         for word in words
@@ -184,3 +165,45 @@ def read_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, 
             )
         found.append((name, tuple(sorted(sizes, key=lambda one: one[1]))))
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class Request(request.Request):
+    """The arguments of an HTEB run. `seed` is that of the first run, and of everything else."""
+
+    GROWS: ClassVar[tuple[str, ...]] = request.GROWING
+    transformer: str = option(
+        "recorded",
+        "A chat model (ollama:gemma3:27b), `recorded` (the sample's), or `stored:FOLDER`.",
+        group=SYSTEMS,
+    )
+    transformations: tuple[str, ...] = option(
+        (), "Transformations, or axes: style, length, language. Default: all that there are.",
+        value="NAME,...", read=read_transformations,
+    )  # fmt: skip
+    """Empty: all that the transformer has, of a language model all eight."""
+    runs: int = like(Repeats, "runs", default=3, help="Runs, each with freshly transformed texts.")
+    until_ci: float | None = like(Repeats, "until_ci")
+    """Points: datasets get more runs until every change is known to +- as many."""
+    max_runs: int = like(Repeats, "max_runs")
+    baseline: str = like(Repeats, "baseline")
+    on_failure: OnFailure = option(
+        "leave out",
+        "Leave out a text that failed (`leave-out`), or put the original in its place (`reference`).",
+        name="--failed", words={"leave-out": "leave out", REFERENCE: "original"},
+    )  # fmt: skip
+    exclude_copied: bool = option(
+        False, "Leave out texts that came back as they were.", name="--exclude-unchanged"
+    )
+    last_seeds: tuple[tuple[str, int], ...] = like(Repeats, "last_seeds")
+    families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
+        (), "Sizes of the models of a family, to see whether its gap shrinks.",
+        name="--family", value="NAME=SYSTEM:BILLIONS,...", read=read_families,
+    )  # fmt: skip
+    """Model families: name -> (system, billions of parameters)."""
+    generation: TransformOptions = field(default_factory=TransformOptions)
+    options: HtebOptions = field(default_factory=HtebOptions)
+
+    def __post_init__(self) -> None:
+        check_transformations(self.transformations)
+        check_runs(self.runs, self.until_ci, self.max_runs)

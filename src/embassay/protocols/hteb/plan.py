@@ -9,9 +9,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
+from embassay.data.catalogue.suites import Suite
 from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
-from embassay.protocols.hteb.options import HtebOptions, Request
+from embassay.protocols.hteb.options import REFERENCE, HtebOptions, Request
 from embassay.protocols.hteb.slots import REGISTRY, TASKS, Slot, Slots, distinct
 from embassay.protocols.hteb.transformers import Source
 from embassay.protocols.kernel.plan import PlannedSuite, check_names, in_order, planned_systems
@@ -107,10 +108,22 @@ def datasets_of(request: Request) -> tuple[tuple[PlannedDataset, ...], tuple[Pla
     asked = partial(_asked, request.options)
     wanted = in_order(request.tasks or TASK_NAMES, TASK_NAMES)
     datasets, suites = planned_datasets(
-        request, wanted, lambda source: planned_dataset(source, request, asked, "pteb", REGISTRY)
-    )
+        request, wanted, lambda source: planned_dataset(source, request, asked, "hteb", REGISTRY),
+        taken=partial(_taken, request.options),
+    )  # fmt: skip
     check_names(dataset.name for dataset in datasets)
     return datasets, suites
+
+
+SEMREL = "semrel2024"
+
+
+def _taken(options: HtebOptions, suite: Suite) -> Suite:
+    """A suite as it is, or, as in the reference, with all languages of SemRel wherever it has SemRel [H14]."""
+    if options.semrel != REFERENCE or not suite.name.startswith("hteb"):
+        return suite
+    members = (replace(one, langs=()) if one.dataset == SEMREL else one for one in suite.members)
+    return replace(suite, members=tuple(members))
 
 
 def _asked(options: HtebOptions, name: str, parts: tuple[Loaded[object], ...]) -> Iterator[SourceText]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.data.rows import key_of, text_of
-from embassay.protocols.hteb.options import HtebOptions, TransformOptions
+from embassay.protocols.hteb.options import REFERENCE, HtebOptions, TransformOptions
 from embassay.protocols.hteb.transformations import (
     PIVOTS,
     TARGETS,
@@ -22,15 +27,24 @@ from embassay.protocols.hteb.transformations import (
     names_of,
     own_seed,
 )
-from embassay.protocols.tasks import TASK_NAMES, Reworded, Task, Wording
+from embassay.protocols.tasks import TASK_NAMES, Reworded, Task, Wording, reranking
 from embassay.protocols.tasks import TASKS as PTEB
 from embassay.protocols.tasks.retrieval import ORPHANS
 from embassay.protocols.tasks.retrieval import texts as query_texts
-from embassay.protocols.tasks.task import Place, left_out, rows_of, without_wording
+from embassay.protocols.tasks.task import (
+    DECIMALS,
+    Context,
+    Embedding,
+    Place,
+    left_out,
+    rows_of,
+    without_wording,
+)
 from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.work import language_at
-from embassay.records import Documents, Loaded, RetrievalSet
+from embassay.records import Documents, Loaded, RerankingSet, RetrievalSet, TaskOutcome
 from embassay.registry import Registry
+from embassay.systems.cosine import part_with
 
 REGISTRY = "embassay.protocols.hteb.slots:TASKS"
 CORPUS = ("document:", "title:", "candidate:")
@@ -127,9 +141,49 @@ def _places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
     return [place for place, row in enumerate(of) if row in known]
 
 
+def evaluate_candidates(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
+    """Reranking by cosine; or, as in the reference, queries and candidates encoded by their roles and compared as the
+    model compares [H11]."""
+    if getattr(context.options, "candidates", "") != REFERENCE or not isinstance(system, Embedding):
+        return reranking.evaluate(system, data, context)
+    queries, candidates = (list(dict.fromkeys(chain(*texts))) for texts in (data.queries, data.candidates))
+    asked, offered = system.vectors(queries, "query"), system.vectors(candidates, "document")
+    row, column = ({text: i for i, text in enumerate(texts)} for texts in (queries, candidates))
+    own = part_with("similarity", getattr(system, "encoder", None))
+    by = "cosine" if own is None else own.similarity
+    similar = [
+        np.fmax.reduce(
+            compared(by, asked[[row[one] for one in said]], offered[[column[one] for one in shown]])
+        )
+        for said, shown in zip(data.queries, data.candidates, strict=True)
+    ]
+    return reranking.evaluated(system, data, similar, context)
+
+
+def compared(by: str, left: Any, right: Any) -> NDArray[np.float64]:
+    """Similarity of the rows of two arrays, (n, d) and (m, d) -> (n, m) to 1e-6, by the name that sentence-transformers
+    has for it: `cosine`, also for a name that is none; `dot`; `euclidean` and `manhattan`, distances below 0.
+
+    >>> compared("dot", np.array([[1.0, 2.0]]), np.array([[3.0, 0.5]])).tolist()
+    [[4.0]]
+    """
+    from scipy.spatial.distance import cdist  # slow to import
+
+    a, b = (np.asarray(one, dtype=np.float64) for one in (left, right))
+    if by in ("euclidean", "manhattan"):
+        found = -cdist(a, b, "euclidean" if by == "euclidean" else "cityblock")
+    else:
+        if by != "dot":
+            a, b = (one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in (a, b))
+        found = a @ b.T
+    return np.asarray(np.round(found, DECIMALS) + 0.0)
+
+
 def _factory(name: str) -> Callable[[], Task]:
     def make() -> Task:
         own = replace(PTEB.build(name), unworded=_unworded)
+        if name == "reranking":
+            return replace(own, evaluate=evaluate_candidates)
         if name != "retrieval":
             return own
         return replace(own, load=_load, texts=corpus_texts, reword=reword_corpus)
@@ -247,12 +301,21 @@ def reference_name(dataset: str) -> str:
 
 
 @cache
-def catalogue_names() -> dict[str, str]:
-    """The reference's name of a dataset -> the catalogue's."""
-    listed = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
-    return {one["name"]: one["catalogue"] for one in listed["dataset"] if "catalogue" in one}
+def listed() -> Mapping[str, Mapping[str, Any]]:
+    """The reference's name of a dataset -> what `datasets.toml` says of it."""
+    found = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
+    return {one["name"]: one for one in found["dataset"]}
+
+
+def catalogue_name(dataset: str) -> str:
+    """What the catalogue calls a dataset of the reference; another name stays.
+
+    >>> catalogue_name("stsbenchmark-sts"), catalogue_name("mine")
+    ('stsbenchmark', 'mine')
+    """
+    return str(listed()[dataset]["catalogue"]) if dataset in listed() else dataset
 
 
 @cache
 def _names() -> dict[str, str]:
-    return {own: name for name, own in catalogue_names().items()}
+    return {one["catalogue"]: name for name, one in listed().items()}

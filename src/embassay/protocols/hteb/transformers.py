@@ -6,16 +6,16 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
+from unicodedata import category
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling, Tokenizer
-from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError
+from embassay.errors import DataError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.hteb.options import TransformOptions
 from embassay.protocols.hteb.slots import Slot
 from embassay.protocols.hteb.transformations import (
@@ -25,13 +25,12 @@ from embassay.protocols.hteb.transformations import (
     prompt,
 )
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.wordings.records import Paraphrase, Paraphraser, SourceText
+from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
-from embassay.runs.execution import Hope
+from embassay.protocols.wordings.writers import Drawn, LLMWriter, blank
 from embassay.runs.folder import digest
 from embassay.runs.store import AnswerCache, CachedChat, Question
-from embassay.systems.remote.calls import as_finished
-from embassay.systems.remote.ledger import Ledger, Price, likely_tokens
+from embassay.systems.remote.ledger import Ledger, likely_tokens
 
 FIELD = "transformed_text"
 _NO_TEXT = frozenset({"[text]", "<text>", "placeholder", "n/a", "none"})
@@ -65,9 +64,14 @@ def read_answer(answer: str, *, structured: bool = True) -> Reading:
     if text is None:
         return Reading(outcome="invalid JSON")
     text = text.encode("utf-8", "replace").decode().strip()
-    if not any(sign.isalnum() for sign in text) or text.lower() in _NO_TEXT:
+    if all(map(_says_nothing, text)) or text.lower() in _NO_TEXT:
         return Reading(outcome="invalid text")
     return Reading(text)
+
+
+def _says_nothing(sign: str) -> bool:
+    """Whether it is punctuation or a blank: a smiley says something, alone or not."""
+    return category(sign)[0] in "PZC" or sign in "+<>|^`~"
 
 
 def _field(answer: str) -> str | None:
@@ -141,20 +145,6 @@ GROWTH: Mapping[str, float] = {
 }
 """How long the answer of a step is taken to be, of its text, until it is there."""
 _FRAME = '{"transformed_text": ""}'
-_AT_ONCE = 512
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What came of one step."""
-
-    text: str
-    outcome: str = "ok"
-    reason: str = ""
-    attempts: int = 1
-    seed: int = 0
-    seconds: float = 0.0
-    rejected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -191,21 +181,20 @@ class TokenCounts:
         return self._known[text]
 
 
-class LLMTransformer:
-    """A language model that does one transformation. Two runs with one seed get the same answers from the cache behind
-    `chat`."""
+class LLMTransformer(LLMWriter):
+    """A language model that does one transformation."""
 
-    remote = True
+    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {
+        "cut": "cut",
+        "withheld": "refused",
+        "declined": "refused",
+        "empty": "empty",
+        "thinking": "thinking",
+    }
 
     def __init__(self, chat: CachedChat, of: Transformation, options: TransformOptions) -> None:
-        self.chat, self.of, self.options = chat, of, options
-        self._models: set[str] = set()
-        self._hope = Hope()
-
-    @property
-    def name(self) -> str:
-        """The model's spec."""
-        return self.chat.name
+        super().__init__(chat, options.retries)
+        self.of, self.options = of, options
 
     @property
     def identity(self) -> str:
@@ -215,31 +204,14 @@ class LLMTransformer:
         return f"{self.chat.identity} {self.of.name} {prompts} {drawn}"
 
     @property
-    def price(self) -> Price | None:
-        """What the model's tokens cost; None where it is not known."""
-        return getattr(self.chat.model, "price", None)
-
-    @property
     def prompt(self) -> Prompt:
         """The instructions of all steps."""
         words = "\n\n".join(prompt(step).text for step in dict.fromkeys(self.of.steps))
         return Prompt(self.of.name, prompt(self.of.steps[0]).version, words)
 
-    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
-        """first, first + 1 ..."""
-        return tuple(range(first, first + runs))
-
     def about(self) -> Mapping[str, Any]:
         """The model as its server names it, and how it was asked."""
-        model = self.chat.model
-        told = {
-            "model": ", ".join(sorted(self._models)),
-            "transformation": self.of.name,
-            "sampling": self.options.as_dict(),
-            "left_out": list(getattr(model, "left_out", ())),
-            "num_ctx": getattr(model, "num_ctx", None),
-        }
-        return {key: value for key, value in told.items() if value not in (None, "", [])}
+        return self.described(transformation=self.of.name, sampling=self.options.as_dict())
 
     def question(self, slot: Slot, step: int, text: str, seed: int, attempt: int = 0) -> Question:
         """What the model is asked in draw number `attempt` of a step, whose text is that of the step before."""
@@ -291,86 +263,36 @@ class LLMTransformer:
             total += Needs(1, round(read), min(round(said), self.options.allowance(name)))
         return total
 
-    def write(
-        self,
-        asked: Sequence[SourceText],
-        *,
-        seed: int,
-        run: int,  # noqa: ARG002 - the contract's
-        dataset: str = "",  # noqa: ARG002
-        hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
-        """See `Paraphraser.write`; many calls are in flight at once, and one text's one after another."""
-        self._hope = Hope()
-        jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
-            partial(self._written, cast(Slot, one), seed) for one in asked
-        )
-        for done, (position, paraphrase) in enumerate(as_finished(jobs, at_once=_AT_ONCE), start=1):
-            hear(done)
-            yield position, paraphrase
-
-    async def _written(self, slot: Slot, seed: int) -> Paraphrase:
-        if not slot.text.strip():
-            return Paraphrase(slot.text, slot.lang, slot.place, slot.text, "ok", attempts=0, seed=seed)
+    async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
+        """What comes of one text that isn't blank, step by step."""
+        slot = cast(Slot, asked)
         drawn: list[Drawn] = []
         text = slot.text
         for step in range(len(self.of.steps)):
-            drawn.append(await self._step(slot, step, text, seed))
+            read = partial(self._drawn, slot, step, text)
+            drawn.append(await self.draw(partial(self.question, slot, step, text, seed), read))
             text = drawn[-1].text
             if drawn[-1].outcome != "ok":
                 break
         last = drawn[-1]
-        outcome: Any = last.outcome if last.outcome != "ok" else "copied" if text == slot.text else "ok"
+        outcome: Outcome = last.outcome if last.outcome != "ok" else "copied" if text == slot.text else "ok"
         rejected = ";".join(one for step in drawn for one in step.rejected)
         return Paraphrase(
             slot.text, slot.lang, slot.place, text if last.outcome == "ok" else "", outcome, last.reason,
             sum(one.attempts for one in drawn), last.seed, sum(one.seconds for one in drawn), rejected,
         )  # fmt: skip
 
-    async def _step(self, slot: Slot, step: int, text: str, seed: int) -> Drawn:
-        """What came of a step after as many draws as are allowed."""
-        rejected: list[str] = []
-        seconds = 0.0
-        last = Drawn("", "failed")
-        for attempt in range(self.options.retries + 1):
-            last, again = await self._draw(slot, step, self.question(slot, step, text, seed, attempt), text)
-            seconds += last.seconds
-            rejected += [last.outcome] if last.outcome != "ok" else []
-            if last.outcome == "ok" or not again:
-                break
-        return replace(last, attempts=attempt + 1, seconds=seconds, rejected=tuple(rejected))
+    def refusal(self, error: TextRefused) -> Outcome:
+        """A prompt that is too long is told apart."""
+        return "prompt too long" if "context" in str(error) else "refused"
 
-    async def _draw(self, slot: Slot, step: int, question: Question, text: str) -> tuple[Drawn, bool]:
-        """What an answer is, and whether another draw could be better."""
-        begun, seed = perf_counter(), question.sampling.seed or 0
-        try:
-            answer = await self.chat.complete(
-                question.messages,
-                sampling=question.sampling,
-                schema=question.schema,
-                attempt=question.attempt,
-            )
-        except Unanswered as error:
-            self._hope.answered()
-            outcome = {"cut": "cut", "empty": "empty", "thinking": "thinking"}.get(error.why, "refused")
-            return Drawn("", outcome, str(error), seed=seed), True
-        except TextRefused as error:
-            self._hope.answered()
-            return Drawn(
-                "", "prompt too long" if "context" in str(error) else "refused", str(error), seed=seed
-            ), False
-        except ModelError as error:
-            if self._hope.is_lost(begun):
-                raise
-            return Drawn("", "failed", str(error), seed=seed), False
-        self._hope.answered()
-        self._models.add(answer.model)
+    def _drawn(self, slot: Slot, step: int, text: str, answer: Completion) -> Drawn:
+        """What an answer of a step is."""
         reading = self._read(answer)
         if reading.outcome == "ok" and self._is_of_wrong_length(slot, step, reading.text, text):
-            told = f"{len(reading.text)} characters for {len(slot.text)}"
-            return Drawn("", "wrong length", told, seed=seed, seconds=answer.usage.seconds), True
+            return Drawn("", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}")
         reason = "" if reading.outcome == "ok" else f"the answer has no usable text: {answer.text[:60]!r}"
-        return Drawn(reading.text, reading.outcome, reason, seed=seed, seconds=answer.usage.seconds), True
+        return Drawn(reading.text, reading.outcome, reason)
 
     def _read(self, answer: Completion) -> Reading:
         return read_answer(answer.text, structured=self.options.structured)
@@ -424,11 +346,10 @@ class StoredTransformer:
     ) -> Iterator[tuple[int, Paraphrase]]:
         """What the set has of each text in the run with this seed; `missing` for one that it has not."""
         met: Counter[tuple[str, str]] = Counter()
-        blank = [place for place, one in enumerate(asked) if not one.text.strip()]
-        for place in blank:
-            one = asked[place]
-            yield place, Paraphrase(one.text, one.lang, one.place, one.text, "ok", attempts=0, seed=seed)
-        known = set(blank)
+        blanks = [place for place, one in enumerate(asked) if not one.text.strip()]
+        for place in blanks:
+            yield place, blank(asked[place], seed)
+        known = set(blanks)
         left = [place for place in range(len(asked)) if place not in known]
         tried = [asked[place] for place in left]
         for number, row in self._stored.write(tried, seed=seed, run=run, dataset=dataset):

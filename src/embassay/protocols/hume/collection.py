@@ -14,7 +14,7 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.answers.store import has_store, open_store
+from embassay.protocols.hume.answers.store import AnswerStore, has_store, open_store
 from embassay.protocols.hume.folder import ANNOTATIONS, AnnotationRow, Scale, StudyFolder, Task, read_rows
 from embassay.protocols.hume.study import Annotation, Family, Who
 from embassay.randomness import random_bytes
@@ -90,18 +90,23 @@ def served(folder: StudyFolder, database: str | None = None) -> list[AnnotationR
         return []
     store = open_store(folder, database, read_only=True)
     try:
-        kinds = {one.id: one.kind for one in store.annotators()}
-        return [
-            AnnotationRow(
-                item_id=one.item_id, annotator_id=annotator, value=one.value, ts=one.saved_at, seconds=one.seconds,
-                kind=kinds[annotator], flag=one.flag, comment=one.comment,
-            )
-            for annotator, answers in store.all_answers().items()
-            for one in answers.values()
-            if one.is_decided
-        ]  # fmt: skip
+        return rows_of_store(store)
     finally:
         store.close()
+
+
+def rows_of_store(store: AnswerStore) -> list[AnnotationRow]:
+    """What annotators have decided, by annotator and item."""
+    kinds = {one.id: one.who for one in store.annotators()}
+    return [
+        AnnotationRow(
+            item_id=one.item_id, annotator_id=annotator, value=one.value, ts=one.saved_at, seconds=one.seconds,
+            kind=kinds[annotator], flag=one.flag, comment=one.comment,
+        )
+        for annotator, answers in store.all_answers().items()
+        for one in answers.values()
+        if one.is_decided
+    ]  # fmt: skip
 
 
 def all_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
@@ -174,9 +179,11 @@ class Incoming:
 
 @dataclass
 class Taken:
-    """What was read of a file: answers, what was left out with the reason and how often, and remarks for the user."""
+    """What was read of a file: answers, what was left out with the reason and how often, remarks for the user, and
+    what annotators said of themselves."""
 
     answers: list[Incoming] = field(default_factory=list)
+    profiles: list[tuple[str, Mapping[str, Any], Place]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 

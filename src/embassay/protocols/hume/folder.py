@@ -15,9 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
@@ -36,6 +43,16 @@ Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+    optional: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are written only where they say something: a study without them has the bytes it always had."""
+
+    @model_serializer(mode="wrap")
+    def _written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in plain(self).items() if value or name not in self.optional}
+
+
+Question = Literal["language", "expertise", "age", "gender"]
+"""What a study may ask of its annotators (spec hume 13); see `profile`."""
 
 
 class LabelChoice(_Strict):
@@ -83,8 +100,10 @@ class Source(_Strict):
 
 
 class Task(_Strict):
-    """A task of a study, as annotators are told of it. `lang` is ISO 639-3, `guidelines` are Markdown, frozen."""
+    """A task of a study, as annotators are told of it. `lang` is ISO 639-3, `guidelines` are Markdown, frozen.
+    `groups` is the number of groups of a clustering where annotators are told it (`give_k`), else None."""
 
+    optional: ClassVar[frozenset[str]] = frozenset({"groups"})
     name: Name
     family: Family
     lang: str
@@ -97,6 +116,7 @@ class Task(_Strict):
     practice: list[Practice] = []
     source: Source
     notes: list[str] = []
+    groups: Annotated[int, Field(ge=2)] | None = None
 
     @property
     def spec(self) -> TaskSpec:
@@ -106,8 +126,10 @@ class Task(_Strict):
 
 class StudyFile(_Strict):
     """`study.json`. `guidelines_version` changes with any word of the guidelines; `content` is the hash of all items
-    with their gold, `guidelines` that of what annotators are told."""
+    with their gold, `guidelines` that of what annotators are told. `profile` are the questions that every annotator is
+    asked about themselves."""
 
+    optional: ClassVar[frozenset[str]] = frozenset({"profile"})
     version: int = VERSION
     name: str
     seed: int
@@ -115,6 +137,7 @@ class StudyFile(_Strict):
     guidelines_version: str = "1"
     content: str
     guidelines: str
+    profile: list[Question] = []
 
     def task(self, name: str) -> Task:
         """The task of this name; KeyError where there is none."""

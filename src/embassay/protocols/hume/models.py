@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -237,17 +237,19 @@ Evaluate = Callable[[Similarity, Any, Context], TaskOutcome]
 
 @dataclass(frozen=True)
 class Settings:
-    """What the evaluations can be told: `per_label` None as in the paper."""
+    """What the evaluations can be told: `per_label` None as in the paper, and whether systems are told the number of
+    gold clusters."""
 
     per_label: int | None = None
     repeats: int = 10
+    give_k: bool = True
 
 
-def evaluation(family: Family) -> Evaluate:
+def evaluation(family: Family, settings: Settings) -> Evaluate:
     """How a family is evaluated: its headline is the family's main measure."""
     every: Mapping[Family, Evaluate] = {
         "classification": evaluate_labels,
-        "clustering": clustering.evaluate,
+        "clustering": partial(clustering.evaluate, give_k=settings.give_k),
         "reranking": evaluate_ranked,
         "sts": _pairs,
     }
@@ -388,7 +390,7 @@ def evaluate(
     with room_for(needed(opened.system, data, job.resamples)), charged(ledger, opened.system.name) as calls:
         opened.prefetch(lambda hear: rehearse(job, hear))
         opened.remember(lambda hear: rehearse(job, hear))
-        outcome = evaluation(family)(opened.system, data, context)
+        outcome = evaluation(family, job.settings)(opened.system, data, context)
     return opened.told(outcome, calls)
 
 
@@ -396,7 +398,7 @@ def rehearse(job: StudyJob, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder."""
     data, family = held(job.study, job.content, job.task, job.settings)
     context = _context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
-    evaluation(family)(Rehearsal(hear), data, context)
+    evaluation(family, replace(job.settings, give_k=True))(Rehearsal(hear), data, context)
     return True
 
 

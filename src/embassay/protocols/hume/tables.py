@@ -157,13 +157,12 @@ def disputed(
     >>> [(one.item, one.apart) for one in disputed("classification", items, {"a": "neg", "b": "pos"}, answers)]
     [('a', 1.0)]
     """
-    apart = _APART[family]
-    found = []
-    for item in items:
-        given = {name: own[item.id] for name, own in answers.items() if item.id in own}
-        distance = apart(item.id, given, answers) if len(given) > 1 else 0.0
-        if distance > 0:
-            found.append((distance, item, given))
+    apart = how_apart(family, items, answers)
+    found = [
+        (distance, item, {name: own[item.id] for name, own in answers.items() if item.id in own})
+        for item in items
+        if (distance := apart[item.id]) > 0
+    ]
     found.sort(key=lambda one: (-one[0], one[1].id))
     return tuple(
         Disputed(
@@ -172,6 +171,15 @@ def disputed(
         )
         for distance, item, given in found[:most]
     )  # fmt: skip
+
+
+def how_apart(family: Family, items: Sequence[Item], answers: Answers) -> dict[str, float]:
+    """How far annotators are apart on each item, 0 to 1 as `disputed` says; 0 where fewer than two answered."""
+    found = {}
+    for item in items:
+        given = {name: own[item.id] for name, own in answers.items() if item.id in own}
+        found[item.id] = _APART[family](item.id, given, answers) if len(given) > 1 else 0.0
+    return found
 
 
 def _of_pairs(given: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:

@@ -1,18 +1,67 @@
-"""What a run was asked to do, and options as dataclasses: each field carries its help text, and is checked."""
+"""What a run was asked to do, and options as dataclasses: each field says how a command asks for it, and is checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
-from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
 
 T = TypeVar("T")
+
+SYSTEMS, DATA, MEASURE = "Systems and models", "Data", "What to measure"
+STATISTICS, OUTPUT, SPEED = "Statistics", "Output", "Speed and money"
+DETAILS = "Details of the method"
+"""The titles under which the help of a command shows options."""
+
+
+class Written(TypedDict, total=False):
+    """How an option is written on a command line, where this doesn't follow from its field."""
+
+    name: str
+    """Its spellings, `--system -s`; by default that of the field, and for a bool `--x/--no-x`."""
+    value: str
+    """What stands for its value in the help."""
+    least: float
+    """The smallest number that it takes."""
+    group: str
+    """The title that it stands under."""
+    words: Mapping[str, Any]
+    """What may be written, and for what value of the field."""
+    read: Callable[[Any], Any]
+    """Makes the field's value of the text, or of the list of texts, that was written."""
+
+
+def option(default: Any, help: str, point: str = "", **written: Unpack[Written]) -> Any:
+    """A field that says all there is to say of an option, for the command line and the docs: its `help`, and the
+    ambiguity of the paper that it settles, if any (`point`: A9). A class as `default` makes the value; MISSING is none.
+    """
+    said = {"help": help, "point": point, **written}
+    if isinstance(default, type):
+        return field(default_factory=default, metadata=said)
+    return field(default=default, metadata=said)
+
+
+def like(record: type[Any], name: str, **changed: Any) -> Any:
+    """A field that another record declares, with what is `changed` of its option: `default`, `help`, `name` ..."""
+    own = next(one for one in fields(record) if one.name == name)
+    said = {**own.metadata, **changed}
+    if own.default_factory is not MISSING and "default" not in said:
+        return field(default_factory=own.default_factory, metadata=said)
+    return field(default=said.pop("default", own.default), metadata=said)
+
+
+def column_map(entries: Sequence[str] | None) -> dict[str, str]:
+    """`--map text=body,label=topic` (repeatable) as a dictionary from our column to theirs."""
+    if not entries:
+        return {}
+    from embassay.data import parse_mapping
+
+    return parse_mapping(",".join(entries))
 
 
 def request_of(
@@ -56,16 +105,35 @@ class Request:
 
     GROWS: ClassVar[tuple[str, ...]] = ()
     """The arguments that a later session of the same folder may add to."""
-    systems: tuple[str, ...]
-    tasks: tuple[str, ...] = ()
+    systems: tuple[str, ...] = option(
+        MISSING, "A system from `embassay list systems`.", name="--system -s", value="NAME", group=SYSTEMS
+    )
+    tasks: tuple[str, ...] = option(
+        (), "A task from `embassay list tasks`. Default: all that fit the data.",
+        name="--task -t", value="NAME", group=MEASURE,
+    )  # fmt: skip
     """Empty: every task that the datasets have columns for."""
-    datasets: tuple[str, ...] = ("sample",)
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    split: str | None = None
-    grades: str | None = None
-    limit: int | None = None
-    seed: int = 1337
-    tokenizer: str = "cl100k"
+    datasets: tuple[str, ...] = option(
+        ("sample",),
+        "A catalogue name or a path. Default: sample.",
+        name="--dataset -d",
+        value="NAME",
+        group=DATA,
+    )
+    mapping: Mapping[str, str] = option(
+        dict,
+        "Which of your columns is which: text=body,label=topic.",
+        name="--map",
+        group=DATA,
+        read=column_map,
+    )
+    split: str | None = option(None, "Use only this split.", group=DATA)
+    grades: str | None = option(None, "Map relevance codes to grades: 1=4,2=3.", group=DATA)
+    limit: int | None = option(None, "Most items per dataset, drawn at random.", least=1, group=DATA)
+    seed: int = option(1337, "Random seed.", group=STATISTICS)
+    tokenizer: str = option(
+        "cl100k", "A tokenizer from `embassay list tokenizers`, for lexical systems and edits.", group=SYSTEMS
+    )
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
@@ -78,6 +146,8 @@ class Request:
         Beside files, a catalogue dataset or a description keeps the columns it knows; alone it gets the mapping,
         and says that it takes none.
         """
+        from embassay.data.sources import chosen_tasks  # no options of a command need it
+
         path = Path(chosen_tasks(source)[0]).expanduser()
         named = not path.exists() or path.suffix in (".yaml", ".yml")
         mapping = {} if named and len(self.datasets) > 1 else self.mapping
@@ -96,17 +166,11 @@ class TaskRequest(Request):
         return {**super().as_dict(), "options": self.options.as_dict()}
 
 
-def option(default: Any, help: str, point: str = "") -> Any:
-    """A field that carries its own help text, for the command line and the docs, and the ambiguity of the paper that it
-    settles, if any: `A9`."""
-    return field(default=default, metadata={"help": help, "point": point})
-
-
 @dataclass(frozen=True)
 class Options:
     """What every protocol over tasks can be told. Protocols add fields."""
 
-    resamples: int = option(1_000, "Bootstrap resamples behind every interval.")
+    resamples: int = option(1_000, "Bootstrap resamples behind every interval.", group=STATISTICS)
 
     def __post_init__(self) -> None:
         check_options(self)

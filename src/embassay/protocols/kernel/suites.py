@@ -16,16 +16,22 @@ D = TypeVar("D", bound=PlannedDataset)
 
 
 def planned_datasets(
-    request: Any, asked: Sequence[str], plan: Callable[[str], D], *, plain: bool = False
+    request: Any,
+    asked: Sequence[str],
+    plan: Callable[[str], D],
+    *,
+    plain: bool = False,
+    taken: Callable[[Suite], Suite] = lambda suite: suite,
 ) -> tuple[tuple[D, ...], tuple[PlannedSuite, ...]]:
     """The datasets of a request, each once, and the suites among what it names.
 
     `asked` are the tasks of the run: of a suite only members for them take part. `plan` opens one dataset; with `plain`
-    it is given no tasks of its own. A member of a suite that isn't there is left out, and told with the suite; one that
-    is there and broken is an error as ever. DataError where nothing of a suite is there.
+    it is given no tasks of its own. `taken` is what the run makes of a suite. A member of a suite that isn't there is
+    left out, and told with the suite; one that is there and broken is an error as ever. DataError where nothing of a
+    suite is there.
     """
     named = {source: suite_of(source) for source in dict.fromkeys(request.datasets)}
-    used = {source: suite.of_tasks(asked) for source, suite in named.items() if suite is not None}
+    used = {source: taken(suite).of_tasks(asked) for source, suite in named.items() if suite is not None}
     every = merged(one for suite in used.values() for one in suite.members)
     places = {(one.dataset, one.split): one for one in every}
     found: dict[tuple[str, str] | str, D] = {}

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.judging.protocol import judge
-    from embassay.protocols.pteb.plan import Request, make_plan
+    from embassay.protocols.pteb.options import Request
+    from embassay.protocols.pteb.plan import make_plan
     from embassay.protocols.pteb.protocol import run
     from embassay.protocols.pteb.selection.protocol import paraphrasers
     from embassay.protocols.tasks import TASKS
@@ -22,7 +23,7 @@ __all__ = ["TASKS", "PtebOptions", "Request", "judge", "make_plan", "paraphraser
 _HOMES = {
     "TASKS": "embassay.protocols.tasks",
     "PtebOptions": "embassay.protocols.tasks.task",
-    "Request": "embassay.protocols.pteb.plan",
+    "Request": "embassay.protocols.pteb.options",
     "judge": "embassay.protocols.pteb.judging.protocol",
     "make_plan": "embassay.protocols.pteb.plan",
     "paraphrasers": "embassay.protocols.pteb.selection.protocol",

@@ -8,7 +8,7 @@ from typing import Any
 
 from embassay.data.rows import nearest
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import check_options, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, check_options, option
 
 OF_MODELS = ("fact", "comparison", "procedure", "keywords", "typo", "language")
 """The kinds that a language model writes; `typo` is a fact with typing errors, made by ourselves."""
@@ -18,16 +18,16 @@ OF_MODELS = ("fact", "comparison", "procedure", "keywords", "typo", "language")
 class QuestionsOptions:
     """How questions are written and which are kept."""
 
-    n: int = option(20, "Questions to write of each kind.")
+    n: int = option(20, "Questions to write of each kind.", group=DATA)
     into: str = option("", "Language of the kind `language`, as a code: de.")
-    attempts: int = option(3, "Answers drawn for a question until one passes the checks.")
+    attempts: int = option(3, "Answers drawn for a question until one passes the checks.", group=SYSTEMS)
     copied: float = option(
         0.6, "Largest share of a question's words that may be a run of words of the passage."
     )
     near: float = option(0.8, "Jaccard index from which a question repeats an earlier one.")
     words: int = option(25, "Fewest words of a passage that is asked about.")
-    temperature: float = option(0.7, "Sampling temperature of the writer.")
-    top_p: float = option(0.95, "Nucleus sampling share (top-p) of the writer.")
+    temperature: float = option(0.7, "Sampling temperature of the writer.", group=SYSTEMS)
+    top_p: float = option(0.95, "Nucleus sampling share (top-p) of the writer.", group=SYSTEMS)
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from embassay.protocols.rag.answers.evaluation import AnswerRequest
     from embassay.protocols.rag.answers.protocol import answer
     from embassay.protocols.rag.golden.options import GoldenOptions
-    from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest
+    from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
     from embassay.protocols.rag.probes.protocol import probe_names, probe_noise
     from embassay.protocols.rag.questions.options import QuestionsRequest
     from embassay.protocols.rag.questions.protocol import questions
@@ -27,8 +27,8 @@ _HOMES = {
     "AnswerRequest": "answers.evaluation",
     "answer": "answers.protocol",
     "GoldenOptions": "golden.options",
-    "NamesRequest": "probes.plan",
-    "NoiseRequest": "probes.plan",
+    "NamesRequest": "probes.options",
+    "NoiseRequest": "probes.options",
     "QuestionsOptions": "questions.options",
     "QuestionsRequest": "questions.options",
     "ScoreRequest": "scoring.inputs",

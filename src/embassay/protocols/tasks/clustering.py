@@ -7,6 +7,7 @@ vectors clusters by complete linkage of its distances, a set larger than `cluste
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -33,19 +34,28 @@ from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
 
 HEADLINE = "v_measure"
 BATCH = 500
+MOST_GROUPS, TIE = 30, 1e-9
 
 Clusters = NDArray[np.int64]
 Clusterer = Callable[[list[int]], tuple[list[int], Clusters]]
 """From rows of the data to those of them that are clustered and their clusters."""
 
 
-def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskOutcome:
-    """Score one system on every set; items are the `cluster` of each text and the `v_measure` of each set."""
+def evaluate(
+    system: Similarity, data: LabelledTexts, context: Context, *, give_k: bool = True
+) -> TaskOutcome:
+    """Score one system on every set; items are the `cluster` of each text and the `v_measure` of each set.
+
+    A system is told how many clusters gold has; without `give_k` it takes the number, from 2 to half of the texts and
+    `MOST_GROUPS`, whose clusters have the highest mean silhouette, of equals the smallest.
+    """
     items = Items()
     if isinstance(system, Embedding):
-        how, clustered = "k-means", _by_vectors(system, data, context.seed)
+        how, clustered = "k-means", _by_vectors(system, data, context.seed, give_k)
     else:
-        how, clustered = "complete linkage", _by_distances(system, data, context)
+        how, clustered = "complete linkage", _by_distances(system, data, context, give_k)
+    if not give_k:
+        how += ", number of clusters by silhouette"
     lost = Lost(system, data.ids, "texts")
     lost.see_texts(data.texts)
     if lost.too_many:
@@ -96,19 +106,38 @@ def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Cluster
         return np.asarray(model.fit_predict(vectors), dtype=np.int64)
 
 
-def _by_vectors(system: Embedding, data: LabelledTexts, seed: int) -> Clusterer:
+def found_clusters(
+    n: int, cluster: Callable[[int], Clusters], space: NDArray[np.float32], metric: str
+) -> Clusters:
+    """The clusters of `n` texts, `cluster(k)`, of the highest mean silhouette in `space`: vectors (n, dim), or with the
+    metric "precomputed" distances (n, n). One cluster where no number gives two."""
+    from sklearn.metrics import silhouette_score
+
+    best, highest = np.zeros(n, dtype=np.int64), -math.inf
+    for k in range(2, min(max(n // 2, 2), MOST_GROUPS, n - 1) + 1):
+        clusters = cluster(k)
+        if 1 < len(set(clusters.tolist())) < n:
+            score = float(silhouette_score(space, clusters, metric=metric))
+            if score > highest + TIE:
+                best, highest = clusters, score
+    return best
+
+
+def _by_vectors(system: Embedding, data: LabelledTexts, seed: int, give_k: bool) -> Clusterer:
     """k-means on vectors, which are made once however many sets a text is in."""
     place = {text: row for row, text in enumerate(dict.fromkeys(data.texts))}
     vectors = system.vectors(list(place))
 
     def clustered(rows: list[int]) -> tuple[list[int], Clusters]:
         own = vectors[[place[data.texts[row]] for row in rows]]
-        return rows, k_means(own, len({data.labels[row] for row in rows}), seed)
+        if give_k:
+            return rows, k_means(own, len({data.labels[row] for row in rows}), seed)
+        return rows, found_clusters(len(rows), lambda k: k_means(own, k, seed), own, "euclidean")
 
     return clustered
 
 
-def _by_distances(system: Similarity, data: LabelledTexts, context: Context) -> Clusterer:
+def _by_distances(system: Similarity, data: LabelledTexts, context: Context, give_k: bool) -> Clusterer:
     """Complete linkage of at most as many texts as the cap allows, drawn by label: the same ones for every system and
     wording."""
 
@@ -116,8 +145,16 @@ def _by_distances(system: Similarity, data: LabelledTexts, context: Context) -> 
         labels = [data.labels[row] for row in rows]
         cap = context.options.clustering_cap
         drawn = [rows[i] for i in draw_stratified([data.ids[row] for row in rows], labels, cap, context.seed)]
-        distances = system.distances([data.texts[row] for row in drawn])
-        return drawn, complete_linkage(distances, len(drawn), len({data.labels[row] for row in drawn}))
+        distances, n = system.distances([data.texts[row] for row in drawn]), len(drawn)
+        if give_k:
+            return drawn, complete_linkage(distances, n, len({data.labels[row] for row in drawn}))
+        from scipy.spatial.distance import squareform
+
+        # Linkage overwrites what it is given.
+        space = squareform(np.clip(distances, 0, None), checks=False)
+        return drawn, found_clusters(
+            n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed"
+        )
 
     return clustered
 

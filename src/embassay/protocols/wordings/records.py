@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.request import STATISTICS, SYSTEMS, option
 from embassay.records import Result
 
 if TYPE_CHECKING:
@@ -146,11 +146,11 @@ class Generation:
     """Sampling as the paper's (spec/pteb 4), how often an answer that cannot be used is drawn anew, and whether an
     answer may have 5 times the characters of its text at most (`strict_length`), or 40 where that is more."""
 
-    temperature: float = option(0.8, "Sampling temperature of the paraphraser.")
-    top_p: float = option(0.9, "Nucleus sampling share (top-p) of the paraphraser.")
-    retries: int = option(5, "Retries after an unusable answer.")
+    temperature: float = option(0.8, "Sampling temperature of the paraphraser.", group=SYSTEMS)
+    top_p: float = option(0.9, "Nucleus sampling share (top-p) of the paraphraser.", group=SYSTEMS)
+    retries: int = option(5, "Retries after an unusable answer.", group=SYSTEMS)
     strict_length: bool = option(
-        False, "Reject a paraphrase over 5 times as long as its text, however short."
+        False, "Reject a paraphrase over 5 times as long as its text, however short.", group=SYSTEMS
     )
     meaning: bool = option(
         False,
@@ -173,6 +173,59 @@ class Generation:
     def as_dict(self) -> dict[str, Any]:
         """As saved in manifests; `meaning` where it is looked at."""
         return {key: value for key, value in asdict(self).items() if value or key != "meaning"}
+
+
+OnFailure = Literal["leave out", "original"]
+"""What becomes of a text that has no usable wording."""
+
+
+def last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ...]:
+    """`DATASET=SEED`, several times, as pairs. UsageError for what is no such thing.
+
+    >>> last_seeds(["biosses=1443"])
+    (('biosses', 1443),)
+    """
+    found = []
+    for entry in entries or ():
+        name, _, number = entry.rpartition("=")
+        if not name or not number.isdecimal():
+            raise UsageError(
+                f"--last-seed is {entry!r}.", mend="Write DATASET=SEED, for example biosses=1443."
+            )
+        found.append((name, int(number)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How often texts are worded anew: arguments that requests of several protocols have."""
+
+    runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, group=STATISTICS)
+    until_ci: float | None = option(
+        None, "Add runs until every change is known to +- this many points over runs (95%); few items stay few.",
+        value="POINTS", group=STATISTICS,
+    )  # fmt: skip
+    max_runs: int = option(20, "Most runs under --until-ci.", least=1, group=STATISTICS)
+    baseline: str = option(
+        "", "The system that others are compared with. Default: the first embedding.", group=SYSTEMS
+    )
+    last_seeds: tuple[tuple[str, int], ...] = option(
+        (), "Another seed for a dataset's last run.",
+        name="--last-seed", value="DATASET=SEED", group=STATISTICS, read=last_seeds,
+    )  # fmt: skip
+
+
+def check_runs(runs: int, until_ci: float | None, max_runs: int) -> None:
+    """UsageError for runs that cannot be made, or that give no interval where one is to be narrowed."""
+    if runs < 1:
+        raise UsageError(f"There cannot be {runs} runs.", mend="Ask for one or more.")
+    if until_ci is not None and until_ci <= 0:
+        raise UsageError(f"--until-ci is {until_ci}.", mend="Give points above 0, for example 0.5.")
+    if until_ci is not None and not 2 <= runs <= max_runs:
+        raise UsageError(
+            f"An interval needs two runs or more, and at most --max-runs {max_runs}; asked were {runs}.",
+            mend="Give --runs and --max-runs that allow it.",
+        )
 
 
 NOTHING_USABLE = "no text has a usable wording"

@@ -109,24 +109,38 @@ def held(row: Result | None) -> bool:
 
 
 def hteb_verdict(record: Record, board: Board) -> Verdict:
-    """On which axis systems break, and which one keeps most."""
+    """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
     found = [one for one in profiles_of(record, board) if one.row.system.ranked and one.axes]
     if not found:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
+    most = _worst(found)
+    if most and any(lost(row) for one in found for row in one.axes.values()):
+        return Verdict(most, tuple(_lede(found, record)))
+    said = (("In these figures ", *_lower(most), "."),) if most else ()
+    return Verdict(("No system has a certain loss on any axis",), (*said, *_lede(found, record)))
+
+
+def _worst(found: Sequence[Profile]) -> Sentence:
+    """Which systems lose most on which axis, of those that have all; empty where none has."""
+    whole = max(len(one.axes) for one in found)
+    full = [one for one in found if len(one.axes) == whole and one.worst is not None]
     worst: dict[str, list[Profile]] = {}
-    for one in found:
-        if one.worst is not None:
-            worst.setdefault(one.worst[0], []).append(one)
+    for one in full:
+        worst.setdefault(one.worst[0] if one.worst else "", []).append(one)
+    if not worst:
+        return ()
     name, most = max(worst.items(), key=lambda one: len(one[1]))
     title = AXES[name].lower()
-    first = most[0]
     if len(found) == 1:
-        heading: Sentence = (_name(first.row), f" loses most on the axis of {title}")
-    elif len(most) == len(found):
-        heading = (f"Every system loses most on the axis of {title}",)
-    else:
-        heading = (f"{len(most)} of {len(found)} systems lose most on the axis of {title}",)
-    return Verdict(heading, tuple(_lede(found, record)))
+        return (_name(most[0].row), f" loses most on the axis of {title}")
+    if len(most) == len(found):
+        return (f"Every system loses most on the axis of {title}",)
+    return (f"{len(most)} of {len(found)} systems lose most on the axis of {title}",)
+
+
+def _lower(sentence: Sentence) -> Sentence:
+    first, *rest = sentence
+    return (first[:1].lower() + first[1:] if isinstance(first, str) else first, *rest)
 
 
 def _lede(found: Sequence[Profile], record: Record) -> Iterator[Sentence]:

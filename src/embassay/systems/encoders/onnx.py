@@ -72,6 +72,7 @@ class Onnx:
         }  # fmt: skip
         self.prompts = choose_prompts(given, own=own, default=default)
         self.uses_roles = self.prompts.by_role
+        self.similarity = folder.similarity()
         self.max_tokens = self._limit(folder)
         self.dim = self.encode([""]).shape[1]
         self.identity = self._identity(folder)

@@ -420,6 +420,11 @@ class OnnxFolder:
         config = self.read("config_sentence_transformers.json")
         return dict(config.get("prompts") or {}), config.get("default_prompt_name")
 
+    def similarity(self) -> str:
+        """How config_sentence_transformers.json says that vectors are compared; by default the cosine."""
+        found = self.read("config_sentence_transformers.json").get("similarity_fn_name")
+        return found if isinstance(found, str) and found else "cosine"
+
     def read(self, name: str, kind: type = dict) -> Any:
         """A JSON file as `kind`; an empty one where there is no such file."""
         path = self.path / name

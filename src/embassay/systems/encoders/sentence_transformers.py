@@ -89,6 +89,7 @@ class SentenceTransformer:
         self._limit = TokenLimit(getattr(self._model, "tokenizer", None), self._model.max_seq_length)
         self.max_tokens = self._limit.tokens
         self.prompts = self._prompts(weights)
+        self.similarity = str(self._model.similarity_fn_name or "cosine")
         # The first call also fixes how the tokenizer cuts and pads, which threads must not do at the same time.
         width = self._vectors([""], "").shape[1]
         if self.truncate_dim is not None and not 1 <= self.truncate_dim <= width:

@@ -18,6 +18,7 @@ from starlette.staticfiles import StaticFiles
 from embassay.errors import DataError, ModelError
 from embassay.protocols.hume.answers.store import Annotator, Draft, Refused, checked_value, is_plain
 from embassay.protocols.hume.folder import Task
+from embassay.protocols.hume.profiles import checked_profile
 from embassay.protocols.hume.study import Item
 from embassay.web.annotation import service
 from embassay.web.annotation.overview import OWNER_STATIC, OwnerRoutes
@@ -81,12 +82,20 @@ class AnnotatorRoutes:
         """All items of a task at once."""
         annotator = self._who(request, token)
         order = self._service.order(annotator.id, task_of(self._service, task).name)
-        return {"items": [service.item_shown(self._service.items[item]) for item in order]}
+        return {"items": [self._shown(request, annotator, self._service.items[item]) for item in order]}
 
     def item(self, request: Request, token: str, item_id: str) -> dict[str, Any]:
         """One item."""
-        self._who(request, token)
-        return service.item_shown(item_of(self._service, item_id))
+        annotator = self._who(request, token)
+        return self._shown(request, annotator, own_item(self._service, annotator, item_id))
+
+    def _shown(self, request: Request, annotator: Annotator, item: Item) -> dict[str, Any]:
+        """An item, to an adjudicator with what was answered: whose browser that is, must not annotate."""
+        if not annotator.adjudicates:
+            return service.item_shown(item)
+        found = self._service.adjudication
+        self._service.browsers.shown(browser_of(request), found.answerers(item.id))
+        return service.item_shown(item, found.shown(self._service.tasks[item.task], item.id))
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
         """Store an answer."""
@@ -166,10 +175,11 @@ class SentSettings(_Sent):
 
 
 class SentProfile(_Sent):
-    """The name somebody gives themselves, and their settings."""
+    """The name somebody gives themselves, their settings, and what they say of themselves where the study asks."""
 
     name: Name | None = None
     settings: SentSettings = SentSettings()
+    about: Annotated[dict[Name, Name], Field(max_length=100)] = {}
 
 
 _WHY = {
@@ -187,6 +197,14 @@ def item_of(service: Service, item_id: str) -> Item:
     return service.items[item_id]
 
 
+def own_item(service: Service, annotator: Annotator, item_id: str) -> Item:
+    """The item of this id, if it is the annotator's to see: an adjudicator has those to decide. Raises Refusal."""
+    item = item_of(service, item_id)
+    if annotator.adjudicates and item_id not in service.order(annotator.id, item.task):
+        raise not_found()
+    return item
+
+
 def task_of(service: Service, name: str) -> Task:
     """The task of this name. Raises Refusal where there is none."""
     if name not in service.tasks:
@@ -196,7 +214,7 @@ def task_of(service: Service, name: str) -> Task:
 
 def save(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer) -> dict[str, Any]:
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
-    item = item_of(service, item_id)
+    item = own_item(service, annotator, item_id)
     if service.grading is not None and service.grading.is_fixed(item_id):
         own = service.store.answers(annotator.id).get(item_id)
         if own is None or own.seq != sent.seq:
@@ -231,6 +249,8 @@ def finish(service: Service, annotator: Annotator, task: str, sent: SentTab | No
     if sent is not None and not service.store.take_lease(annotator.id, sent.tab, take=sent.take):
         raise Refusal(409, _WHY["another_tab"], why="another_tab", open=[], flagged=[])
     order = service.order(annotator.id, name)
+    if annotator.adjudicates and not order:
+        raise Refusal(409, "There is nothing to decide in this task.", open=[], flagged=[])
     left = service.store.finish(annotator.id, name, order)
     if left:
         answers = service.store.answers(annotator.id)
@@ -240,9 +260,15 @@ def finish(service: Service, annotator: Annotator, task: str, sent: SentTab | No
 
 
 def set_profile(service: Service, annotator: Annotator, sent: SentProfile) -> dict[str, Any]:
-    """Keep a name and settings."""
+    """Keep a name and settings, and what somebody says of themselves. Raises Refusal for what was not asked."""
     name = (sent.name or "").strip() or None
+    try:
+        about = checked_profile(service.folder.study, sent.about)
+    except DataError as error:
+        raise Refusal(400, f"{error.what} {error.mend}".strip()) from None
     service.store.set_profile(annotator.id, name, sent.settings.model_dump())
+    if about and not annotator.adjudicates:
+        service.store.tell_profile(annotator.id, about)
     return {"name": name, "settings": sent.settings.model_dump()}
 
 
@@ -295,7 +321,7 @@ def headers_at(path: str) -> Mapping[str, str]:
     return {**HEADERS, "cache-control": "no-cache" if path.startswith(_STATIC) else "no-store"}
 
 
-_FIELDS = {"value", "seconds", "flag", "comment", "seq", "tab", "paused", "take", "name", "settings"}
+_FIELDS = {"value", "seconds", "flag", "comment", "seq", "tab", "paused", "take", "name", "settings", "about"}
 _SAID = {405: "That cannot be done here.", 400: "This cannot be read."}
 _NOTHING = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -151,17 +151,44 @@ def owner_page(
     return render(
         "owner/owner.html", study=study, found=found, verdict=decision.verdict if decision else verdict(found),
         agreed=agreed(found), decision=decision,
-        links=[(one, base + service.annotator_link(one.id)) for one in found.annotators], writers=writers,
+        links=[
+            (one, base + service.annotator_link(one.id))
+            for one in (*found.annotators, *service.store.adjudicators())
+        ],
+        writers=writers, adjudication=adjudicated(service, found),
         exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
         when=when, width=width, most=_MOST_REMARKS, fewest=FEWEST,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What one adjudicator has decided of the `disputed` items of a task, and what there are of them."""
+
+    adjudicator: Annotator
+    task: TaskOverview
+    disputed: int
+    decided: int
+
+
+def adjudicated(service: Service, found: Overview) -> tuple[Decided, ...]:
+    """How far adjudicators are, by adjudicator and task; empty where there are none."""
+    people = service.store.adjudicators()
+    if not people:
+        return ()
+    disputes, made = service.adjudication.disputes(), service.adjudication.decided()
+    return tuple(
+        Decided(one, task, len(disputes[task.task.name]), made.get(one.id, {}).get(task.task.name, 0))
+        for one in people
+        for task in found.tasks
+    )
 
 
 def verdict(found: Overview) -> str:
     """How far the study is, in a sentence."""
     if not found.decided:
         return f"No answers yet: 0 of {found.wanted:,}"
-    if len(found.done) == len(found.annotators):
+    if found.done and len(found.done) == len(found.annotators):
         return "Everybody has finished" if len(found.done) > 1 else f"{found.done[0].id} has finished"
     share = numbers.percent(found.decided / found.wanted)
     return f"{share} of the answers are in: {found.decided:,} of {found.wanted:,}"

@@ -26,14 +26,17 @@ from embassay.protocols.hume.answers.store import (
     Annotator,
     AnswerStore,
     Browsers,
+    Kind,
     Role,
     Saved,
     open_store,
     own_order,
 )
-from embassay.protocols.hume.folder import StudyFolder, Task, read_study
-from embassay.protocols.hume.study import Item, Who
+from embassay.protocols.hume.folder import StudyFile, StudyFolder, Task, read_study
+from embassay.protocols.hume.profiles import asked_of
+from embassay.protocols.hume.study import Item
 from embassay.web import server
+from embassay.web.annotation.adjudication import Adjudication
 from embassay.web.annotation.passages import Grading, decision_folder
 from embassay.web.server import RateLimit, address_key
 
@@ -90,17 +93,28 @@ class Service:
         return {name: self.folder.items_of(name) for name in self.tasks}
 
     @cached_property
+    def adjudication(self) -> Adjudication:
+        """What adjudicators decide."""
+        return Adjudication(self.folder, self.store)
+
+    @cached_property
     def browsers(self) -> Browsers:
         """What browsers were shown and wrote."""
         return Browsers(self.store.database)
 
     def order(self, annotator: str, task: str) -> tuple[str, ...]:
-        """The ids of a task's items in this annotator's own order."""
+        """The ids of a task's items in this annotator's own order; for an adjudicator those to decide."""
+        if self._adjudicates(annotator):
+            return self.adjudication.order(annotator, task)
         if self.grading is not None:
             return self.grading.order(annotator)
         return own_order(
             self.folder.study.seed, annotator, task, (item.id for item in self.items_by_task[task])
         )
+
+    def _adjudicates(self, annotator: str) -> bool:
+        held = self.store.annotator(annotator)
+        return held is not None and held.adjudicates
 
     def annotator_link(self, annotator: str, *, renew: bool = False) -> str:
         """The path of somebody's link."""
@@ -120,19 +134,27 @@ def open_service(
     annotators: Iterable[str] = (),
     simulated: Iterable[str] = (),
     *,
+    adjudicators: Iterable[str] = (),
     database: str | None = None,
     options: ServeOptions | None = None,
     until_decided: bool = False,
 ) -> Service:
-    """The study in the folder `path` ready to be served to `annotators`, to scripts that are `simulated` ones, and to
-    all who were let in before; one of passages to grade `until_decided`, if it is to be that.
+    """The study in the folder `path` ready to be served to `annotators`, to scripts that are `simulated` ones, to
+    `adjudicators`, and to all who were let in before; one of passages to grade `until_decided`, if it is to be that.
 
-    Raises DataError for a folder without a study, UsageError for a database of another one and where nobody is let in.
+    Raises DataError for a folder without a study, UsageError for a database of another one, where nobody is let in, and
+    for adjudicators of passages, which nobody answers twice.
     """
+    adjudicators = tuple(adjudicators)
+    if until_decided and adjudicators:
+        raise UsageError(
+            "Nobody adjudicates passages: each is graded once.",
+            mend="Leave --adjudicator or --until-decided out.",
+        )
     folder = decision_folder(path) if until_decided else read_study(path)
     store = open_store(folder, database)
     try:
-        _let_in(store, ((annotators, "person"), (simulated, "simulated")))
+        _let_in(store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator")))
         links = Links(store.database, study_key(path))
     except OSError as error:
         store.close()
@@ -147,11 +169,11 @@ def open_service(
     return Service(folder, store, links, options or ServeOptions(), grading)
 
 
-def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Who]]) -> None:
+def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Kind]]) -> None:
     for names, kind in people:
         for name in names:
             store.add_annotator(name, kind)
-    if not store.annotators():
+    if not store.everybody():
         raise UsageError(
             "Nobody may annotate this study yet.", mend="Name who shall: --annotator ann --annotator bob"
         )
@@ -277,20 +299,43 @@ def study_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
     finished = service.store.finished().get(annotator.id, {})
     study = service.folder.study
     titles = titles_of(study.tasks)
+    tasks = [
+        task_shown(
+            task, titles[task.name], list(service.order(annotator.id, task.name)), task.name in finished
+        )
+        for task in study.tasks
+    ]
+    if annotator.adjudicates:
+        # They have been told already, and see only what is to decide.
+        tasks = [{**task, "practice": []} for task in tasks if task["items"]]
     return {
         "study": study.name,
         "annotator": {"name": annotator.name, "settings": {**SETTINGS, **annotator.settings}},
         "guidelines_version": study.guidelines_version,
-        "tasks": [
-            task_shown(
-                task, titles[task.name], list(service.order(annotator.id, task.name)), task.name in finished
-            )
-            for task in study.tasks
-        ],
+        "tasks": tasks,
+        **({"adjudicates": True} if annotator.adjudicates else about_shown(service, annotator)),
         "answers": {item: answer_shown(one) for item, one in answers.items() if not one.is_empty},
         "seq": service.store.last_seq(annotator.id),
         **({} if service.grading is None else {"until_decided": service.grading.shown()}),
     }
+
+
+def about_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
+    """What the study asks of its annotators, and what this one has said; nothing where it asks nothing."""
+    study = service.folder.study
+    if not study.profile:
+        return {}
+    return {
+        "about": {"asked": questions_shown(study), "said": service.store.profiles().get(annotator.id, {})}
+    }
+
+
+def questions_shown(study: StudyFile) -> list[dict[str, Any]]:
+    """The questions of a study as its pages put them."""
+    return [
+        {"key": one.key, "words": one.words, "choices": [list(choice) for choice in one.choices]}
+        for one in asked_of(study)
+    ]
 
 
 def titles_of(tasks: Sequence[Task]) -> dict[str, str]:
@@ -320,12 +365,13 @@ def task_shown(task: Task, title: str, items: list[str], finished: bool) -> dict
         "n": len(items),
         "items": items,
         "finished": finished,
+        **({} if task.groups is None else {"groups": task.groups}),
     }
 
 
-def item_shown(item: Item) -> dict[str, Any]:
-    """An item as everybody sees it."""
-    return {"id": item.id, "task": item.task, "payload": dict(item.payload)}
+def item_shown(item: Item, others: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """An item as everybody sees it; for an adjudicator with what `others` answered."""
+    return {"id": item.id, "task": item.task, "payload": {**item.payload, **(others or {})}}
 
 
 def answer_shown(answer: Saved) -> dict[str, Any]:

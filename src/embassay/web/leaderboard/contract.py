@@ -139,6 +139,8 @@ class Column:
     """How far a score beside theirs can be relied on: `high`, `medium`, `low`; empty as above."""
     parts: tuple[tuple[str, str, str], ...] = ()
     """Of a mean over some datasets alone, those on which people agree well: the task, dataset and measure of each."""
+    of: str = ""
+    """Of a share of people's score, the measure that it is a share of: it has neither interval nor ranks of its own."""
 
 
 @dataclass(frozen=True)

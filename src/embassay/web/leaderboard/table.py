@@ -91,7 +91,25 @@ def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
     ]
     shown = {one.key for one in _overview(kind, made, _with_interval(runs))}
     ordered = sorted(made, key=lambda one: (one.key not in shown, one.task != OVERALL))
-    return (*(replace(one, overview=one.key in shown) for one in ordered), *_agreed(made))
+    found = [replace(one, overview=one.key in shown) for one in ordered]
+    first, rest = ([one for one in found if one.overview is yes] for yes in (True, False))
+    return (*first, *_shares(found, runs), *rest, *_agreed(made))
+
+
+HUMAN, SHARE = "Human", "percent_of_human"
+"""The row of people in a study's results, and the measure of the columns that hold scores as a share of theirs."""
+
+
+def _shares(columns: Sequence[Column], runs: Sequence[RunData]) -> Iterator[Column]:
+    """Scores as percent of people's, overall and for every dataset that people have a score on; overall comes first."""
+    for one in columns:
+        if any(HUMAN in run.scores.get(place_of(one), {}) for run in runs):
+            title = "% of people" if one.task == OVERALL else f"{one.title}, % of people"
+            yield replace(
+                one, key=SHARE if one.task == OVERALL else f"{one.key}/{SHARE}", title=title, measure=SHARE,
+                unit="percent", factor=100.0, decimals=1, overview=one.overview and one.task == OVERALL, people="",
+                trust="", of=one.measure,
+            )  # fmt: skip
 
 
 AGREED = "high_agreement"
@@ -221,6 +239,8 @@ def cell_of(entrant: Entrant, column: Column) -> Cell:
     """The cell of a system in a column."""
     if column.parts:
         return _mean_of(entrant, column)
+    if column.of:
+        return _share_of(entrant, column)
     place = place_of(column)
     score = entrant.score(place) or _on_its_only_dataset(entrant, place)
     if score is not None:
@@ -230,6 +250,22 @@ def cell_of(entrant: Entrant, column: Column) -> Cell:
         if not _waiting(_behind(entrant, place)) and not _failed(_behind(entrant, place)):
             return Cell(None, None, None, n, "undefined", reason or "no value was recorded")
     return _missing(entrant, _behind(entrant, place), place)
+
+
+def _share_of(entrant: Entrant, column: Column) -> Cell:
+    """The score as a share of people's in the same run; none where people scored 0 or below, of which nothing is a
+    share."""
+    place = column.task, column.dataset, column.of
+    whole, people = (
+        cell_of(entrant, replace(column, measure=column.of, of="")),
+        entrant.run.scores.get(place, {}),
+    )
+    if whole.value is None:
+        return whole
+    theirs = people[HUMAN][0] if HUMAN in people else None
+    if theirs is None or theirs <= 0:
+        return _none("undefined", "no score of people to compare with")
+    return Cell(whole.value / theirs, None, None, whole.n, "done", "")
 
 
 def _mean_of(entrant: Entrant, column: Column) -> Cell:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.paraphrasers import PROMPT_NAMES, judge_prompt, open_prompt
+from embassay.protocols.pteb.options import PROMPT_NAMES
+from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt, open_prompt
 
 
 @pytest.mark.parametrize("name", PROMPT_NAMES)

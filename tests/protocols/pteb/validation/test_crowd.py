@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -226,3 +227,122 @@ def test_options_that_mean_nothing() -> None:
         Filters(where="Kenya")
     with pytest.raises(UsageError, match="least_seconds"):
         Filters(least_seconds=-1)
+
+
+EXPORT = (
+    "Submission id", "Participant id", "Status", "Custom study tncs accepted at", "Started at", "Completed at",
+    "Reviewed at", "Archived at", "Time taken", "Completion code", "Total approvals", "Fluent languages", "Age", "Sex",
+    "Country of residence",
+)  # fmt: skip
+"""The columns of a real export of submissions."""
+
+
+def _submission(number: int, person: str, status: str, **more: str) -> dict[str, str]:
+    row = dict.fromkeys(EXPORT, "") | {
+        "Submission id": f"s{number}",
+        "Participant id": person,
+        "Status": status,
+    }
+    return row | {"Time taken": "1150", "Country of residence": "Nigeria", **more}
+
+
+def _rated(study: Study, tmp_path: Path, *people: str) -> Path:
+    write_batches(study, "prolific", Batches(batch=50), tmp_path / "out")
+    points = _rows(tmp_path / "out" / "prolific-fra.csv")
+    return _write(
+        tmp_path / "ratings.csv",
+        [
+            {**row, "Participant id": person, "rating": _right(study, row["META_pair_id"])}
+            for person in people
+            for row in points
+        ],
+    )
+
+
+def test_returned_submissions_and_those_who_came_back(study: Study, tmp_path: Path) -> None:
+    """Who returned one and completed another counts; timed out, still at work and unknown people do not; times of two
+    studies are added."""
+    file = _rated(study, tmp_path, "back", "late", "working", "twice", "stranger")
+    people = _write(
+        tmp_path / "export.csv",
+        [
+            _submission(1, "back", "APPROVED"), _submission(2, "back", "RETURNED"),
+            _submission(3, "late", "TIMED-OUT"), _submission(4, "working", "ACTIVE"),
+            _submission(5, "twice", "AWAITING REVIEW", **{"Time taken": "20"}),
+            _submission(6, "twice", "APPROVED", **{"Time taken": "0:00:45.5"}),
+        ],
+    )  # fmt: skip
+    kept = _read(study, file, filters=Filters(least_seconds=2.0), submissions=[people])
+    assert {row["rater_id"] for row in kept.rows} == {"back", "twice"}
+    pairs = len(kept.rows) // 2
+    assert kept.left_out == {"timed-out": pairs, "active": pairs, "not among the submissions": pairs}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"Status": "EATEN"}, "export.csv:3: the state"),
+        ({"Time taken": "a while"}, "export.csv:3: the time"),
+        ({"Submission id": "s1"}, "export.csv:3: the submission s1 is there twice"),
+    ],
+)
+def test_what_an_export_cannot_say_is_refused(
+    study: Study, tmp_path: Path, change: dict[str, str], said: str
+) -> None:
+    """With the line."""
+    rows = [_submission(1, "a", "APPROVED"), _submission(2, "b", "APPROVED") | change]
+    with pytest.raises(DataError, match=said):
+        _read(study, _rated(study, tmp_path, "a"), submissions=[_write(tmp_path / "export.csv", rows)])
+
+
+def test_a_crowd_form_writes_its_answers_as_json(study: Study, tmp_path: Path) -> None:
+    """MTurk gives them in one column, numbers as texts and radio buttons as booleans, beside 29 of its own; marked
+    rejections do not count."""
+    write_batches(study, "mturk", Batches(batch=50), tmp_path / "out")
+    hits = _rows(tmp_path / "out" / "mturk-fra.csv")
+    plain = [*_turk(study, hits, "A"), *_turk(study, hits, "B"), *_turk(study, hits, "C", Reject="x")]
+    rows = [
+        {
+            "Keywords": "rating, texts", "LifetimeApprovalRate": "100% (12/12)", "AssignmentId": f"a{i}",
+            **{name: value for name, value in row.items() if not name.startswith("Answer.")},
+            "Answer.taskAnswers": json.dumps([{
+                name.removeprefix("Answer."): {"1": False, value: True} if i % 2 and value != "1" else value
+                for name, value in row.items() if name.startswith("Answer.")
+            }]),
+            "Approve": "", "Reject": row.get("Reject", ""),
+        }
+        for i, row in enumerate(plain)
+    ]  # fmt: skip
+    kept = _read(study, _write(tmp_path / "batch.csv", rows))
+    wanted = _read(
+        study, _write(tmp_path / "plain.csv", [{**row, "Reject": row.get("Reject", "")} for row in plain])
+    )
+    assert kept.rows == wanted.rows
+    assert {row["rater_id"] for row in kept.rows} == {"A", "B"}
+    assert kept.left_out == {"rejected": len(hits)}
+    broken = [{**rows[0], "Answer.taskAnswers": "[]"}]
+    with pytest.raises(DataError, match=r"broken.csv:2: Answer.taskAnswers cannot be read"):
+        _read(study, _write(tmp_path / "broken.csv", broken))
+
+
+def test_tables_of_spreadsheets_are_read(study: Study, tmp_path: Path) -> None:
+    """A byte order mark, semicolons, columns in other case, and decimal commas."""
+    file = _rated(study, tmp_path, "a")
+    rows = [
+        {name.upper() if name == "Participant id" else name: value for name, value in row.items()}
+        for row in _rows(file)
+    ]
+    rows[0]["rating"] = "3,5"
+    lines = [";".join(rows[0]), *(";".join(f'"{value}"' for value in row.values()) for row in rows)]
+    odd = tmp_path / "odd.csv"
+    odd.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode() + b"\r\n")
+    kept = _read(study, odd)
+    assert kept.rows[0]["rating"] == 3.5
+    assert len(kept.rows) == len(rows)
+
+
+def test_a_table_without_ratings_is_refused(study: Study, tmp_path: Path) -> None:
+    """It would otherwise read as people who rated nothing."""
+    rows = [{k: v for k, v in row.items() if k != "rating"} for row in _rows(_rated(study, tmp_path, "a"))]
+    with pytest.raises(DataError, match=r"no.csv:1: no column holds ratings"):
+        _read(study, _write(tmp_path / "no.csv", rows))

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import embassay as eb
+import many_vectors
+from embassay.errors import UsageError
 from embassay.protocols.rag.sweep.findings import read_findings
 from embassay.protocols.rag.sweep.protocol import read_sweep
 from stub import StubServer
@@ -162,3 +164,43 @@ def test_harm_is_turned_for_the_frontier():
     found = _turned(Stack("a", 1, 1, {"Harm@10": 0.2, "RA-nWG@10": 0.5}))
     assert dict(found.quality) == {"Harm@10": -0.2, "RA-nWG@10": 0.5}
     assert np.isclose(found.cost, 1)
+
+
+@pytest.mark.slow
+def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
+    """SPLADE and ColBERT: dense and fused lists, the dense ones as each system searches."""
+    from embassay.protocols.rag.sweep.collection import read_collection
+    from embassay.protocols.rag.sweep.config import request_of
+    from embassay.systems import open_system
+    from embassay.text import open_tokenizer
+
+    many_vectors.install(monkeypatch)
+    encoders = ["splade:any", "colbert:any"]
+    config = {**CONFIG, "encoder": encoders, "queries": 3, "mode": ["dense", "hybrid"], "index": ["flat"]}
+    eb.rag.sweep(config, out=tmp_path / "run")
+    sweep = read_sweep(tmp_path / "run")
+    assert not sweep.skipped
+    assert {(one.configuration.encoder, one.configuration.mode) for one in sweep.measured} == {
+        (encoder, mode) for encoder in encoders for mode in ("dense", "hybrid")
+    }
+    request = request_of(config)
+    collection = read_collection(request.datasets[0], request)
+    frame = pl.concat([pl.read_parquet(path) for path in (tmp_path / "run").glob("rankings/**/*.parquet")])
+    for encoder in encoders:
+        system = open_system(encoder, tokenizer=open_tokenizer(request.tokenizer))
+        found = system.search(list(collection.queries), list(collection.texts), 10)
+        mine = frame.filter(
+            pl.col("configuration").str.starts_with(encoder) & pl.col("configuration").str.ends_with("dense")
+        )
+        lists = dict(zip(mine["query_id"], mine["documents"].to_list(), strict=True))
+        for key, row in zip(collection.query_ids, found.indices, strict=True):
+            assert lists[key][:10] == [collection.ids[place] for place in row]
+
+
+def test_an_ensemble_makes_no_vectors():
+    """Several systems are fused by `mode: hybrid`: an ensemble is refused where it stands, with the way."""
+    from embassay.protocols.rag.sweep.config import request_of
+
+    with pytest.raises(UsageError, match=r"'ensemble:wordllama\+bm25' makes no vectors") as caught:
+        request_of({**CONFIG, "encoder": ["wordllama", "ensemble:wordllama+bm25"]})
+    assert "hybrid" in caught.value.mend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -54,8 +55,8 @@ SETTLED = """async () => {
 class Serving:
     """A study behind a real server that can be stopped and started at the same place."""
 
-    def __init__(self, study: Path) -> None:
-        self.study, self.port = study, 0
+    def __init__(self, study: Path, adjudicators: tuple[str, ...] = ()) -> None:
+        self.study, self.port, self.adjudicators = study, 0, adjudicators
         self.start()
 
     def start(self) -> None:
@@ -65,7 +66,7 @@ class Serving:
         from embassay.web.annotation.service import open_service
         from embassay.web.server import listen
 
-        self.service = open_service(self.study, ["ann"])
+        self.service = open_service(self.study, ["ann"], adjudicators=self.adjudicators)
         config = uvicorn.Config(
             make_app(self.service), log_level="error", access_log=False, timeout_graceful_shutdown=2
         )
@@ -84,7 +85,10 @@ class Serving:
 
     @property
     def link(self) -> str:
-        return f"http://127.0.0.1:{self.port}{self.service.annotator_link('ann')}"
+        return self.link_of("ann")
+
+    def link_of(self, who: str) -> str:
+        return f"http://127.0.0.1:{self.port}{self.service.annotator_link(who)}"
 
     def answers(self) -> dict[str, Saved]:
         return self.service.store.answers("ann")
@@ -98,13 +102,17 @@ class Serving:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
-    """Serve a study of these tasks: serve("pairs", "news")."""
+    """Serve a study of these tasks: serve("pairs", "news"); also to adjudicators, and with questions of profiles."""
     for name in ("fastapi", "uvicorn"):
         pytest.importorskip(name)
     running: list[Serving] = []
 
-    def started(*tasks: str) -> Serving:
-        running.append(Serving(write_made_study(tmp_path / f"study{len(running)}", *tasks)))
+    def started(*tasks: str, adjudicators: tuple[str, ...] = (), profile: tuple[str, ...] = ()) -> Serving:
+        study = write_made_study(tmp_path / f"study{len(running)}", *tasks)
+        if profile:
+            told = json.loads((study / "study.json").read_text("utf-8"))
+            (study / "study.json").write_text(json.dumps(told | {"profile": profile}), "utf-8")
+        running.append(Serving(study, adjudicators))
         return running[-1]
 
     yield started

@@ -82,6 +82,9 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS browsers (
         browser TEXT NOT NULL, annotator TEXT NOT NULL, shown BIGINT NOT NULL, wrote BIGINT NOT NULL,
         PRIMARY KEY (browser, annotator))""",
+    """CREATE TABLE IF NOT EXISTS profiles (
+        annotator TEXT NOT NULL REFERENCES annotators (id), question TEXT NOT NULL, answer TEXT NOT NULL,
+        saved_at TEXT NOT NULL, PRIMARY KEY (annotator, question))""",
 )  # fmt: skip
 """Words that SQLite and PostgreSQL both know; numbers and times of ours are never left to a column's guess."""
 
@@ -200,7 +203,13 @@ class SqliteFile:
         lies there: then nothing is made beside it, and the folder need not be writable."""
         log = self._path.with_name(self._path.name + "-wal")
         alone = not log.exists() or not log.stat().st_size
-        return _opened(f"{self._path.absolute().as_uri()}?mode=ro{'&immutable=1' * alone}")
+        connection = _opened(f"{self._path.absolute().as_uri()}?mode=ro{'&immutable=1' * alone}")
+        # What an earlier version did not have yet is empty, and nothing is written to say so.
+        held = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in TABLES if held else ():
+            if table.split()[5] not in held:
+                connection.execute(table.replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
+        return connection
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -23,6 +23,8 @@ from embassay.randomness import random_bytes
 from embassay.runs.folder import digest, write_atomic
 
 Role = Literal["annotator", "owner"]
+Kind = Literal["person", "simulated", "adjudicator"]
+"""Who holds a link: an adjudicator sees what all answered, and what they decide is no annotation."""
 DRAFT = "draft"
 """A value {"draft": [...]} is not decided yet: some documents of the query are still open."""
 
@@ -32,9 +34,19 @@ class Annotator:
     """Who may answer. `name` is the one they gave themselves, None until they did; `settings` are those of the page."""
 
     id: str
-    kind: Who = "person"
+    kind: Kind = "person"
     name: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def adjudicates(self) -> bool:
+        """Whether they decide what others disagree on."""
+        return self.kind == "adjudicator"
+
+    @property
+    def who(self) -> Who:
+        """The kind of the annotations they give; an adjudicator gives none."""
+        return "simulated" if self.kind == "simulated" else "person"
 
 
 @dataclass(frozen=True)
@@ -169,7 +181,8 @@ def is_plain(text: str) -> bool:
 LEASE_SECONDS = 30
 """How long a tab that is silent keeps the right to write."""
 _NAME = re.compile(r"\w[\w.@-]{0,79}")
-_AS: Mapping[Who, str] = {"person": "a person", "simulated": "a script"}
+_AS: Mapping[Kind, str] = {"person": "a person", "simulated": "a script", "adjudicator": "an adjudicator"}
+_ADJUDICATES = "(SELECT id FROM annotators WHERE kind = 'adjudicator')"
 _ANSWER = "item, value, flag, comment, seconds, paused, seq, saved_at"
 
 
@@ -192,10 +205,10 @@ class AnswerStore:
         """Let go of the database."""
         self.database.close()
 
-    def add_annotator(self, annotator: str, kind: Who = "person") -> bool:
-        """Let somebody answer; whether they are new. An annotator stays what they were at first.
+    def add_annotator(self, annotator: str, kind: Kind = "person") -> bool:
+        """Let somebody answer, or decide; whether they are new. Everybody stays what they were at first.
 
-        Raises UsageError for a name that cannot stand in files, and for a person who was simulated, or the reverse.
+        Raises UsageError for a name that cannot stand in files, and for one that is of another kind already.
         """
         if not _NAME.fullmatch(annotator):
             raise UsageError(
@@ -212,12 +225,20 @@ class AnswerStore:
         if held is not None and held.kind != kind:
             raise UsageError(
                 f"{annotator} is {_AS[held.kind]} in this study already.",
-                mend="Give another name: what is a script's and what a person's is never mixed.",
+                mend="Give another name: what is a script's, a person's or an adjudicator's is never mixed.",
             )
         return bool(made)
 
     def annotators(self) -> tuple[Annotator, ...]:
-        """All who may answer, by id."""
+        """All who may answer, by id; adjudicators are none of them."""
+        return tuple(one for one in self.everybody() if not one.adjudicates)
+
+    def adjudicators(self) -> tuple[Annotator, ...]:
+        """All who may decide, by id."""
+        return tuple(one for one in self.everybody() if one.adjudicates)
+
+    def everybody(self) -> tuple[Annotator, ...]:
+        """All who hold a link but the owner, by id."""
         rows = self.database.read(
             lambda do: do.all("SELECT id, kind, name, settings FROM annotators ORDER BY id")
         )
@@ -240,6 +261,18 @@ class AnswerStore:
             )
         )
 
+    def tell_profile(self, annotator: str, answers: Mapping[str, str]) -> None:
+        """Keep what somebody said of themselves, by question; an empty answer takes an earlier one away."""
+        self.database.write(lambda do: _told(do, annotator, answers))
+
+    def profiles(self) -> dict[str, dict[str, str]]:
+        """What annotators said of themselves, by annotator and question."""
+        rows = self.database.read(lambda do: do.all("SELECT annotator, question, answer FROM profiles"))
+        found: dict[str, dict[str, str]] = {}
+        for annotator, question, answer in sorted(rows):
+            found.setdefault(annotator, {})[question] = answer
+        return found
+
     def save(self, annotator: str, task: str, draft: Draft) -> Saved | Refused:
         """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
         return self.database.write(lambda do: _save(do, annotator, task, draft))
@@ -260,8 +293,17 @@ class AnswerStore:
         return {one.item_id: one for one in sorted(map(_saved, rows), key=lambda one: one.item_id)}
 
     def all_answers(self) -> dict[str, dict[str, Saved]]:
-        """Everybody's, by annotator and item."""
-        rows = self.database.read(lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers"))
+        """Every annotator's, by annotator and item; what adjudicators decided is none of it."""
+        return self._answers(f"annotator NOT IN {_ADJUDICATES}")
+
+    def decisions(self) -> dict[str, dict[str, Saved]]:
+        """What adjudicators decided, by adjudicator and item."""
+        return self._answers(f"annotator IN {_ADJUDICATES}")
+
+    def _answers(self, whose: str) -> dict[str, dict[str, Saved]]:
+        rows = self.database.read(
+            lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}")
+        )
         found: dict[str, dict[str, Saved]] = {}
         for annotator, *row in sorted(rows, key=lambda row: (row[0], row[1])):
             found.setdefault(annotator, {})[row[0]] = _saved(row)
@@ -387,6 +429,14 @@ def _may_write(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool
             tab, at + LEASE_SECONDS, annotator, *values,
         )
     )  # fmt: skip
+
+
+def _told(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
+    at = clock.now()
+    for question, answer in answers.items():
+        do.run("DELETE FROM profiles WHERE annotator = ? AND question = ?", annotator, question)
+        if answer:
+            do.run("INSERT INTO profiles VALUES (?, ?, ?, ?)", annotator, question, answer, at)
 
 
 def _finish(do: Transaction, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
@@ -519,7 +569,7 @@ def _annotation(annotator: Annotator, answer: Saved) -> Annotation:
     value: Any = answer.value if answer.is_complete else None
     return Annotation(
         answer.item_id, annotator.id, tuple(value) if isinstance(value, list) else value, answer.saved_at,
-        answer.seconds, annotator.kind, answer.flag, answer.comment,
+        answer.seconds, annotator.who, answer.flag, answer.comment,
     )  # fmt: skip
 
 
@@ -573,7 +623,10 @@ class Browsers:
     def writers(self, browser: str) -> tuple[str, ...]:
         """For whom this browser stored answers, by id."""
         rows = self._database.read(
-            lambda do: do.all("SELECT annotator FROM browsers WHERE browser = ? AND wrote = 1", browser)
+            lambda do: do.all(
+                f"SELECT annotator FROM browsers WHERE browser = ? AND wrote = 1 AND annotator NOT IN {_ADJUDICATES}",
+                browser,
+            )
         )
         return tuple(sorted(name for (name,) in rows))
 
@@ -583,7 +636,9 @@ class Browsers:
             lambda do: do.all(
                 """SELECT own.annotator, other.annotator FROM browsers own JOIN browsers other
                 ON own.browser = other.browser AND own.annotator <> other.annotator
-                WHERE own.wrote = 1 AND other.shown = 1"""
+                WHERE own.wrote = 1 AND other.shown = 1
+                """  # Who decides has to see what others answered.
+                f"AND own.annotator NOT IN {_ADJUDICATES} AND other.annotator NOT IN {_ADJUDICATES}"
             )
         )
         found: dict[str, set[str]] = {}

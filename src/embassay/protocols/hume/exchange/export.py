@@ -19,6 +19,7 @@ from embassay.protocols.hume.collection import Incoming, Place, Taken, all_rows,
 from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
 from embassay.protocols.hume.folder import AnnotationRow, StudyFolder, Task, read_study
+from embassay.protocols.hume.profiles import Profiles, profiles_of
 from embassay.protocols.hume.results.summary import named
 from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, who_counts
 from embassay.protocols.hume.study import Answers, Family, Gold, Who, answers_by_annotator
@@ -34,20 +35,26 @@ OPEN = "not answered, without a reason"
 _LARGEST_CELL = 1 << 20
 
 
-def as_csv(rows: Iterable[AnnotationRow]) -> str:
-    """A header and a row per annotation. Lists are written as JSON; texts that a spreadsheet would calculate get an
-    apostrophe in front, which reading takes away."""
+def as_csv(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:
+    """A header and a row per annotation, with the annotator's profile where there are any. Lists are written as JSON;
+    texts that a spreadsheet would calculate get an apostrophe in front, which reading takes away."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    said = sorted({key for own in (profiles or {}).values() for key in own})
+    writer.writerow([*COLUMNS, *(f"profile:{key}" for key in said)])
     for row in rows:
-        writer.writerow([_cell(getattr(row, name)) for name in COLUMNS])
+        own = (profiles or {}).get(row.annotator_id, {})
+        writer.writerow([_cell(getattr(row, name)) for name in COLUMNS] + [own.get(key, "") for key in said])
     return text.getvalue()
 
 
-def as_jsonl(rows: Iterable[AnnotationRow]) -> str:
-    """A line per annotation, as `annotations/*.jsonl` have them."""
-    return "".join(row.model_dump_json() + "\n" for row in rows)
+def as_jsonl(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:
+    """A line per annotation, as `annotations/*.jsonl` have them, after a line per profile where there are any."""
+    told = (
+        to_json({"annotator_id": name, "profile": dict(own)}) + "\n"
+        for name, own in sorted((profiles or {}).items())
+    )
+    return "".join(told) + "".join(row.model_dump_json() + "\n" for row in rows)
 
 
 def read_csv(path: Path) -> Taken:
@@ -92,6 +99,9 @@ def read_jsonl(path: Path) -> Taken:
             row = json.loads(text)
         except (ValueError, RecursionError):
             raise at.fault("the line is no JSON", found=text[:60], mend=_MEND) from None
+        if isinstance(row, dict) and isinstance(row.get("profile"), dict) and "item_id" not in row:
+            taken.profiles.append((str(row.get("annotator_id") or ""), row["profile"], at))
+            continue
         if not isinstance(row, dict) or "item_id" not in row or "value" not in row:
             raise at.fault("the line is no annotation", found=text[:60], mend=_MEND)
         _take(row, at, taken)
@@ -184,17 +194,21 @@ def export(
     *,
     tasks: Sequence[str] = (),
     answers: bool | None = None,
+    profiles: bool = False,
     revision: str = "1",
     exposed: bool = False,
 ) -> Exported:
     """Write a study's answers to the file `out` (csv, jsonl), its tasks for another tool to the folder `out`, or
     people's scores as MTEB results there (`revision` of the baseline `Human`).
 
-    Tasks go without `answers`, unless these are asked for: annotators work alone. Raises UsageError for another format,
+    Tasks go without `answers`, unless these are asked for: annotators work alone. What people said of themselves
+    (`profiles`) goes with answers where it is asked for, and nowhere else. Raises UsageError for another format,
     an unknown task, no answers where they are what is asked for, or, unless `exposed`, answers of somebody who may have
     seen another's.
     """
     folder = read_study(study)
+    if profiles and form not in ("csv", "jsonl"):
+        raise UsageError(f"The format {form} has no place for profiles.", mend="Use csv or jsonl.")
     if not exposed:
         check_independent(folder)
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
@@ -212,8 +226,17 @@ def export(
         raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
     if out.is_dir():
         raise UsageError(f"{out} is a folder.", mend=f"Name a file: {out / f'annotations.{form}'}.")
-    write_atomic(out, as_csv(rows) if form == "csv" else as_jsonl(rows))
+    said = _profiles(folder, rows) if profiles else None
+    write_atomic(out, as_csv(rows, said) if form == "csv" else as_jsonl(rows, said))
     return Exported((out,), len(rows), _who(rows))
+
+
+def _profiles(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
+    """Of those whose answers are written."""
+    if not folder.study.profile:
+        raise UsageError("The study asks nobody about themselves.", mend="Leave --profiles out.")
+    names = set(_who(rows))
+    return {name: own for name, own in profiles_of(folder).items() if name in names}
 
 
 def _for_tool(

@@ -18,6 +18,7 @@ from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
 from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
 from embassay.protocols.hume.folder import ANNOTATIONS, AnnotationRow, StudyFolder, read_study
+from embassay.protocols.hume.profiles import checked_profile, filed_profiles, write_profiles
 from embassay.runs.folder import RunFolder, slug, write_atomic
 
 _MARKS = re.compile(r"\s*\[?\s*[01](?:[\s,;]*[01])*\s*\]?\s*")
@@ -117,6 +118,25 @@ def _together(faults: Sequence[DataError]) -> DataError:
         f"{first.what} (and {more} more such lines)", path=first.path, line=first.line, expected=first.expected,
         found=first.found, mend=first.mend,
     )  # fmt: skip
+
+
+def checked_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) -> dict[str, dict[str, str]]:
+    """What annotators said of themselves, as far as the study asks; of a study that asks nothing it is left out and
+    counted. Raises DataError, with file and line, for what is no answer to its questions."""
+    found: dict[str, dict[str, str]] = {}
+    for each in taken:
+        for annotator, said, at in each.profiles:
+            name = names.renamed.get(annotator, annotator) or names.only
+            if not folder.study.profile:
+                each.leave_out("profile, which the study does not ask for")
+                continue
+            if not name:
+                raise at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
+            try:
+                found.setdefault(name, {}).update(checked_profile(folder.study, said))
+            except DataError as error:
+                raise at.fault(error.what.rstrip("."), mend=error.mend) from None
+    return found
 
 
 def check_new(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
@@ -265,11 +285,16 @@ def import_files(
         raise DataError(
             "There is no answer to take", path=files[0], found=why, mend="Give files with answers."
         )
-    rows = checked_rows(folder, answers, names)
+    rows, said = checked_rows(folder, answers, names), checked_profiles(folder, taken, names)
     with RunFolder(study / ANNOTATIONS / ".import").locked():
         before = _annotators(folder)
         replaced = check_new(folder, rows, replace=replace)
         written = write_rows(folder, rows)
+        if said:
+            held = filed_profiles(folder)
+            for name, own in said.items():
+                held.setdefault(name, {}).update(own)
+            written = [*written, write_profiles(study, held)]
     tasks = {item.id: item.task for item in folder.items}
     counted = Counter((row.annotator_id, tasks[row.item_id]) for row in rows)
     return Imported(
@@ -278,7 +303,7 @@ def import_files(
         answers=dict(sorted(counted.items())),
         impossible=sum(row.value is None for row in rows),
         replaced=replaced,
-        left_out=dict(left_out),
+        left_out=dict(sum((Counter(each.left_out) for each in taken), Counter[str]())),
         remarks=(
             *dict.fromkeys(remark for each in taken for remark in each.remarks),
             *_unused(names, answers),

@@ -20,7 +20,7 @@ from embassay.protocols.hume.llms.answers import LlmAnswers, read_llm_answers
 from embassay.protocols.hume.results.contestants import Answered, answered
 from embassay.protocols.hume.sampling.pools import seeded
 from embassay.protocols.hume.study import Family
-from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.request import STATISTICS, option
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats import wilson
 from embassay.stats.intervals import Estimate
@@ -43,7 +43,7 @@ class HybridOptions:
         "Share of the sample that people may contradict: above it by its interval, people get the whole task.",
     )
     tolerance: float = option(1.0, "Most that ratings may differ and still be equal.")
-    seed: int = option(1337, "Random seed of the sample.")
+    seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
 
     def __post_init__(self) -> None:
         if self.least < 1:

@@ -23,6 +23,7 @@ from embassay.protocols.hume.published.paper import (
 from embassay.protocols.hume.published.standings import others, percent_of_human
 from embassay.protocols.hume.published.tables import LlmScores, every_table, read_llm_scores
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemKind, SystemScore, write_summary
+from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import (
     Contender,
     against_gap,
@@ -192,6 +193,7 @@ def _tables(found: Published, summary: Summary, request: PublishedRequest) -> It
         quality_table(summary),
         agreement_table(summary),
         annotators_table(summary),
+        resource_table(summary, summary.seed),
         *every_figure(summary),
     )
     names = {table.name for table in own}

@@ -454,7 +454,7 @@ def make_plan(
     llms = read_llm_answers(folder)
     tokenizer = open_tokenizer(request.tokenizer)
     systems = _systems(request, tokenizer, ledger)
-    settings = Settings(request.samples_per_label, request.repeats)
+    settings = Settings(request.samples_per_label, request.repeats, request.give_k)
     datasets, cells = [], []
     for task in tasks:
         data = models.held(folder.path, folder.study.content, task.name, settings)[0] if systems else None
@@ -504,17 +504,19 @@ def _key(
         item: list(value) if isinstance(value, tuple) else value
         for item, value in folder.gold(job.task).items()
     }
+    family = folder.task(job.task).family
     return digest(
         {
             "protocol": "hume",
             "version": VERSION,
             "task": job.task,
-            "family": folder.task(job.task).family,
+            "family": family,
             "system": [system.name, system.identity],
             "items": items,
             "gold": gold,
             "labels": [str(one.value) for one in folder.task(job.task).labels],
             "training": [training, job.settings.per_label, job.settings.repeats],
+            **({} if job.settings.give_k or family != "clustering" else {"finds_k": True}),
             "neighbours": job.neighbours,
             "tokenizer": tokenizer.identity,
             "seed": job.seed,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
 
 from embassay.errors import UsageError
+from embassay.protocols.hume.profiles import SMALLEST
 from embassay.protocols.hume.scoring import AP_MODES, HALF, MIN_SHARED, Aggregation, ApMode, OneAnnotator
 
 VERSION = 2
@@ -65,9 +66,13 @@ class StudyRequest(_Request):
     `samples_per_label` are the training texts per label of classification; None as the paper has it. `repeats` are the
     draws of training texts, and `neighbours` those that classify for a system without vectors. Annotators count from
     the share `min_answered` of what the one with most answers gave, and two are compared from `min_shared` items on.
+    Systems are told the number of gold clusters where they `give_k`, and else find one. Scores by profile are told of
+    groups of `smallest_group` people and more.
     """
 
     GROWS: ClassVar[tuple[str, ...]] = ("systems", "tasks")
+    LATER: ClassVar[tuple[str, ...]] = ("give_k", "smallest_group")
+    """Arguments that are saved only where they are not the usual ones: earlier runs are still the same."""
     study: str
     systems: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
@@ -83,9 +88,25 @@ class StudyRequest(_Request):
     min_shared: int = MIN_SHARED
     repeats: int = 10
     neighbours: int = 10
+    give_k: bool = True
+    smallest_group: int = SMALLEST
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        usual = {one.name: one.default for one in fields(self)}
+        return {
+            name: value
+            for name, value in super().as_dict().items()
+            if name not in self.LATER or value != usual[name]
+        }
 
     def __post_init__(self) -> None:
         _check(self)
+        if self.smallest_group < 2:
+            raise UsageError(
+                f"smallest_group is {self.smallest_group}.",
+                mend="Use 2 or more: one person is nobody's group.",
+            )
         _check_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
         if not 0 <= self.min_answered <= 1:
             raise UsageError(f"min_answered is {self.min_answered}.", mend="Use a share from 0 to 1.")

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.hume import models
+from embassay.protocols.hume.profiles import profile_table, profiles_of
 from embassay.protocols.hume.published.protocol import run_published
-from embassay.protocols.hume.record import write_summary
+from embassay.protocols.hume.record import Summary, write_summary
 from embassay.protocols.hume.results.conclusions import comparisons, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
 from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
-from embassay.protocols.hume.results.tables import study_tables
+from embassay.protocols.hume.results.tables import conditions_table, marked, study_tables
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.tables import write_markdown
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion
+from embassay.protocols.kernel.tables import ColumnTable
 from embassay.records import Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
@@ -63,9 +65,17 @@ class Scoring(Protocol):
         summary, entered = study_summary(plan, records, self.folder)
         write_summary(self.folder.path, summary)
         write_markdown(self.folder.path, summary)
-        tables = tuple(study_tables(summary, entered))
+        tables = (*study_tables(summary, entered), *self._more(plan, summary))
         every = system_standings(plan, records, entered)
         return Conclusion(tuple(study_rows(summary)), comparisons(every), tables, every)
+
+    def _more(self, plan: StudyPlan, summary: Summary) -> Iterator[ColumnTable]:
+        """What is not of the record: conditions, and groups of annotators, whose profiles stay with the study."""
+        request, study = plan.request, plan.folder.study
+        yield conditions_table([one.task for one in plan.answered], plan.llms, give_k=request.give_k)
+        if study.profile:
+            table = profile_table(study, summary.pairs, profiles_of(plan.folder), request.smallest_group)
+            yield marked(table, summary)
 
 
 Paths = str | Path | Sequence[str | Path]
@@ -87,7 +97,8 @@ def score(
 
     From the folder of a `study`, further arguments are those of `StudyRequest`: tasks, answers, aggregation ("paper"),
     human_ap_mode ("tie_aware"), one_annotator ("wilson"), samples_per_label, resamples (10,000), seed (1337),
-    tokenizer ("cl100k"), min_answered (0.5), min_shared (10), repeats (10), neighbours (10). Or from published results
+    tokenizer ("cl100k"), min_answered (0.5), min_shared (10), repeats (10), neighbours (10), give_k (True),
+    smallest_group (5). Or from published results
     (`from_mteb`, files or folders, and `llm_scores`), those of `PublishedRequest`: `systems` are then evaluated on
     HUME's own items and placed among its people and models. Resumes what is unfinished in `out`, and scores people
     anew.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from embassay.protocols.hume.folder import Task
+from embassay.protocols.hume.llms.answers import LlmAnswers
 from embassay.protocols.hume.published.conversion import as_evaluations, as_llm_scores, as_study
 from embassay.protocols.hume.published.standings import AGREEMENT_METRIC, HUMAN, score_matrix, standings
 from embassay.protocols.hume.published.tables import (
@@ -20,6 +22,7 @@ from embassay.protocols.hume.published.tables import (
     win_table,
 )
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore
+from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import Contender, matrix_of, scored_pairs
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.hume.tables import (
@@ -40,7 +43,8 @@ def study_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[
     """Every table that has a row, marked where annotators are simulated.
 
     `hume_table1`, `3` to `9`, with language models `2` and `10` to `13`; `hume_overall`, `hume_pairs`,
-    `hume_win_rates`; `hume_systems`, `hume_need`, `agreement`, `quality_flags`, `annotators`; `hume_figure1` to `8`.
+    `hume_win_rates`; `hume_systems`, `hume_need`, `agreement`, `quality_flags`, `annotators`, `hume_resources`;
+    `hume_figure1` to `8`.
     """
     for table in _tables(summary, contenders):
         if table.rows:
@@ -57,7 +61,48 @@ def _tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[Colum
     yield agreement_table(summary)
     yield quality_table(summary)
     yield annotators_table(summary)
+    yield resource_table(summary, summary.seed)
     yield from every_figure(summary)
+
+
+def conditions_table(tasks: Sequence[Task], llms: Sequence[LlmAnswers], *, give_k: bool) -> ColumnTable:
+    """Table `hume_conditions`: what people and systems were told and asked for in every task, and whether their scores
+    are like for like (spec hume 11, 16)."""
+    columns = (
+        Column("family", "text"), Column("task", "text"), Column("lang", "text"), Column("scored", "text"),
+        Column("people", "text"), Column("systems", "text"), Column("like_for_like", decimals=0),
+    )  # fmt: skip
+    rows = tuple(
+        (task.family, task.name, task.lang, who, people, theirs, int(alike))
+        for task in tasks
+        for who, people, theirs, alike in _conditions(task, {one.mode for one in llms}, give_k)
+    )
+    note = (
+        "Where scores are not like for like: sample with --give-k, score with --no-give-k, or ask language models with "
+        "--binary."
+    )
+    return ColumnTable("hume_conditions", "HUME: what people and systems had to go by", columns, rows, note)
+
+
+def _conditions(task: Task, modes: Collection[str], give_k: bool) -> Iterator[tuple[str, str, str, bool]]:
+    """Who is scored, what people had, what they had, whether that is the same."""
+    if task.family == "classification":
+        yield "systems", "labels with their meaning", "labelled texts to learn from", False
+        if modes:
+            yield "language models", "labels with their meaning", "the same words", True
+    elif task.family == "clustering":
+        told = task.groups is not None
+        words = {True: "the number of groups", False: "no number of groups"}
+        yield "systems", words[told], words[give_k], told == give_k
+    elif task.family == "sts":
+        yield "systems", "a scale with words for its levels", "nothing: only the order counts", True
+        if modes:
+            yield "language models", "a scale with words for its levels", "the same words", True
+    else:
+        yield "systems", "each document relevant or not", "an order of all documents", False
+        for mode in sorted(modes):
+            said = "each document relevant or not" if mode == "binary" else "an order of all documents"
+            yield f"language models ({mode})", "each document relevant or not", said, mode == "binary"
 
 
 def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:

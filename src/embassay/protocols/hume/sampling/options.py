@@ -15,7 +15,7 @@ from embassay.data.catalogue.suites import Member
 from embassay.data.rows import nearest
 from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder import LabelChoice, Name, Scale, Task
+from embassay.protocols.hume.folder import LabelChoice, Name, Question, Scale, Task
 from embassay.protocols.hume.study import Family
 from embassay.runs.folder import digest
 
@@ -56,8 +56,8 @@ class TaskRequest(_Strict):
     text itself. `relevant` and `candidates` are for reranking, `negatives` says where its hard negatives come from:
     `lists` the data's own candidates, `bm25` the corpus. `groups` is the number of gold clusters, `against` other data
     (those that models train on) to look for the items' texts in, `drop_leaked` leaves out items that are in them.
-    `whole` takes every item as it is, as of a set that was annotated before. Data of a `suite` that aren't there are
-    left out.
+    `whole` takes every item as it is, as of a set that was annotated before. `give_k` tells people how many groups
+    there are, as models know it (spec hume 11, 16). Data of a `suite` that aren't there are left out.
     """
 
     data: Annotated[str, Field(min_length=1)]
@@ -81,6 +81,7 @@ class TaskRequest(_Strict):
     drop_leaked: bool = False
     practice: Annotated[int, Field(ge=0, le=10)] = 3
     whole: bool = False
+    give_k: bool = False
     suite: str = ""
 
     @model_validator(mode="after")
@@ -98,10 +99,11 @@ class TaskRequest(_Strict):
 
 
 class SampleRequest(_Strict):
-    """A whole study."""
+    """A whole study; `profile` is what it asks of every annotator."""
 
     name: str = "study"
     seed: int = SEED
+    profile: Annotated[list[Question], BeforeValidator(_listed)] = []
     tasks: Annotated[list[TaskRequest], Field(min_length=1)]
 
 
@@ -270,14 +272,24 @@ def scale_of(scale: Scale | None) -> Scale:
     return scale.model_copy(update={"anchors": ends})
 
 
-def guidelines(family: Family, labels: Sequence[LabelChoice] = (), scale: Scale | None = None) -> str:
-    """Our guidelines of a family in Markdown, with these labels or levels in their place."""
+ANY_GROUPS = "How many groups there are is up to you."
+
+
+def told_groups(groups: int | None) -> str:
+    """What people are told of the number of groups."""
+    return ANY_GROUPS if groups is None else f"There are {groups} groups: make as many."
+
+
+def guidelines(
+    family: Family, labels: Sequence[LabelChoice] = (), scale: Scale | None = None, groups: int | None = None
+) -> str:
+    """Our guidelines of a family in Markdown, with these labels, levels or number of groups in their place."""
     text = (files("embassay.protocols.hume.sampling") / "guidelines" / f"{family}.md").read_text("utf-8")
     scale = scale or Scale()
     return Template(text).substitute(
         labels="\n".join(_entry(one.name, one.description) for one in labels),
         levels="\n".join(_level(level, words) for level, words in scale.anchors.items()),
-        low=f"{scale.low:g}", high=f"{scale.high:g}",
+        low=f"{scale.low:g}", high=f"{scale.high:g}", groups=told_groups(groups),
     )  # fmt: skip
 
 

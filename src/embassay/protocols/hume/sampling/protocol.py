@@ -41,6 +41,7 @@ from embassay.protocols.hume.sampling.options import (
     guidelines,
     label_choices,
     scale_of,
+    told_groups,
     told_hash,
     version_of,
 )
@@ -296,7 +297,7 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _un
             gold.append(_gold(key, item))
     study = StudyFile(
         name=request.name, seed=request.seed, tasks=tasks, guidelines_version=version_of(tasks),
-        content=content_hash(items, gold), guidelines=told_hash(tasks),
+        content=content_hash(items, gold), guidelines=told_hash(tasks), profile=request.profile,
     )  # fmt: skip
     return Sampled(study, tuple(items), tuple(gold), about, tuple(left_out))
 
@@ -377,11 +378,14 @@ def _task(one: Opened, name: str, drawn: Drawn) -> Task:
     request = one.request
     labels = label_choices(drawn.labels, request.labels) if one.family == "classification" else []
     scale = scale_of(request.scale) if one.family == "sts" else None
+    told = request.give_k and one.family == "clustering"
+    groups = len({item.gold for item in drawn.items}) if told else None
+    own = request.guidelines and request.guidelines + (f"\n{told_groups(groups)}\n" if told else "")
     return Task(
         name=name, family=one.family, lang=one.lang, title=request.title or one.data.dataset,
         question=request.question or QUESTIONS[one.family],
-        guidelines=request.guidelines or guidelines(one.family, labels, scale),
-        n=len(drawn.items), labels=labels, scale=scale, practice=list(drawn.practice),
+        guidelines=own or guidelines(one.family, labels, scale, groups),
+        n=len(drawn.items), labels=labels, scale=scale, practice=list(drawn.practice), groups=groups,
         source=Source(
             dataset=request.data, split=request.split, mapping=request.map, grades=request.grades,
             lang=one.own_lang, fingerprint=one.data.fingerprint, against=request.against, drawn_from=one.drawn_from,

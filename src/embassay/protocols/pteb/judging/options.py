@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.request import check_options, option
+from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, check_options, option
 
 if TYPE_CHECKING:
     from embassay.contracts import Sampling
@@ -20,15 +20,15 @@ class RatingOptions:
     """How ratings are asked for. `[An]` is the ambiguity of the paper an option settles (docs/pteb.md)."""
 
     judge_temperature: float = option(
-        0.8, "Sampling temperature of the judge; 0 takes its likeliest answer.", point="A13"
+        0.8, "Sampling temperature of the judge; 0 takes its likeliest answer.", point="A13", group=SYSTEMS
     )
-    judge_top_p: float = option(0.9, "Nucleus sampling share (top-p) of the judge.")
+    judge_top_p: float = option(0.9, "Nucleus sampling share (top-p) of the judge.", group=SYSTEMS)
     answers: Literal["free", "schema"] = option(
         "free",
         "Read the judge's free answer, or bind it to a JSON schema (for small models).",
     )
-    attempts: int = option(6, "Tries for one rating before it fails.")
-    resamples: int = option(1_000, "Bootstrap resamples behind every interval.")
+    attempts: int = option(6, "Tries for one rating before it fails.", group=SYSTEMS)
+    resamples: int = option(1_000, "Bootstrap resamples behind every interval.", group=STATISTICS)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -95,8 +95,14 @@ VERSION = 2
 class JudgeRequest(request.Request):
     """The arguments of a judge run; `systems` are the judges. `gold` are ranges of gold scores, see `gold.py`."""
 
+    systems: tuple[str, ...] = option(
+        MISSING, "A chat model, such as ollama:gemma3:27b.", name="--judge -j", group=SYSTEMS
+    )
     tokenizer: str = ""
-    gold: tuple[str, ...] = ()
+    gold: tuple[str, ...] = option(
+        (), "Range of the gold scores: 1-5, or sick=1-5. Default: the catalogue's, else 0-5.",
+        value="[DATASET=]LOW-HIGH", group=DATA,
+    )  # fmt: skip
     options: JudgeOptions = field(default_factory=JudgeOptions)
 
     def as_dict(self) -> dict[str, Any]:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import partial
 from importlib.resources import files
-from itertools import count
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from embassay.contracts import ChatModel, Message
+from embassay.contracts import ChatModel, Completion, Message
 from embassay.data.language import can_identify, language_fault
-from embassay.errors import DataError, ModelError, TextRefused, Unanswered, UsageError, Why
+from embassay.errors import DataError, UsageError, Why
+from embassay.protocols.pteb.options import PROMPT_NAMES
 from embassay.protocols.pteb.paraphrasing.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.wordings.records import (
+    OF_MEANING,
     REJECTED,
     USABLE,
     Generation,
@@ -30,19 +30,16 @@ from embassay.protocols.wordings.records import (
     SourceText,
 )
 from embassay.protocols.wordings.sets import Recorded, open_stored
+from embassay.protocols.wordings.writers import AnyRuns, Drawn, LLMWriter
 from embassay.randomness import generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry
-from embassay.runs.execution import Hope
 from embassay.runs.folder import digest
 from embassay.runs.store import CachedChat, Question
-from embassay.systems.remote.calls import as_finished
-from embassay.systems.remote.ledger import Ledger, Price
+from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
 """Of our prompts; raised when the words of one of them change."""
-PROMPT_NAMES = ("default", "variant1", "variant2", "variant3")
-"""The prompts for paraphrasing: the usual one, and the rewordings of it for prompt sensitivity (table 12)."""
 
 
 @dataclass(frozen=True)
@@ -209,16 +206,12 @@ def _permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
     return Permuted(name, open_stored(name, target, source) if target else None)
 
 
-class _Control:
+class _Control(AnyRuns):
     """What both are: free, with any number of runs."""
 
     name: str
     identity: str
     remote = False
-
-    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
-        """first, first + 1 ..."""
-        return tuple(range(first, first + runs))
 
     def about(self) -> Mapping[str, Any]:
         """Nothing."""
@@ -363,31 +356,20 @@ def licence_of(spec: str) -> str:
     return "OpenAI's terms of service" if _OPENAI.match(spec) and "base_url" not in spec else ""
 
 
-_AT_ONCE = 512
-"""Texts that are worked on at once; the model's own pace decides how many requests are in flight."""
-_OUTCOMES: Mapping[Why, Outcome] = {
-    "cut": "too long",
-    "withheld": "refused",
-    "declined": "refused",
-    "empty": "empty",
-    "thinking": "thinking",
-}
+class LLMParaphraser(LLMWriter):
+    """`chat` with a prompt."""
 
-
-class LLMParaphraser:
-    """`chat` with a prompt. Two runs with one seed get the same answers from the cache behind `chat`."""
-
-    remote = True
+    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {
+        "cut": "too long",
+        "withheld": "refused",
+        "declined": "refused",
+        "empty": "empty",
+        "thinking": "thinking",
+    }
 
     def __init__(self, chat: CachedChat, prompt: Prompt, generation: Generation) -> None:
-        self.chat, self.prompt, self.generation = chat, prompt, generation
-        self._models: set[str] = set()
-        self._hope = Hope()
-
-    @property
-    def name(self) -> str:
-        """The model's spec."""
-        return self.chat.name
+        super().__init__(chat, generation.retries)
+        self.prompt, self.generation = prompt, generation
 
     @property
     def identity(self) -> str:
@@ -395,27 +377,11 @@ class LLMParaphraser:
         drawn = ",".join(f"{key}={value}" for key, value in self.generation.as_dict().items())
         return f"{self.chat.identity} {self.prompt.identity} {drawn}"
 
-    @property
-    def price(self) -> Price | None:
-        """What the model's tokens cost; None where it is not known."""
-        return getattr(self.chat.model, "price", None)
-
-    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
-        """first, first + 1 ..."""
-        return tuple(range(first, first + runs))
-
     def about(self) -> Mapping[str, Any]:
         """The model as its server names it, its sampling, licence and context, and how language is checked."""
-        model = self.chat.model
-        told = {
-            "model": ", ".join(sorted(self._models)),
-            "licence": licence_of(self.name),
-            "sampling": self.generation.as_dict(),
-            "left_out": list(getattr(model, "left_out", ())),
-            "num_ctx": getattr(model, "num_ctx", None),
-            "language_check": "script and py3langid" if can_identify() else "script",
-        }
-        return {key: value for key, value in told.items() if value not in (None, "", [])}
+        checked = "script and py3langid" if can_identify() else "script"
+        said = self.described(licence=licence_of(self.name), sampling=self.generation.as_dict())
+        return {**said, "language_check": checked}
 
     def question(self, asked: SourceText, seed: int, attempt: int = 0) -> Question:
         """What the model is asked for a text in draw number `attempt` of the run with this seed."""
@@ -430,63 +396,20 @@ class LLMParaphraser:
         """Whether the first answer is in the cache, or none is needed, so that the text costs nothing, or little."""
         return not asked.text.strip() or self.chat.kept(self.question(asked, seed))
 
-    def write(
-        self,
-        asked: Sequence[SourceText],
-        *,
-        seed: int,
-        run: int,  # noqa: ARG002 - the contract's
-        dataset: str = "",  # noqa: ARG002
-        hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
-        """See `Paraphraser.write`; many calls are in flight at once, and one text's draws one after another."""
-        self._hope = Hope()
-        jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
-            partial(self._written, one, seed) for one in asked
-        )
-        for done, (position, paraphrase) in enumerate(as_finished(jobs, at_once=_AT_ONCE), start=1):
-            hear(done)
-            yield position, paraphrase
-
-    async def _written(self, asked: SourceText, seed: int) -> Paraphrase:
-        if not asked.text.strip():
-            return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
-        seconds, rejected = 0.0, list[str]()
-        for attempt in count():
-            question = self.question(asked, seed, attempt)
-            verdict, again, took = await self._drawn(asked, question)
-            seconds += took
-            if verdict.outcome in REJECTED:
-                rejected.append(verdict.outcome)
-            if verdict.usable or not again or attempt == self.generation.retries:
-                break
-        return Paraphrase(
-            asked.text, asked.lang, asked.place, verdict.wording, verdict.outcome, verdict.reason,
-            attempt + 1, question.sampling.seed or 0, seconds, ";".join(rejected),
-        )  # fmt: skip
-
-    async def _drawn(self, asked: SourceText, question: Question) -> tuple[Verdict, bool, float]:
-        """What an answer is, whether another draw could be better, and the seconds that it took."""
-        begun = perf_counter()
-        try:
-            answer = await self.chat.complete(
-                question.messages, sampling=question.sampling, attempt=question.attempt
-            )
-        except Unanswered as error:
-            self._hope.answered()
-            return Verdict(_OUTCOMES[error.why], reason=str(error)), True, 0.0
-        except TextRefused as error:
-            self._hope.answered()
-            return Verdict("refused", reason=str(error)), False, 0.0
-        except ModelError as error:
-            if self._hope.is_lost(begun):
-                raise
-            return Verdict("failed", reason=str(error)), False, 0.0
-        self._hope.answered()
-        self._models.add(answer.model)
+    async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
+        """What comes of one text that isn't blank."""
         strict, meaning = self.generation.strict_length, self.generation.meaning
-        verdict = judged(asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning)
-        return verdict, True, answer.usage.seconds
+
+        def read(answer: Completion) -> Drawn:
+            found = judged(asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning)
+            return Drawn(found.wording, found.outcome, found.reason)
+
+        drawn = await self.draw(partial(self.question, asked, seed), read)
+        rejected = ";".join(one for one in drawn.rejected if one in (*REJECTED, *OF_MEANING))
+        return Paraphrase(
+            asked.text, asked.lang, asked.place, drawn.text, drawn.outcome, drawn.reason, drawn.attempts, drawn.seed,
+            drawn.seconds, rejected,
+        )  # fmt: skip
 
 
 def suited(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:

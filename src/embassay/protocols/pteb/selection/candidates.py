@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ from embassay.protocols.kernel.plan import (
     check_names,
     joined_tasks,
 )
-from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.request import SYSTEMS, option
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.pteb.judging.options import RatingOptions
@@ -212,10 +212,20 @@ VERSION = 2
 class SelectionRequest(request.Request):
     """The arguments of a selection; `systems` are the candidates, which `judge` rates, and `cross_judges` as well."""
 
+    systems: tuple[str, ...] = option(
+        MISSING,
+        "A candidate: a chat model, `stored:FOLDER`, or a control.",
+        name="--paraphraser -p",
+        group=SYSTEMS,
+    )
     tokenizer: str = ""
-    judge: str = ""
-    cross_judges: tuple[str, ...] = ()
-    prompt: str = "default"
+    judge: str = option(
+        "", "The chat model that rates them; choose it with `pteb judge`.", name="--judge -j", group=SYSTEMS
+    )
+    cross_judges: tuple[str, ...] = option(
+        (), "Another judge, to check the selection.", name="--cross-judge", group=SYSTEMS
+    )
+    prompt: str = option("default", "default, variant1 to variant3, or a text file.", group=SYSTEMS)
     generation: Generation = field(default_factory=Generation)
     options: SelectionOptions = field(default_factory=SelectionOptions)
 

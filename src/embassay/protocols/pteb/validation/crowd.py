@@ -4,14 +4,18 @@ Out goes a file per language, with two dummies in every batch: for MTurk a line 
 Prolific's task builder a line per pair, batches as its task groups. Back come MTurk's batch results, or a table of
 Prolific's participants and ratings with its export of submissions; what passes the filters becomes a rating file.
 
-Sources: docs.aws.amazon.com (Requester, publishing and downloading batches); docs.prolific.com (AI Task Builder,
-datasets: columns that begin with META_ are not shown; export of submissions).
+Sources: docs.aws.amazon.com (Requester, publishing and downloading batches; a page of `crowd-form` gives all of its
+answers as JSON in the column Answer.taskAnswers); docs.prolific.com (AI Task Builder, datasets: columns that begin with
+META_ are not shown; states of a submission; the export of submissions, whose columns are Submission id, Participant id,
+Status, Time taken and demographics).
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,10 +34,18 @@ from embassay.randomness import random_bytes
 from embassay.runs.folder import slug, write_atomic
 
 Platform = Literal["mturk", "prolific"]
-LEFT_OUT = {"rejected", "returned", "timed-out", "timed out", "partial", "screened out"}
+LEFT_OUT = {
+    "rejected", "returned", "timed-out", "timed out", "partial", "screened out", "reserved", "active", "unpublished",
+}  # fmt: skip
 """States of a submission whose ratings do not count."""
+COUNTED = {"", "submitted", "approved", "awaiting review", "partially approved", "processing"}
 PERSON = ("WorkerId", "Participant id", "participant_id", "PROLIFIC_PID")
 PAIR = ("META_pair_id", "pair_id")
+SUBMISSION = ("Submission id", "submission_id", "session_id", "AssignmentId")
+STATUS = ("AssignmentStatus", "Status")
+TIME = ("WorkTimeInSeconds", "Time taken", "time_taken")
+TASK_ANSWERS = "Answer.taskAnswers"
+RATING = "Answer.rating_"
 PILOT = "pilot"
 
 
@@ -130,25 +142,52 @@ def read_crowd(
     A dummy that a person saw in several batches counts once, by the rating that is farthest from the expected one.
     DataError, with file and line, for a table of neither platform, a pair of another study and a rating off the scale.
     """
-    people = _people(submissions)
+    people = _people(submissions) if submissions else None
     kept, found = Kept(), dict[tuple[str, str], dict[str, Any]]()
     for path in files:
-        source = source_of(path)
-        columns = source.columns()
-        person = next((name for name in PERSON if name in columns), None)
-        if person is None or not (set(PAIR) & set(columns) or "Input.pair_1" in columns):
-            raise DataError(
-                "this is no table of MTurk or Prolific", path=path, found=", ".join(columns[:8]),
-                expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
-                mend="Give the batch results as they were downloaded.",
-            )  # fmt: skip
-        rows = list(source.rows(columns))
+        rows = list(_read(path, filters))
         # Of MTurk a row is a submission; of Prolific all rows of a person are.
-        sizes = Counter(meant(cell(row, person)) for row in rows)
+        sizes = Counter(meant(_cell(row, PERSON)) for row in rows)
         for row in rows:
-            _take(row, person, people, items, filters, kept, found, sizes)
+            _take(row, people, items, filters, kept, found, sizes)
     kept.rows = list(found.values())
     return kept
+
+
+def _read(path: Path, filters: Filters) -> Iterator[Row]:
+    """The rows of a file of either platform, if it has what its ratings are read from."""
+    source = source_of(path)
+    columns = source.columns()
+    turk = _has(columns, ("Input.pair_1",))
+    if not _has(columns, PERSON) or not (turk or _has(columns, PAIR)):
+        raise DataError(
+            "this is no table of MTurk or Prolific", path=path, line=1, found=", ".join(columns[:8]),
+            expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
+            mend="Give the batch results as they were downloaded.",
+        )  # fmt: skip
+    rated = (
+        any(name.startswith((RATING, TASK_ANSWERS)) for name in columns)
+        if turk
+        else filters.rating in columns
+    )
+    if not rated:
+        raise DataError(
+            "no column holds ratings", path=path, line=1, found=", ".join(columns[-8:]),
+            expected=f"{RATING}1 or {TASK_ANSWERS}" if turk else filters.rating,
+            mend="Give the results with their answers" + ("." if turk else ", or name the column: --rating NAME."),
+        )  # fmt: skip
+    yield from source.rows(columns)
+
+
+def _has(columns: Iterable[str], names: Sequence[str]) -> str | None:
+    """The first of the names that is a column, in whatever case and with whatever blanks around it."""
+    held = {name.strip().lower(): name for name in columns}
+    return next((held[name.lower()] for name in names if name.lower() in held), None)
+
+
+def _cell(row: Row, names: Sequence[str]) -> str:
+    column = _has(row.cells, names)
+    return "" if column is None else cell(row, column)
 
 
 def write_kept(path: Path, kept: Kept) -> None:
@@ -157,12 +196,18 @@ def write_kept(path: Path, kept: Kept) -> None:
 
 
 def _take(
-    row: Row, column: str, people: Mapping[str, Mapping[str, str]], items: Mapping[str, Item], filters: Filters,
-    kept: Kept, found: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
+    row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, Item], filters: Filters, kept: Kept,
+    found: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
 ) -> None:  # fmt: skip
-    person, rated = meant(cell(row, column)), list(_rated(row, items, filters))
-    about = {**{name: str(value or "") for name, value in row.cells.items()}, **people.get(person, {})}
-    if reason := _reason(about, len(rated) if "WorkerId" in row.cells else sizes[person], filters):
+    person = meant(_cell(row, PERSON))
+    if not person:
+        raise DataError("the row has no participant", path=row.path, line=row.line, mend="Delete the line.")
+    rated, own = list(_rated(row, items, filters)), Submission.of(row)
+    if people is not None and person not in people:
+        kept.left_out["not among the submissions"] += 1
+        return
+    about = own.with_export(people[person]) if people is not None else own
+    if reason := about.reason(len(rated) if _has(row.cells, ("WorkerId",)) else sizes[person], filters):
         kept.left_out[reason] += 1
         return
     for item, value in rated:
@@ -182,9 +227,10 @@ def _take(
 def _rated(row: Row, items: Mapping[str, Item], filters: Filters) -> Iterator[tuple[Item, float]]:
     """The pairs of a row with their ratings; blank ones are not rated."""
     names = [name for name in row.cells if name.startswith("Input.pair_")]
-    places = [(name, f"Answer.rating_{name.rpartition('_')[2]}") for name in names] or [
-        (next(name for name in PAIR if name in row.cells), filters.rating)
+    places = [(name, f"{RATING}{name.rpartition('_')[2]}") for name in names] or [
+        (_has(row.cells, PAIR) or PAIR[0], filters.rating)
     ]
+    told = _with_task_answers(row)
     for column, rating in places:
         pair = meant(cell(row, column))
         if not pair:
@@ -194,40 +240,127 @@ def _rated(row: Row, items: Mapping[str, Item], filters: Filters) -> Iterator[tu
                 f"the pair {pair!r} is not of this study", path=row.path, line=row.line,
                 mend="Name the folder whose files were sent out.",
             )  # fmt: skip
-        value = rating_of(row, rating) if rating in row.cells else None
+        value = rating_of(told, rating) if rating in told.cells else None
         if value is not None:
             yield items[pair], value
 
 
-def _reason(about: Mapping[str, str], pairs: int, filters: Filters) -> str:
-    """Why a submission does not count; empty where it does."""
-    status = (
-        (about.get("AssignmentStatus") or about.get("Status") or about.get("status") or "").strip().lower()
-    )
-    if status in LEFT_OUT:
-        return status
-    column, _, value = filters.where.partition("=")
-    if filters.where and about.get(column.strip(), "").strip() != value.strip():
-        return f"not {filters.where}"
-    taken = about.get("WorkTimeInSeconds") or about.get("Time taken") or about.get("time_taken") or ""
-    each = float(taken) / max(pairs, 1) if taken.replace(".", "", 1).isdigit() else filters.least_seconds
-    return f"under {filters.least_seconds:g} s a pair" if each < filters.least_seconds else ""
+def _with_task_answers(row: Row) -> Row:
+    """The row with the answers of a `crowd-form` as columns of their own: it writes one list of one object."""
+    text = cell(row, TASK_ANSWERS)
+    if not text:
+        return row
+    try:
+        given = json.loads(text)
+        answers = dict(given[0] if isinstance(given, list) else given)
+    except (ValueError, TypeError, IndexError, RecursionError):
+        raise DataError(
+            f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
+            expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded.",
+        ) from None  # fmt: skip
+    own = {f"Answer.{name}": _scalar(one) for name, one in answers.items()}
+    return Row(row.path, row.line, {**row.cells, **own})
 
 
-def _people(files: Sequence[Path]) -> dict[str, dict[str, str]]:
-    """Person -> the cells of their submission."""
-    found: dict[str, dict[str, str]] = {}
+def _scalar(value: Any) -> Any:
+    """A choice of radio buttons is an object of booleans: the one that is true."""
+    if isinstance(value, Mapping):
+        return next((name for name, chosen in value.items() if chosen is True), "")
+    return value
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a platform says of one: its `status` in small letters, its seconds (None: not told), all of its cells."""
+
+    status: str
+    seconds: float | None
+    cells: Mapping[str, str]
+
+    @classmethod
+    def of(cls, row: Row) -> Submission:
+        """By a row of ratings or of an export. DataError, with file and line, for a state or a time that is none."""
+        status = _cell(row, STATUS).lower().replace("_", " ")
+        # The column that a requester marks before uploading the results again.
+        status = "rejected" if _cell(row, ("Reject",)) else status
+        if status not in LEFT_OUT | COUNTED:
+            raise DataError(
+                "the state of the submission is not known", path=row.path, line=row.line, found=status,
+                expected=", ".join(sorted((COUNTED | LEFT_OUT) - {""})),
+                mend="Write APPROVED where it counts, REJECTED where not.",
+            )  # fmt: skip
+        cells = {name.strip(): str(value or "").strip() for name, value in row.cells.items()}
+        return cls(status, _seconds(row), cells)
+
+    def with_export(self, exported: Submission) -> Submission:
+        """With what the export of submissions says, where that is more than the row of ratings does."""
+        told = exported.seconds if exported.seconds is not None else self.seconds
+        return Submission(exported.status or self.status, told, {**self.cells, **exported.cells})
+
+    def reason(self, pairs: int, filters: Filters) -> str:
+        """Why it does not count; empty where it does."""
+        if self.status in LEFT_OUT:
+            return self.status
+        column, _, value = filters.where.partition("=")
+        if filters.where and self.cells.get(column.strip(), "") != value.strip():
+            return f"not {filters.where}"
+        if filters.least_seconds and self.seconds is None:
+            return "no time is told"
+        each = (self.seconds or 0.0) / max(pairs, 1)
+        return f"under {filters.least_seconds:g} s a pair" if each < filters.least_seconds else ""
+
+
+def _seconds(row: Row) -> float | None:
+    """Seconds, also as h:mm:ss; None for an empty cell."""
+    text = _cell(row, TIME)
+    if not text:
+        return None
+    try:
+        parts = [float(part.replace(",", ".")) for part in text.split(":")]
+        seconds = math.fsum(part * 60**place for place, part in enumerate(reversed(parts)))
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise DataError(
+            "the time taken cannot be read", path=row.path, line=row.line, expected="seconds, or h:mm:ss", found=text,
+            mend="Correct the cell, or leave it empty.",
+        )  # fmt: skip
+    return seconds
+
+
+def _people(files: Sequence[Path]) -> dict[str, Submission]:
+    """Person -> their submission. Who came back after one that does not count has the one that does; of several that
+    count, as of several studies, the times are added. DataError for a submission that is there twice."""
+    found: dict[str, Submission] = {}
+    seen: dict[str, Row] = {}
     for path in files:
         source = source_of(path)
-        column = next((name for name in PERSON if name in source.columns()), None)
-        if column is None:
+        columns = source.columns()
+        if _has(columns, PERSON) is None:
             raise DataError(
-                "the submissions do not say whose they are", path=path, expected=" or ".join(PERSON),
-                found=", ".join(source.columns()[:8]), mend="Give Prolific's export of the study.",
+                "the submissions do not say whose they are", path=path, line=1, expected=" or ".join(PERSON),
+                found=", ".join(columns[:8]), mend="Give Prolific's export of the study.",
             )  # fmt: skip
-        for row in source.rows(source.columns()):
-            found[meant(cell(row, column))] = {name: str(value or "") for name, value in row.cells.items()}
+        for row in source.rows(columns):
+            person, number = meant(_cell(row, PERSON)), _cell(row, SUBMISSION)
+            if number and number in seen:
+                raise DataError(
+                    f"the submission {number} is there twice", path=row.path, line=row.line,
+                    found=f"before in line {seen[number].line} of {seen[number].path.name}",
+                    mend="Give every export once.",
+                )  # fmt: skip
+            seen |= {number: row} if number else {}
+            found[person] = _together(found.get(person), Submission.of(row))
     return found
+
+
+def _together(before: Submission | None, now: Submission) -> Submission:
+    if before is None or before.status in LEFT_OUT:
+        return now
+    if now.status in LEFT_OUT:
+        return before
+    told = [one for one in (before.seconds, now.seconds) if one is not None]
+    return Submission(now.status, math.fsum(told) if told else None, {**before.cells, **now.cells})
 
 
 def _hits(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:

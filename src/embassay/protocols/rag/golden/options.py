@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from embassay.data.rows import nearest
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.request import DATA, option
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.runs.folder import RunFolder, to_json
 
@@ -39,8 +39,8 @@ class GoldenOptions:
     """The knobs; defaults are the profile `thorough` (spec rag 4)."""
 
     nfc: bool = option(True, "Normalize questions to Unicode NFC.")
-    chunk: int | None = option(None, "Most tokens per chunk, cut at sentences; 430 is usual.")
-    overlap: int = option(70, "Tokens shared by neighbouring chunks.")
+    chunk: int | None = option(None, "Most tokens per chunk, cut at sentences; 430 is usual.", group=DATA)
+    overlap: int = option(70, "Tokens shared by neighbouring chunks.", group=DATA)
     depth: int = option(50, "Passages from dense search, and as many from BM25.")
     bm25_k1: float = option(1.2, "BM25 parameter k1.")
     bm25_b: float = option(0.75, "BM25 parameter b.")

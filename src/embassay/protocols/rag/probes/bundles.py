@@ -16,6 +16,7 @@ from typing import Literal, TypeVar
 from embassay.data.rows import key_of, missing_column
 from embassay.data.tables import table
 from embassay.errors import DataError, UsageError
+from embassay.protocols.rag.probes.options import Lang
 from embassay.randomness import random_bytes
 
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
@@ -117,7 +118,6 @@ def _next_letter(letter: str) -> str:
 
 T = TypeVar("T")
 _PLACE = re.compile(r"\{[AT]\}")
-Lang = Literal["en", "fr"]
 CANDIDATES = ("C1", "C2a", "C2b", "C3", "C4")
 """Right author and topic; two impostors on the topic; right author, other topic; other author, other topic."""
 LABELS = {"en": "Author:", "fr": "Auteur :"}

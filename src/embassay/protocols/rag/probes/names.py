@@ -24,15 +24,14 @@ from embassay.protocols.rag.probes.bundles import (
     CANDIDATES,
     CONDITIONS,
     Bundle,
-    Lang,
     Material,
     bundles,
     material,
     near_miss,
 )
+from embassay.protocols.rag.probes.options import Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import (
     NAMES_VERSION,
-    NamesRequest,
     ProbePlan,
     cell_key,
     cell_of,

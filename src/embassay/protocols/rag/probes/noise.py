@@ -21,9 +21,9 @@ from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.rag.probes import plan
+from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.plan import (
     NOISE_VERSION,
-    NoiseRequest,
     ProbePlan,
     cell_key,
     cell_of,

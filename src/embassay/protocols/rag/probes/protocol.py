@@ -15,7 +15,8 @@ from embassay.protocols.rag.golden.protocol import ANSWER_TOKENS
 from embassay.protocols.rag.probes import names, noise
 from embassay.protocols.rag.probes.names import plan_names
 from embassay.protocols.rag.probes.noise import plan_noise
-from embassay.protocols.rag.probes.plan import NamesRequest, NoiseRequest, ProbePlan
+from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+from embassay.protocols.rag.probes.plan import ProbePlan
 from embassay.protocols.rag.probes.questions import Rewritings, questions, small_talk
 from embassay.protocols.rag.probes.resampling import Rows
 from embassay.records import Result

@@ -23,7 +23,7 @@ from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import bundles, material
 from embassay.protocols.rag.probes.names import all_bundles, corpus_of, written
-from embassay.protocols.rag.probes.plan import BUNDLED, LANGS, NoiseRequest
+from embassay.protocols.rag.probes.options import BUNDLED, LANGS, NoiseRequest
 from embassay.protocols.rag.rewriters import Rewriter
 from embassay.randomness import random_bytes
 from embassay.records import Loaded, RetrievalSet, Skipped

@@ -19,7 +19,8 @@ from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.answers.answerer import Answerer, open_answerer
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.bundles import Lang, Person
+from embassay.protocols.rag.probes.bundles import Person
+from embassay.protocols.rag.probes.options import Lang
 from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
 from embassay.protocols.rag.sweep.collection import Collection, Ints, Passages, passages_of, token_lengths
 from embassay.protocols.rag.sweep.config import Generator, SweepRequest

@@ -16,8 +16,9 @@ from embassay.data import draw
 from embassay.data.rows import key_of, missing_column, wrong
 from embassay.data.tables import table
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.bundles import CONDITIONS, TITLES, Bundle, Lang, Person, Written, material
+from embassay.protocols.rag.probes.bundles import CONDITIONS, TITLES, Bundle, Person, Written, material
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
+from embassay.protocols.rag.probes.options import Lang
 from embassay.protocols.rag.probes.questions import LEVELS, noisy, phrases
 
 Floats = NDArray[np.float64]

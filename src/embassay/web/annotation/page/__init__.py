@@ -14,7 +14,7 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.answers.store import own_order
 from embassay.protocols.hume.folder import StudyFolder, read_study
 from embassay.runs.folder import write_atomic
-from embassay.web.annotation.service import SETTINGS, task_shown, titles_of
+from embassay.web.annotation.service import SETTINGS, questions_shown, task_shown, titles_of
 
 __all__ = ["STATIC", "bundle", "in_order", "render_page", "render_single", "write_single"]
 
@@ -128,5 +128,6 @@ def _given(folder: StudyFolder, annotator: str) -> dict[str, Any]:
             "annotator": {"name": None, "settings": SETTINGS},
             "guidelines_version": study.guidelines_version,
             "tasks": tasks,
+            **({"about": {"asked": questions_shown(study), "said": {}}} if study.profile else {}),
         },
     }

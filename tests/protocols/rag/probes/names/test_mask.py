@@ -10,7 +10,7 @@ import pytest
 
 from embassay.protocols.rag.probes.bundles import Lang
 from embassay.protocols.rag.probes.names import made, margins_of, retrieval_of
-from embassay.protocols.rag.probes.plan import NamesRequest
+from embassay.protocols.rag.probes.options import NamesRequest
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.probes.bundles import CONDITIONS
-from embassay.protocols.rag.probes.plan import NamesRequest
+from embassay.protocols.rag.probes.options import NamesRequest
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.plan import NoiseRequest
+from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.questions import langs_of, questions
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from embassay.errors import ModelError
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.plan import NoiseRequest
+from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.questions import Rewritings, questions, rewritten, small_talk
 
 

@@ -58,7 +58,7 @@ export class App {
     this.session = new Session(this.transport, told, this.kept, {
       state: () => this.state(), refused: (entry, refusal) => this.refused(entry, refusal),
     });
-    this.profile = new Profile(this.transport, this.kept, told.annotator);
+    this.profile = new Profile(this.transport, this.kept, told.annotator, told.about?.said);
     this.tab = new Tab(this.transport, this.kept, (writes) => this.mayWrite(writes));
     this.session.tab = this.tab.name;
     await this.tab.renew();
@@ -189,7 +189,7 @@ export class App {
 
   links() {
     const { tasks } = this.session, task = () => this.shown.task || tasks[0];
-    this.pages = [
+    this.pages = !tasks.length ? [["Settings", () => openSettings(this)]] : [
       tasks.length > 1 && ["Tasks", () => this.go({ view: "tasks" })],
       ["Check list", () => this.go({ view: "check", task: task().name })],
       ["Instructions", () => this.help("told")],

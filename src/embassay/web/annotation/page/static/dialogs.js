@@ -1,4 +1,5 @@
 // What opens over a view and closes with Escape: help, settings, flag, menu.
+import { aboutFields } from "./about.js";
 import { $, $$, action, cap, el, named, onEnter } from "./dom.js";
 import { EVERYWHERE, KEYS } from "./keys.js";
 
@@ -90,7 +91,7 @@ export function openHelp(app, task, first) {
 }
 
 /** "What is wrong with it" in a line, and whether it can be judged at all. */
-export function openFlag({ flag, comment, where }, keep) {
+export function openFlag({ flag, comment, where, decides = false }, keep) {
   const reason = el("input", { id: "reason", type: "text", maxlength: 200, value: flag, autocomplete: "off", dir: "auto" });
   const more = el("textarea", { id: "comment", rows: 3, maxlength: 2000, value: comment, dir: "auto" });
   const wrong = el("p.wrong", { role: "alert" });
@@ -105,12 +106,12 @@ export function openFlag({ flag, comment, where }, keep) {
   };
   onEnter(reason, () => done(false));
   const box = openDialog(
-    `Flag ${where}`,
+    decides ? `Reason for ${where}` : `Flag ${where}`,
     el("label", { for: "reason" }, "What is wrong with it, in a line"), reason,
-    el("label", { for: "comment" }, "Comment for the owner of the study (optional)"), more,
+    el("label", { for: "comment" }, decides ? "Why you decide so (goes into the export)" : "Comment for the owner of the study (optional)"), more,
     wrong,
-    el("p.note", "A flagged item still needs an answer. If no answer is possible, say that it cannot be judged."),
-    el("div.row", action("Keep flag and answer", () => done(false), { primary: true }), action("Cannot judge", () => done(true))),
+    el("p.note", decides ? "An item that cannot be judged is left out." : "A flagged item still needs an answer. If no answer is possible, say that it cannot be judged."),
+    el("div.row", action(decides ? "Keep" : "Keep flag and answer", () => done(false), { primary: true }), action("Cannot judge", () => done(true))),
   );
   reason.focus();
 }
@@ -125,6 +126,7 @@ export function openSettings(app) {
     "Settings",
     toggle(...SINGLE_KEYS, settings.single_keys, (on) => change("single_keys", on)),
     toggle(...ADVANCE, settings.advance, (on) => change("advance", on)),
+    aboutFields(app),
     el("fieldset", el("legend", "Colours"), theme("system", "Like the system"), theme("light", "Light"), theme("dark", "Dark")),
   );
 }

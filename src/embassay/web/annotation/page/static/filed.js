@@ -16,8 +16,9 @@ export class Filed {
   async study() {
     const answers = this.kept.read("answers", {});
     const finished = this.kept.read("finished", {});
+    const { about } = this.told;
     return {
-      ...this.told, answers, seq: Math.max(0, ...Object.values(answers).map(({ seq }) => seq)),
+      ...this.told, ...(about && { about: { ...about, said: this.said() } }), answers, seq: Math.max(0, ...Object.values(answers).map(({ seq }) => seq)),
       annotator: { ...this.told.annotator, ...this.kept.read("profile", {}) },
       tasks: this.told.tasks.map((task) => ({ ...task, finished: Boolean(finished[task.name]) })),
     };
@@ -46,6 +47,9 @@ export class Filed {
 
   async profile(profile) { this.kept.write("profile", profile); }
 
+  /** What somebody said of themselves. */
+  said() { return Object.fromEntries(Object.entries(this.kept.read("profile", {})?.about || {}).filter(([, answer]) => answer)); }
+
   /** Every answer that counts, a line of JSON each, in the form that `embassay hume import` reads. */
   rows() {
     const answers = this.kept.read("answers", {});
@@ -57,7 +61,8 @@ export class Filed {
   }
 
   download() {
-    const text = this.rows().map((row) => JSON.stringify(row) + "\n").join("");
+    const said = this.said(), about = Object.keys(said).length ? [{ annotator_id: this.annotator, profile: said }] : [];
+    const text = [...about, ...this.rows()].map((row) => JSON.stringify(row) + "\n").join("");
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
     link.download = `${this.annotator}.answers.jsonl`;

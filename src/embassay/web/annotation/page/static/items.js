@@ -4,6 +4,7 @@ import { openFlag } from "./dialogs.js";
 import { KEYS } from "./keys.js";
 import { labels } from "./labels.js";
 import { marking } from "./marks.js";
+import { othersView } from "./others.js";
 import { rating } from "./rating.js";
 
 export const WIDGETS = { sts: rating, classification: labels, reranking: marking };
@@ -26,7 +27,7 @@ export async function itemView(app, { task: name, at }) {
   session.clock.watch(id);
   return {
     kind: task.family, title: `${at + 1} of ${task.items.length}, ${task.title}`, task, at,
-    stage: [asked(task, widget.asked), ...widget.stage, bar.note], dock: [...widget.dock, bar.node],
+    stage: [asked(task, widget.asked), ...widget.stage, othersView(task, payload), bar.note], dock: [...widget.dock, bar.node],
     keys: KEYS[task.family], focus: "#question",
     act: (action, press, event) => act(app, view, action, press, event),
     redraw: (changed) => {
@@ -86,7 +87,7 @@ function itemBar(app, view) {
   const { session } = app, { task, id, widget, locked } = view;
   const status = el("span#status.note.hint");
   const onward = action("Save and next", () => next(app, view), { key: "↵", primary: true });
-  const flag = action("Flag", () => flagIt(app, view));
+  const flag = action(session.adjudicates ? "Reason" : "Flag", () => flagIt(app, view));
   const note = el("p.note.flagged");
   const node = el(
     "div.bar", action("← Back", () => previous(app, view), { key: "" }),
@@ -132,7 +133,7 @@ function flagIt(app, view) {
 /** Ask for a flag and keep it: with the answer, as a note where there is none, or as "cannot be judged". */
 export function keepFlag(app, id, where, then) {
   const { session } = app, { flag, comment } = session.answer(id);
-  openFlag({ flag, comment, where }, (said) => {
+  openFlag({ flag, comment, where, decides: session.adjudicates }, (said) => {
     const answer = session.answers[id];
     const hasValue = (answer?.value ?? null) !== null;
     if (said.refused) session.change([{ id, value: null, flag: said.flag, comment: said.comment }]);

@@ -1,6 +1,7 @@
 // The pages around the items: welcome, tasks, instructions, check list, thanks.
 import { $, action, count, el, named, onEnter, say } from "./dom.js";
 import { instructions, keyTable, SINGLE_KEYS, toggle } from "./dialogs.js";
+import { aboutFields, languageOf } from "./about.js";
 import { itemLink, summary, taskState } from "./listed.js";
 
 const FAMILIES = {
@@ -11,20 +12,10 @@ const FAMILIES = {
 const GRADING = "Grade how well passages answer questions";
 const purpose = (session, task) => (session.standing ? GRADING : FAMILIES[task.family]);
 
-const LANGUAGES = new Intl.DisplayNames(["en"], { type: "language" });
-
 /** What tells a task from others: its name in the study, its language, how many items it has. */
 function about(task) {
   return [!task.title.includes(task.name) && named(task.name), languageOf(task.lang), count(task.items.length, "item")]
     .filter(Boolean).flatMap((part, at) => (at ? [" · ", part] : [part]));
-}
-
-function languageOf(code) {
-  try {
-    return LANGUAGES.of(code);
-  } catch {  // not a code of the standard, such as "mixed"
-    return code;
-  }
 }
 
 const buttons = (...list) => [el("div.bar", el("span.note.hint"), ...list)];
@@ -38,6 +29,7 @@ const GO_ON = [[["Enter"], "next", "go on"]];
 const heading = (text) => el("h1#question", { tabindex: "-1" }, text);
 
 export function welcomeView(app) {
+  if (app.session.adjudicates && !app.session.tasks.length) return nothingView(app);
   const { session } = app, { settings } = session.annotator;
   const items = session.tasks.reduce((sum, task) => sum + task.items.length, 0), several = session.tasks.length > 1;
   const back = session.transport.offline ? "open the same file in the same browser again" : "come back with the same link";
@@ -52,15 +44,27 @@ export function welcomeView(app) {
       "div.column", heading("Welcome"),
       session.standing
         ? el("p.lede", "You are asked to grade passages in ", named(session.study), " until it is decided: as many as that takes, ", count(items, "passage"), " now.")
+        : session.adjudicates ? el("p.lede", `You are asked to decide ${count(items, "item")} on which people disagree, in `, named(session.study), ":")
         : el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), several ? `, in ${count(session.tasks.length, "task")}:` : "."),
       el("ul.plain", session.tasks.map((task) => el(
         "li", el("b", named(task.title)), ": ", purpose(session, task).toLowerCase(), el("div.note", about(task)),
       ))),
       el("p", `There is no clock to beat. Every choice is kept at once: close the page whenever you like and ${back}.`),
-      el("p", "Work alone and go by the instructions. What is kept: your answers, flags and comments, and for how long an item was on the screen."),
+      session.adjudicates && el("p", "You see what people answered, not who. The items that they disagree on most come first. Go by the instructions, not by the majority."),
+      el("p", session.adjudicates ? "What is kept: your decisions, flags and comments, and for how long an item was on the screen." : "Work alone and go by the instructions. What is kept: your answers, flags and comments, and for how long an item was on the screen."),
+      aboutFields(app),
       el("label.field", { for: "name" }, "Your name or initials (for the owner of the study; may stay empty)"), name,
       toggle(...SINGLE_KEYS, settings.single_keys, (on) => app.setting("single_keys", on)),
     )],
+  };
+}
+
+/** An adjudicator has come before there is anything to decide. */
+function nothingView(app) {
+  const again = () => app.reload();
+  return {
+    title: "Nothing to decide", focus: "#question", keys: GO_ON, act: again, dock: buttons(action("Look again", again, { primary: true })),
+    stage: [el("div.column", heading("There is nothing to decide yet"), el("p.lede", "No two people have answered an item of ", named(app.session.study), " differently so far."))],
   };
 }
 

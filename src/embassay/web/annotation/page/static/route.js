@@ -6,6 +6,7 @@ const OF_ITEMS = ["practice", "item"];
 /** Where somebody starts who comes without an address. */
 export function firstPlace(session, kept) {
   const { tasks, annotator } = session;
+  if (!tasks.length) return { view: "welcome" };
   const known = annotator.name || kept.read("welcomed", false) || tasks.some((task) => session.begun(task));
   if (!known) return { view: "welcome" };
   return tasks.length > 1 ? { view: "tasks" } : placeOf(session, kept, tasks[0]);

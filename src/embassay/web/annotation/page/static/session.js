@@ -10,6 +10,8 @@ export class Session {
   constructor(transport, told, kept, heard) {
     Object.assign(this, { transport, kept, heard, study: told.study, annotator: told.annotator, tasks: told.tasks });
     this.version = told.guidelines_version;
+    this.adjudicates = told.adjudicates || false;
+    this.about = told.about || null;
     this.writes = true;
     this.tab = "";
     this.clock = new Clock();

@@ -2,14 +2,18 @@
 import { action, count, el, say } from "./dom.js";
 import { asked, flagWords, keepFlag, undoButton } from "./items.js";
 import { KEYS } from "./keys.js";
+import { othersView } from "./others.js";
 import { Sorter } from "./sorter.js";
 
-const NOTE = "Make as many or as few groups as you find. Names are for you; only who is with whom counts.";
+const ANY = "Make as many or as few groups as you find. ", NAMES = "Names are for you; only who is with whom counts.";
+const noteOf = (task) => (task.groups ? `Make ${task.groups} groups. ${NAMES}` : ANY + NAMES);
 
 export async function sortingView(app, { task: name, chosen = null }) {
   const { session } = app, task = session.task(name);
   await session.payloadsOf(task);
-  const texts = await Promise.all(task.items.map(async (id) => ({ id, text: (await session.payload(id)).text })));
+  const payloads = new Map(await Promise.all(task.items.map(async (id) => [id, await session.payload(id)])));
+  const texts = task.items.map((id) => ({ id, text: payloads.get(id).text }));
+  const others = el("div");
   const locked = !session.mayWrite(task);
   const view = { app, task, locked };
   const sorter = new Sorter({
@@ -27,11 +31,14 @@ export async function sortingView(app, { task: name, chosen = null }) {
   view.sorter = sorter;
   sorter.chosen = chosen;
   const bar = sortingBar(view);
-  view.refresh = bar.refresh;
+  view.refresh = () => {
+    bar.refresh();
+    if (session.adjudicates) others.replaceChildren(othersView(task, payloads.get(sorter.chosen) ?? {}) ?? "");
+  };
   sorter.draw();
   return {
     kind: "clustering", title: task.title, task, at: null,
-    stage: [asked(task, [el("p.note", NOTE)]), ...sorter.stage], dock: [...sorter.dock, bar.node],
+    stage: [asked(task, [el("p.note", noteOf(task)), others]), ...sorter.stage], dock: [...sorter.dock, bar.node],
     keys: KEYS.clustering, focus: "#question",
     act: (action, press) => act(view, action, press),
     redraw: () => {
@@ -65,7 +72,7 @@ function sortingBar(view) {
   const { app, task, locked, sorter } = view, { session } = app;
   const status = el("span#status.note.hint");
   const onward = action("Finish", () => finish(view), { key: "↵", primary: true });
-  const flag = action("Flag", () => flagChosen(view));
+  const flag = action(session.adjudicates ? "Reason" : "Flag", () => flagChosen(view));
   const out = action("Take out", () => sorter.takeOut());
   out.classList.add("out");
   flag.disabled = out.disabled = locked;

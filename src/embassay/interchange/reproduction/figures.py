@@ -1,11 +1,17 @@
-"""A published figure beside ours, and how far they agree."""
+"""Published figures as they are printed, and one beside ours: how far they agree.
+
+The folder `published` has the numbers of the papers' tables, one a line, transcribed from Goel et al. (SAGE, 2025),
+the authors of PTEB and HUME, and Dallaire (2025, arXiv 2511.09545). They are as printed, also where a paper contradicts
+itself (docs/published.md lists where); `benchmarks/reproducing/printed.py` renews them.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +24,25 @@ FROM_ROUNDED = {
 """Tables that are made here from other printed figures: these are rounded, so the last digit may be one off."""
 LAST_PLACE = 1.05
 """Units of the last printed digit, and a little for floats."""
+HEAD = ("table", "row", "column", "published")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A figure of a paper: the table, row and column it stands in, and the text that is printed."""
+
+    table: str
+    row: str
+    column: str
+    published: str
+
+
+@cache
+def printed(paper: str) -> tuple[Printed, ...]:
+    """The figures of `SAGE`, `PTEB`, `RAG` or `HUME`, in the order of its tables."""
+    path = Path(__file__).parent / "published" / f"{paper.lower()}.csv"
+    with path.open(encoding="utf-8", newline="") as stream:
+        return tuple(Printed(**row) for row in csv.DictReader(stream))
 
 
 @dataclass(frozen=True)
@@ -52,6 +77,17 @@ class Figure:
         return float(self.ours) - float(self.published)
 
     @property
+    def off(self) -> str:
+        """Ours as it would be printed minus published, with the printed digits and a sign; two digits of a p-value.
+
+        >>> Figure("SAGE", "table 4", "a", "b", "0.335", "0.3331").off
+        '-0.002'
+        """
+        mantissa, exponent = _split(self.published)
+        difference = float(self.rounded) - float(self.published)
+        return f"{difference:+.1e}" if exponent else f"{difference:+.{_decimals(mantissa)}f}"
+
+    @property
     def unit(self) -> float:
         """What one step of the last printed digit is worth."""
         mantissa, exponent = _split(self.published)
@@ -77,12 +113,6 @@ def read(path: Path) -> list[Figure]:
     """The figures of a file."""
     with path.open(encoding="utf-8", newline="") as stream:
         return [Figure(**row) for row in csv.DictReader(stream)]
-
-
-def rows(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a file of published figures, as printed."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        yield from csv.DictReader(stream)
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -1,0 +1,190 @@
+"""`embassay reproduce`: a paper's experiment by name, and its printed tables beside those of a run."""
+
+from __future__ import annotations
+
+import json as writing
+import shlex
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from embassay.data.catalogue.suites import Suite
+    from embassay.interchange.reproduction import Beside, Recipe, Step
+
+
+class Paper(StrEnum):
+    """The papers."""
+
+    sage = "sage"
+    pteb = "pteb"
+    rag = "rag"
+    hume = "hume"
+
+
+Which = Annotated[Paper, typer.Argument(metavar="PAPER", help="sage, pteb, rag or hume.")]
+More = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="OPTIONS", help="Of that command, in place of the paper's: -s minilm --limit 100."
+    ),
+]
+StepName = Annotated[str, typer.Option("--step", metavar="NAME", help="Another of the paper's commands.")]
+Run = Annotated[bool, typer.Option("--run", help="Carry it out; without this, only what it takes is shown.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run; the same command resumes it.")]
+From = Annotated[
+    list[Path] | None,
+    typer.Option("--from", metavar="RUN", help="Put the paper's tables beside those of finished runs."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
+Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide.")]
+
+
+def reproduce(
+    paper: Which,
+    more: More = None,
+    step: StepName = "",
+    run: Run = False,
+    out: Out = None,
+    from_: From = None,
+    json: Json = False,
+    markdown: Markdown = False,
+    wide: Wide = False,
+) -> None:
+    """Repeat a paper's experiment; its printed tables beside yours.
+
+    Shows the paper's commands and what the first takes; --run carries it out on the datasets that are here. Options of
+    that command, such as -s, take the place of the paper's.
+
+    Example: embassay reproduce sage --run --out runs/sage
+    """
+    from embassay.interchange.reproduction import RECIPES
+
+    recipe = RECIPES[paper.value]
+    chosen = recipe.step(step)
+    _check(run=run, out=out, from_=from_, more=more)
+    if from_:
+        _show(recipe, from_, json=json, markdown=markdown, wide=wide)
+        return
+    if not run:
+        _foresee(recipe, chosen, more or (), json=json, wide=wide)
+        return
+    place = _carry_out(recipe, chosen, more or (), out, json=json, wide=wide)
+    if not json:
+        typer.echo("")
+        _show(recipe, [place], json=False, markdown=markdown, wide=wide)
+
+
+def _check(*, run: bool, out: Path | None, from_: list[Path] | None, more: list[str] | None) -> None:
+    """UsageError for what does not go together."""
+    from embassay.errors import UsageError
+
+    if from_ and (run or more or out):
+        other = "--run" if run else "--out" if out else (more or [""])[0]
+        raise UsageError("--from compares runs that are finished.", mend=f"Leave {other} out.")
+    if out is not None and not run:
+        raise UsageError("--out is the folder of a run.", mend="Add --run, or leave it out.")
+    if "--dry-run" in (more or ()):
+        raise UsageError("Without --run nothing is carried out anyway.", mend="Leave --dry-run out.")
+
+
+def _foresee(recipe: Recipe, step: Step, more: Sequence[str], *, json: bool, wide: bool) -> None:
+    """The paper's commands, and what the chosen one takes here."""
+    if not json:
+        for line in _told(recipe, step, more):
+            typer.echo(line)
+        if lacking := step.lacking(more):
+            for name, about in lacking:
+                typer.echo(f"Needs {name}: {about}.")
+            return
+    _call([*step.words(more), "--dry-run", *_flags(json, wide)])
+
+
+def _told(recipe: Recipe, step: Step, more: Sequence[str]) -> list[str]:
+    """What the paper is, its commands with the tables that they make, and how much of its suite is here."""
+    from embassay.data.catalogue.suites import suites
+
+    lines = [f"{recipe.paper} ({recipe.source}). {recipe.caveat}", ""]
+    for one in recipe.steps:
+        words = one.words(more if one is step else ())
+        lines.append(f"{one.tables}{'' if len(recipe.steps) == 1 else f' (--step {one.name})'}:")
+        lines.append(f"  {shlex.join(['embassay', *words])}")
+    if recipe.suite:
+        lines.append(_at_hand(suites()[recipe.suite]))
+    return [*lines, ""]
+
+
+def _at_hand(suite: Suite) -> str:
+    """How many sets of a suite are on this machine, and what the others hold."""
+    from embassay.data.catalogue.entries import place
+
+    absent = [one for one in suite.members if one.record and place(one.record) not in ("mirror", "cache")]
+    sets = len(suite.sets) - len({one.set for one in absent})
+    told = f"{sets} of {len(suite.sets)} sets of {suite.name} are on this machine."
+    if not absent:
+        return told
+    items = sum(one.record.size for one in absent if one.record)
+    return (
+        f"{told} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches what is public."
+    )
+
+
+def _carry_out(
+    recipe: Recipe, step: Step, more: Sequence[str], out: Path | None, *, json: bool, wide: bool
+) -> Path:
+    """Do the step; its folder."""
+    from embassay.cli.options import default_out
+    from embassay.errors import UsageError
+
+    if lacking := step.lacking(more):
+        name, about = lacking[0]
+        raise UsageError(f"{recipe.paper} needs {name} of you: {about}.", mend=f"Add {name} ...")
+    place = out or default_out(f"{recipe.paper.lower()}-{step.name}")
+    words = [*step.words(more), "--out", str(place), *_flags(json, wide)]
+    typer.echo(shlex.join(["embassay", *words]), err=True)
+    _call(words)
+    return place
+
+
+def _flags(json: bool, wide: bool) -> list[str]:
+    return ["--json"] * json + ["--wide"] * wide
+
+
+def _call(words: list[str]) -> None:
+    """Another command of ours, in this process."""
+    from embassay.cli import main
+
+    debug = ["--debug"] * main.debugging()
+    typer.main.get_command(main.with_commands(words[0]))(args=[*debug, *words], standalone_mode=False)
+
+
+def _show(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool) -> None:
+    """The paper's tables beside those of the runs."""
+    from embassay.interchange.reproduction import compared
+    from embassay.interchange.reproduction.comparison import suites_of
+
+    found, said = compared(recipe.paper, runs), suites_of(runs)
+    if json:
+        told = {"paper": recipe.paper, "suites": said, "tables": [one.as_dict() for one in found]}
+        typer.echo(writing.dumps(told, ensure_ascii=False))
+        return
+    for line in (*said, f"{recipe.caveat}", ""):
+        typer.echo(line)
+    for one in found:
+        if markdown:
+            typer.echo(one.markdown() + "\n")
+        else:
+            _draw(one, wide)
+
+
+def _draw(one: Beside, wide: bool) -> None:
+    from embassay.cli.terminal import show_blocks
+    from embassay.document.blocks import Table, figures
+
+    typer.echo(one.title)
+    show_blocks([Table.of(one.title, [one.paper, *figures(*one.columns)], list(one.body()))], wide)
+    typer.echo(f"{one.said()}\n")

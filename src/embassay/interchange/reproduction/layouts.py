@@ -1,0 +1,312 @@
+"""How a table of a paper is laid out, and where a run of ours has the same: its file, its rows and its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from embassay.data.catalogue.suites import suites
+
+Row = Mapping[str, str]
+"""A line of a run's table, as CSV has it."""
+
+CLASSICAL: Mapping[str, str] = {
+    "bm25": "BM25 Score", "jaccard": "Jaccard Similarity", "levenshtein": "Levenshtein Ratio", "rouge": "ROUGE Score",
+    "minilm": "all-MiniLM-L6-v2",
+}  # fmt: skip
+"""Names of ours -> the papers'; a model goes by the end of its name."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`table` of a paper, in the `file` (a pattern) of a run. `row` and `column` turn ours into the paper's: the row of
+    a line, empty where that is none of this table, and the name of a column. `label` is the column that says whose line
+    it is; with `others`, lines that the paper has no row for are shown too."""
+
+    table: str
+    title: str
+    file: str
+    row: Callable[[Row], str]
+    column: Callable[[str], str] = str.lower
+    label: str = "system"
+    others: bool = True
+
+
+def model(system: str) -> str:
+    """What the papers call a system.
+
+    >>> model("st:sentence-transformers/all-mpnet-base-v2?dims=64"), model("ollama:gemma3:27b"), model("rouge")
+    ('all-mpnet-base-v2', 'gemma3-27b', 'ROUGE Score')
+    """
+    plain = system.partition("?")[0]
+    if plain.startswith("ollama:"):
+        return plain.removeprefix("ollama:").rpartition("/")[2].replace(":", "-")
+    return CLASSICAL.get(plain, plain.rpartition("/")[2].rpartition(":")[2])
+
+
+def judge(name: str) -> str:
+    """A chat model, by its name with or without the server.
+
+    >>> judge("gpt-oss:20b"), judge("ollama:qwen3:32b")
+    ('gpt-oss-20b', 'qwen3-32b')
+    """
+    return model(name if name.startswith("ollama:") else f"ollama:{name}")
+
+
+def titled(dataset: str) -> str:
+    """A dataset as the papers' suites call it, whatever language of it stands behind the name."""
+    name = dataset.partition(" ")[0]
+    return _titles().get(name, name)
+
+
+def _titles() -> Mapping[str, str]:
+    return {
+        one.dataset: one.title
+        for name in ("sage", "pteb", "hume")
+        for one in suites()[name].members
+        if one.title
+    }
+
+
+def renamed(names: Mapping[str, str]) -> Callable[[str], str]:
+    """A column by its name in the paper, in small letters where it is not among `names`."""
+    return lambda column: names.get(column, column.lower())
+
+
+def _by(name: str, of: Callable[[str], str] = str) -> Callable[[Row], str]:
+    return lambda row: of(row[name])
+
+
+# SAGE ---------------------------------------------------------------------------------------------------------------
+
+_SAGE = {
+    "Human Pref.": "human_preference", "cnn-dailymail": "cnn_dailymail", "sumpubmed": "scientific_papers",
+    "amazon-polarity": "amazon_polarity", "paul-graham": "paul_graham",
+}  # fmt: skip
+_SAGE_TITLES = (
+    "overall",
+    "comparisons",
+    "ratings",
+    "robustness",
+    "sensitivity to insertion",
+    "sensitivity to removal",
+)
+SAGE = tuple(
+    Layout(f"table {number}", title, f"sage_table{number}", _by("system", model), renamed(_SAGE))
+    for number, title in enumerate(_SAGE_TITLES, 1)
+)
+
+# PTEB ---------------------------------------------------------------------------------------------------------------
+
+_LONGER = {"MasakhaNEWS": "MasakhaNEWSClusteringS2S", "RuBQ": "RuBQReranking", "STSBenchmark": "STSB"}
+_SHIFT = renamed({"ci_low": "hl_ci_low", "ci_high": "hl_ci_high"})
+_PARAPHRASERS = {
+    "Similarity": "semantic_similarity",
+    "Edit distance": "edit_distance",
+    "Runtime (s)": "runtime",
+}
+_JUDGES = {"HL": "hl_estimate", "CI low": "hl_ci_low", "CI high": "hl_ci_high"}
+_LANGUAGES = {
+    "ara": "Arabic", "fra": "French", "deu": "German", "hau": "Hausa", "rus": "Russian", "spa": "Spanish",
+    "swa": "Swahili", "tur": "Turkish",
+}  # fmt: skip
+_PROMPTS = {"default": "Default", **{f"variant{number}": f"Variant {number}" for number in (1, 2, 3)}}
+
+
+def _set(dataset: str) -> str:
+    title = titled(dataset)
+    return _LONGER.get(title, title)
+
+
+def _set_of(row: Row) -> str:
+    """Set and model, or a model's mean; the STS sets of table 9 are one row. No mean over models: ours are others."""
+    dataset, system = row["dataset"] or "Average", row["system"]
+    if system == "Average":
+        return ""
+    several = row.get("task") == "sts" and dataset.endswith("datasets")
+    return f"{'9 STS datasets' if several else _set(dataset)}, {model(system)}"
+
+
+def _on_sts(row: Row) -> str:
+    return model(row["system"]) if row["scope"] == "sts" else ""
+
+
+def _size(row: Row) -> str:
+    """The size of a Qwen3 embedding model: the paper's ablation."""
+    name = model(row["system"])
+    return name.rpartition("-")[2] if name.lower().startswith("qwen3-embedding-") else ""
+
+
+def _billions(row: Row) -> str:
+    size = float(row["Parameters (billions)"] or 0)
+    return f"{1000 * size:.0f}M" if size < 1 else f"{size:g}B"
+
+
+PTEB = (
+    Layout("table 1", "words per text", "pteb_table1", _by("dataset", _set), label="dataset"),
+    Layout("table 2", "judges: Spearman with people x 100", "pteb_table2", _by("Dataset", _set), judge, "Dataset"),
+    Layout("table 3", "judges by size", "pteb_table3", _billions, renamed({"Score": "sts_score"}), "Judge"),
+    Layout("table 4", "paraphrasers", "pteb_table4", _by("Paraphraser", judge), renamed(_PARAPHRASERS), "Paraphraser"),
+    Layout("table 5", "the paraphraser by judge", "pteb_table5", _by("Judge", judge), renamed(_JUDGES), "Judge"),
+    Layout("table 6", "STS", "pteb_table6", _set_of),
+    Layout("table 7", "shifts, runs pooled", "pteb_table7", _on_sts, _SHIFT),
+    Layout("table 8", "encoders by size", "pteb_table8", _size, renamed({"vram_gib": "vram_gb"}), others=False),
+    Layout("table 9", "seven tasks", "pteb_table9", _set_of),
+    Layout("table 10", "other languages", "pteb_table10", _set_of),
+    Layout("table 11", "people's ratings", "pteb_table11", lambda row: _LANGUAGES.get(row["lang"], row["lang"]),
+           renamed({"mean": "mean_similarity", "median": "median_similarity"}), "lang"),
+    Layout("table 12", "prompts", "pteb_table12", lambda row: _PROMPTS.get(row["prompt"], row["prompt"])),
+    Layout("table 14", "shifts, runs averaged", "pteb_table14", _on_sts, _SHIFT),
+)  # fmt: skip
+
+# RAG ----------------------------------------------------------------------------------------------------------------
+
+_MEASURES = {
+    f"{ours}@{k}": f"{theirs}@{k}"
+    for ours, theirs in (("N-Recall4+", "n_recall4plus"), ("N-Recall5", "n_recall5"), ("RA-nWG", "ra_nwg"))
+    for k in (10, 15, 20, 25, 30)
+}
+_CEILINGS = {f"PROC {ours}": theirs for ours, theirs in _MEASURES.items()}
+_CHANGES = {
+    **{f"{ours} %": f"{theirs}_change_percent" for ours, theirs in _MEASURES.items()},
+    "Retrieve ms": "median_latency_ms", "Retrieve %": "median_latency_ms_change_percent",
+}  # fmt: skip
+_INDEXES = {"hnsw-f32": "hnsw-f32", "hnsw-int8": "hnsw-int8-fast50", "flat": "flat-cos-1024"}
+_METHODS = {
+    ("dense", "none"): "Dense-Only", ("hybrid", "none"): "Hybrid (RRF)", ("dense", "rerank-2.5"): "Rerank-2.5",
+    ("dense", "rerank-2.5-lite"): "Rerank-2.5-lite", ("hybrid", "rerank-2.5"): "Hybrid + Rerank-2.5",
+    ("hybrid", "rerank-2.5-lite"): "Hybrid + Rerank-2.5-lite",
+}  # fmt: skip
+_MARGINS = {"d_name": "delta_name", "d_topic": "delta_topic", "d_both": "delta_both"}
+_PROBED = {"text-embedding-3-large": "OpenAI 3L", "voyage-3.5": "Voyage 3.5"}
+_ABLATED = {"text-embedding-3-large": "OpenAI text-embedding-3-large"}
+_NOISED = {"text-embedding-3-large": "large", "text-embedding-3-small": "small"}
+
+
+def stack(row: Row) -> str:
+    """Encoder, dimensions, reranker and depth of a dense pool in an exact index, as the paper's tables have them."""
+    if row["Mode"] != "dense" or not row["Index"].startswith("flat"):
+        return ""
+    reranker = "" if row["Reranker"] == "none" else f"{model(row['Reranker'])}, "
+    return f"{model(row['Encoder'])}, {row['Dimensions']}, {reranker}K={row['K']}"
+
+
+def _unreranked(row: Row) -> str:
+    found = stack(row)
+    return found.rpartition(", ")[0] if found and row["Reranker"] == "none" else ""
+
+
+def _method(row: Row) -> str:
+    """The six stacks that are compared are of 50 candidates."""
+    method = _METHODS.get((row["Mode"], model(row["Reranker"])), "")
+    return method if row["K"] == "50" and row["Index"].startswith("flat") else ""
+
+
+def _reached(row: Row) -> str:
+    return row["Measure"] if _method(row) == "Hybrid + Rerank-2.5" else ""
+
+
+def _index(row: Row) -> str:
+    return _INDEXES.get(row["Index"].partition("?")[0], "") if row["Dimensions"] in ("1024", "") else ""
+
+
+def _probed(names: Mapping[str, str]) -> Callable[[Row], str]:
+    return lambda row: f"{row['lang'].upper()}, {names.get(model(row['system']), model(row['system']))}"
+
+
+def _as_asked(row: Row) -> str:
+    return _probed(_NOISED)(row) if row["wording"] == "as asked" else ""
+
+
+def _ablated(lang: str) -> Callable[[Row], str]:
+    return lambda row: (
+        f"{lang}, {row['condition']}, {_ABLATED.get(model(row['system']), model(row['system']))}"
+    )
+
+
+def _of_stack(
+    table: str, title: str, file: str, row: Callable[[Row], str], names: Mapping[str, str]
+) -> Layout:
+    return Layout(table, title, file, row, renamed(names), "Stack", others=False)
+
+
+RAG = (
+    _of_stack("5.1 dense", "dense pools", "rag_table1", _unreranked, {
+        **_MEASURES, "Embed ms": "embedding_latency_ms", "Retrieve ms": "retrieval_latency_median_ms"}),
+    _of_stack("5.1 stacks", "stacks with 50 candidates", "rag_stacks", _method, _MEASURES),
+    _of_stack("5.1 hybrid ceiling", "the best order of hybrid pools", "rag_table3",
+              lambda row: _method({**row, "Reranker": "none"}), _CEILINGS),
+    _of_stack("5.2 %PROC", "actual and possible", "rag_table4", _reached, {"%PROC": "percent_proc"}),
+    _of_stack("5.2 leaderboard, @10", "best by RA-nWG@10", "rag_table5", stack,
+              {"RA-nWG@10": "ra_nwg", "PROC": "ceiling_proc"}),
+    _of_stack("5.2 leaderboard, @30", "best by RA-nWG@30", "rag_table6", stack,
+              {"RA-nWG@30": "ra_nwg", "PROC": "ceiling_proc"}),
+    Layout("5.3 indexes", "indexes of 1,024 dimensions", "rag_table7", _index, renamed(_CHANGES), "Encoder", False),
+    _of_stack("5.5 scenarios", "scenarios", "rag_stacks", stack,
+              {**_MEASURES, "USD per 1,000": "cost_usd_per_1000_queries"}),
+    _of_stack("A.1 efficiency", "efficiency", "rag_table9", stack, {
+        "Per second of reranking": "efficiency", "AvgPerf": "avg_performance", "Rerank ms": "latency_ms"}),
+    Layout("A.2 margins", "margins of names and topics", "rag_table10", _probed(_PROBED), renamed(_MARGINS)),
+    Layout("A.3 name over topic", "names over topics", "rag_table11", _probed(_PROBED),
+           renamed({"name/topic": "name_topic_ratio"})),
+    Layout("4.1 names, EN", "changes of names, in percent of the margin", "name_margin_en", _ablated("EN"),
+           renamed({"percent": "delta_name_change_percent"}), others=False),
+    Layout("4.2 names, FR", "changes of names, in percent of the margin", "name_margin_fr", _ablated("FR"),
+           renamed({"percent": "delta_name_change_percent"}), others=False),
+    Layout("4.4 similarity", "similarity by small talk", "rag_table12", _as_asked),
+    Layout("4.4 noise", "its drop in percent", "rag_table13", _as_asked, renamed({"drop %": "drop_percent"})),
+    _of_stack("A.5 tokens", "tokens per candidate", "rag_table14",
+              lambda row: f"{model(row['Reranker'])}, K={row['K']}" if stack(row) else "",
+              {"Tokens per candidate": "mean_tokens", "SD": "std"}),
+    _of_stack("A.6 reranking time", "time of reranking", "rag_table1[56]", stack,
+              {"Rerank p50 ms": "median_latency_ms"}),
+    _of_stack("A.8 rerank-2.5-lite", "the lesser reranker by depth", "rag_stacks", stack, _MEASURES),
+    _of_stack("A.9 ceilings", "the best order of dense pools", "rag_table2[1-9]", stack, _CEILINGS),
+)  # fmt: skip
+
+# HUME ---------------------------------------------------------------------------------------------------------------
+
+_SHORT = {
+    "EmotionClassification": "Emotion", "MultilingualSentiment": "Multilingual Sentiment",
+    "MultilingualSentimentClassification": "Multilingual Sentiment",
+    "ToxicConversations": "Toxic Conversations", "ToxicConversationsClassification": "Toxic Conversations",
+    "TweetSentimentExtraction": "Tweet Sentiment", "TweetSentimentExtractionClassification": "Tweet Sentiment",
+    "Core17Instruction": "Core17", "News21Instruction": "News21", "Robust04Instruction": "Robust04",
+    "WikipediaMultilingual": "Wikipedia",
+}  # fmt: skip
+_LLMS = {
+    "gpt5_full": "GPT-5 Full", "gpt5_mini": "GPT-5 Mini", "gpt41_full": "GPT-4.1 Full", "gpt41_mini": "GPT-4.1 Mini",
+    "gemini25_flash": "Gemini 2.5 Flash", "mistral_small_24b": "Mistral Small", "qwen3_30b": "Qwen3-30B",
+    "qwen3_32b": "Qwen3-32B", "qwen3_coder": "Qwen3-Coder", "average of all LLMs": "Average (all LLMs)",
+}  # fmt: skip
+_FAMILIES = {"sts": "STS"}
+
+
+def _family(row: Row) -> str:
+    return _FAMILIES.get(row["category"], row["category"].capitalize())
+
+
+def _pair(row: Row) -> str:
+    return f"{row['task']} ({row['lang']})"
+
+
+def _short_pair(row: Row) -> str:
+    return f"{_SHORT.get(row['dataset'], row['dataset'])} ({row['lang']})" if row["lang"] else row["dataset"]
+
+
+_HUME_SETS = ((4, "clustering"), (5, "classification"), (6, "reranking"), (7, "STS"))
+HUME = (
+    Layout("table 1", "people among models, by family and language", "hume_table1", _by("model", model), label="model"),
+    Layout("table 2", "language models by family", "hume_table2", _family, label="category"),
+    *(Layout(f"table {number}", title, f"hume_table{number}", _by("model", model), label="model")
+      for number, title in _HUME_SETS),
+    Layout("table 8", "people, pair by pair", "hume_table8", _pair, renamed({"outside_interval": "significant"}),
+           "task"),
+    Layout("table 9", "sizes of models", "hume_table9", _by("model"), label="model"),
+    *(Layout(f"table {number}", f"language models on {title}", f"hume_table{number}", _short_pair, label="dataset")
+      for number, title in ((10, "classification"), (11, "reranking"), (12, "STS"))),
+    Layout("table 13", "language models and people: same difficulty?", "hume_table13",
+           lambda row: _LLMS.get(row["llm"], row["llm"]), label="llm"),
+)  # fmt: skip
+
+LAYOUTS: Mapping[str, tuple[Layout, ...]] = {"SAGE": SAGE, "PTEB": PTEB, "RAG": RAG, "HUME": HUME}

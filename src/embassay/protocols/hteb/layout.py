@@ -1,0 +1,342 @@
+"""The layout of the authors' files: what folders and files are called, which metadata are right, and which of several
+files counts (spec hteb 12).
+
+ROOT/GENERATOR/DATASET/TRANSFORMATION/SEED/data_HASH.parquet and metadata_HASH.JSON
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from embassay.errors import DataError, UsageError
+from embassay.limits import read_bounded
+from embassay.protocols.hteb.slots import listed, reference_name
+from embassay.protocols.hteb.transformations import TRANSFORMATIONS
+
+COUNTS = (
+    "records_total", "records_targeted", "text_fields_total", "records_with_fallback", "text_fields_with_fallback",
+    "unchanged_outputs",
+)  # fmt: skip
+HISTORY = ("retried_text_fields", "recovered_after_retry_text_fields", "fallback_reasons")
+STATISTICS = (*COUNTS, *HISTORY)
+NAMED = ("dataset", "generator_model", "seed_transform", "transformation")
+REQUIRED = (
+    "generator_model", "transformation", "dataset", "seed_transform", "generation_datetime", "max_model_length",
+    "max_tokens", "max_retries", "generation_statistics",
+)  # fmt: skip
+OPTIONAL = (
+    "data_filtering", "source_revision", "translation_language_selection", "max_tokens_expansion", "transform_corpus",
+    "clustering_format",
+)  # fmt: skip
+REASONS = frozenset({
+    "prompt_too_long", "invalid_json_after_retries", "invalid_text_after_retries", "output_length_after_retries",
+    "backend_failure",
+})  # fmt: skip
+FORMATS = ("nested", "per_language", "flat")
+"""How sentences to cluster are laid out in records."""
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[1-9]|lpt[1-9])(\..*)?", re.IGNORECASE)
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+def generator_folder(model: str) -> str:
+    """The folder of a generator: its hub id, percent-encoded with `~` for `%`. UsageError for a local path, and for a
+    name that is too long.
+
+    >>> generator_folder("cyankiwi/gemma-4-31B-it-AWQ-4bit")
+    'cyankiwi~2Fgemma-4-31B-it-AWQ-4bit'
+    """
+    if _is_path(model):
+        raise UsageError(
+            f"{model!r} is no name of a model.", mend="Name the model as its hub does: --generator ORG/MODEL."
+        )
+    name = quote(model, safe="").replace("~", "%7E")
+    bare = name.rstrip(".")
+    name = bare + "%2E" * (len(name) - len(bare))
+    if _RESERVED.fullmatch(name):
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    name = name.replace("%", "~")
+    if len(name.encode()) > 255:
+        raise UsageError(
+            f"{model[:60]!r}… is too long for the name of a folder.", mend="Give --generator a shorter name."
+        )
+    return name
+
+
+def _is_path(model: str) -> bool:
+    return (
+        not model.strip()
+        or model.startswith(("/", "./", "../", "~", "\\"))
+        or bool(re.match(r"[A-Za-z]:\\", model))
+    )
+
+
+def generator_of(folder: str) -> str:
+    """The inverse of `generator_folder`."""
+    return unquote(folder.replace("~", "%"))
+
+
+def file_hash(metadata: Mapping[str, Any]) -> str:
+    """What the files of one generation are called by, 64 hexadecimal digits; an unknown date is no part of it."""
+    dated = ("generation_datetime",) if metadata["generation_datetime"] else ()
+    named = {name: metadata[name] for name in (*NAMED, *dated)}
+    text = json.dumps(named, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_names(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The data, their metadata and our own file; without a date they have no hash."""
+    end = f"_{file_hash(metadata)}" if metadata["generation_datetime"] else ""
+    return f"data{end}.parquet", f"metadata{end}.JSON", f"embassay{end}.json"
+
+
+def is_date(text: object) -> bool:
+    """Whether it is a moment as the files write it, `2026-09-15T12:01:47Z`, that there is."""
+    if not isinstance(text, str) or not _DATE.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A rule of the reference that metadata break."""
+
+    what: str
+    expected: str
+    found: object
+
+
+def check_metadata(metadata: Any, path: Path) -> dict[str, Any]:
+    """The metadata of a file, held against the rules of the reference: no key more, and counts that add up. DataError
+    with what is wrong. What the reference itself drops or fills in older files is dropped and filled."""
+    told = _renewed(metadata)
+    for fault in _faults(told):
+        raise DataError(
+            fault.what,
+            path=path,
+            expected=fault.expected,
+            found=str(fault.found)[:80],
+            mend="Get the file again.",
+        )
+    return dict(told)
+
+
+def _renewed(metadata: Any) -> Any:
+    """Metadata without what older files had: a number of the format, how statistics came about, null for unknown."""
+    if not isinstance(metadata, dict):
+        return metadata
+    told = {name: value for name, value in metadata.items() if name != "format_version"}
+    counts = told.get("generation_statistics")
+    if isinstance(counts, dict):
+        told["generation_statistics"] = {
+            name: "" if name in HISTORY and value is None else value
+            for name, value in counts.items()
+            if name not in ("source", "stages")
+        }
+    return told
+
+
+def _faults(told: Any) -> Iterator[Fault]:
+    if not isinstance(told, dict):
+        yield Fault("the metadata are no object", "a JSON object", type(told).__name__)
+    elif missing := [name for name in REQUIRED if name not in told]:
+        yield Fault("the metadata lack a key", missing[0], ", ".join(map(str, told)))
+    elif more := [name for name in told if name not in (*REQUIRED, *OPTIONAL)]:
+        yield Fault("the metadata have a key too many", "the keys of HTEB and no other", more[0])
+    else:
+        yield from _required_faults(told)
+        yield from _optional_faults(told)
+        yield from _statistics_faults(told["generation_statistics"], told["max_retries"])
+
+
+def _required_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
+    if told["transformation"] not in TRANSFORMATIONS:
+        yield Fault("the transformation is none", ", ".join(TRANSFORMATIONS), told["transformation"])
+    if not isinstance(told["dataset"], str) or not re.fullmatch(r"[^/\\]*\S[^/\\]*", told["dataset"]):
+        yield Fault("the dataset is no plain name", "a text without a slash", told["dataset"])
+    if not isinstance(told["generator_model"], str) or _is_path(told["generator_model"]):
+        yield Fault("the generator is no name of a model", "ORG/MODEL", told["generator_model"])
+    for name, least in (
+        ("seed_transform", 0),
+        ("max_model_length", 1),
+        ("max_tokens", 1),
+        ("max_retries", 0),
+    ):
+        if not _is_count(told[name]) or told[name] < least:
+            yield Fault(f"{name} is no whole number", f"{least} or more", told[name])
+    date = told["generation_datetime"]
+    if date is not None and not is_date(date):
+        yield Fault("the date is of another form", "YYYY-MM-DDTHH:MM:SSZ or null", date)
+
+
+def _optional_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
+    selection = told.get("translation_language_selection", "dataset")
+    if selection != "dataset" or ("translation_language_selection" in told) > (
+        told["transformation"] == "translation"
+    ):
+        yield Fault("the choice of languages is none", '"dataset", of translation alone', selection)
+    expansion = told.get("max_tokens_expansion")
+    if expansion is not None and not (
+        told["transformation"] == "summarised_expansion"
+        and _is_count(expansion)
+        and 0 < expansion < told["max_model_length"]
+    ):
+        yield Fault(
+            "max_tokens_expansion is not right", "of summarised_expansion, below max_model_length", expansion
+        )
+    if not re.fullmatch("[0-9a-f]{40}", str(told.get("source_revision", "0" * 40))):
+        yield Fault("the revision is no commit", "40 hexadecimal digits", told["source_revision"])
+    if not isinstance(told.get("transform_corpus", True), bool):
+        yield Fault("transform_corpus is neither", "true or false", told["transform_corpus"])
+    known = listed().get(told["dataset"], {})
+    needs = known.get("task") in ("retrieval", "reranking")
+    if known and ("transform_corpus" in told) != needs:
+        yield Fault(
+            "whether the corpus was transformed", "to be told of retrieval and reranking", told["dataset"]
+        )
+    layout = told.get("clustering_format")
+    if (layout is not None and layout not in FORMATS) or (known and layout != known.get("format")):
+        yield Fault("clustering_format is another", str(known.get("format") or " or ".join(FORMATS)), layout)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _statistics_faults(counts: Any, retries: int) -> Iterator[Fault]:
+    if not isinstance(counts, dict) or set(counts) != set(STATISTICS):
+        yield Fault("the statistics are not those of HTEB", ", ".join(STATISTICS), counts)
+        return
+    wrong = [name for name in COUNTS if not _is_count(counts[name])]
+    for name in wrong:
+        yield Fault(f"{name} is no count", "a whole number from 0 on", counts[name])
+    unknown = [counts[name] == "" for name in HISTORY]
+    if any(unknown) != all(unknown):
+        yield Fault(
+            "retries are known in part", "all three, or all empty", [counts[name] for name in HISTORY]
+        )
+    if wrong or any(unknown) != all(unknown):
+        return
+    total, targeted, texts, rows, failed, unchanged = (counts[name] for name in COUNTS)
+    sums = {
+        "fallbacks and unchanged texts, of all texts": failed + unchanged <= texts,
+        "records with texts, of all": targeted <= min(total, texts) and bool(targeted) == bool(texts),
+        "records with fallbacks, of all fallbacks": rows <= min(targeted, failed)
+        and bool(rows) == bool(failed),
+    }
+    for what, holds in sums.items():
+        if not holds:
+            yield Fault("the counts do not add up", what, [counts[name] for name in COUNTS])
+    if not all(unknown):
+        yield from _history_faults(counts, retries)
+
+
+def _history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[Fault]:
+    texts, failed = counts["text_fields_total"], counts["text_fields_with_fallback"]
+    retried, recovered, reasons = (counts[name] for name in HISTORY)
+    fits = _is_count(retried) and _is_count(recovered) and retried <= texts and (not retried or retries > 0)
+    if not fits or recovered > min(retried, texts - failed):
+        yield Fault(
+            "the retries do not add up", "recovered of retried texts, retried of all", [retried, recovered]
+        )
+    if not isinstance(reasons, dict) or not all(_is_count(n) and n for n in reasons.values()):
+        yield Fault("the reasons are no counts", "an object of whole numbers above 0", reasons)
+    elif sum(reasons.values()) != failed:
+        yield Fault("the reasons do not sum to the fallbacks", str(failed), reasons)
+    elif unknown := sorted(set(reasons) - REASONS):
+        yield Fault("a reason is none of HTEB's", ", ".join(sorted(REASONS)), unknown[0])
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file of the reference's layout, with its metadata."""
+
+    data: Path
+    metadata: Mapping[str, Any]
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Transformation, dataset and seed."""
+        return self.metadata["transformation"], self.metadata["dataset"], self.metadata["seed_transform"]
+
+
+def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> list[Found]:
+    """The newest pair of files in every folder under `root`. DataError for half a pair, two of one date, a link, and
+    for metadata that are not HTEB's; UsageError where there is none, or several generators and none is named."""
+    if not root.is_dir():
+        raise DataError(
+            "there is no folder here", path=root, expected="ROOT/GENERATOR/DATASET/TRANSFORMATION/SEED"
+        )
+    every = sorted(path for path in root.iterdir() if path.is_dir() and path.name != "raw_sources")
+    chosen = [path for path in every if not generator or path.name == generator_folder(generator)]
+    if len(chosen) != 1:
+        names = ", ".join(generator_of(path.name) for path in every) or "none"
+        raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
+    wanted = {reference_name(one) for one in datasets}
+    folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
+    found = [_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
+    if not found:
+        raise UsageError(
+            f"{chosen[0]} has no transformed dataset"
+            + (f" called {' or '.join(sorted(wanted))}." if wanted else "."),
+            mend="Give the folder above the generators' folders.",
+        )
+    return found
+
+
+def _newest(folder: Path) -> Found:
+    data = {path.stem.removeprefix("data"): path for path in sorted(folder.glob("data*.parquet"))}
+    metadata = {path.stem.removeprefix("metadata"): path for path in sorted(folder.glob("metadata*.JSON"))}
+    for path in (*data.values(), *metadata.values()):
+        if path.is_symlink():
+            raise DataError(
+                "this is a link, which the layout does not allow",
+                path=path,
+                mend="Put the file itself there.",
+            )
+    if odd := sorted(data.keys() ^ metadata.keys()):
+        raise DataError(
+            "half a pair of files", path=(data.get(odd[0]) or metadata[odd[0]]),
+            expected=f"data{odd[0]}.parquet and metadata{odd[0]}.JSON", mend="Get the other one too.",
+        )  # fmt: skip
+    if not data:
+        raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
+    read = [Found(data[end], _metadata_of(metadata[end], end)) for end in data]
+    read.sort(key=lambda one: one.metadata["generation_datetime"] or "")
+    dates = [one.metadata["generation_datetime"] or "" for one in read]
+    if len(dates) > 1 and dates[-1] == dates[-2]:
+        raise DataError(
+            "two files of one date", path=folder, found=dates[-1], mend="Remove one of the two pairs."
+        )
+    return read[-1]
+
+
+def _metadata_of(path: Path, end: str) -> dict[str, Any]:
+    try:
+        found = json.loads(read_bounded(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError("the metadata cannot be read", path=path, found=str(error)[:80]) from error
+    told = check_metadata(found, path)
+    folders = [path.parents[i].name for i in (3, 2, 1, 0)]
+    said = [generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
+    said.append(str(told["seed_transform"]))
+    _same("the metadata are of another folder", path, "/".join(folders), "/".join(said))
+    if end:
+        _same("the file is called by another hash than its metadata have", path, f"_{file_hash(told)}", end)
+    return told
+
+
+def _same(what: str, path: Path, expected: str, found: str) -> None:
+    if expected != found:
+        raise DataError(what, path=path, expected=expected, found=found)

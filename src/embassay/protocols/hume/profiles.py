@@ -1,0 +1,218 @@
+"""What annotators say of themselves, where a study asks for it: its questions, who said what, and scores by group.
+
+A study names what it asks (`StudyFile.profile`); nothing else is asked, kept or taken in, and every question may be
+left open. What was said lies beside the answers, in the store or in `profiles.jsonl`, and in no export that does not
+ask for it. Groups of few people are withheld: their mean would tell of one person.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from embassay.errors import DataError
+from embassay.protocols.hume.answers.store import has_store, open_store
+from embassay.protocols.hume.folder import Question, StudyFile, StudyFolder, read_rows
+from embassay.protocols.hume.record import PairRecord
+from embassay.protocols.hume.resource import language_name
+from embassay.protocols.hume.tables import PAIR, points
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.runs.folder import to_json, write_atomic
+from embassay.stats.intervals import t_quantile
+
+FILE = "profiles.jsonl"
+SMALLEST = 5
+"""People of a group below which its scores are withheld."""
+UNSAID = "not said"
+Choices = tuple[tuple[str, str], ...]
+"""Stored value and words of each answer."""
+Profiles = Mapping[str, Mapping[str, str]]
+"""Answers by annotator and the key of the question."""
+_CHOICES: Mapping[Question, Choices] = {
+    "language": (
+        ("native", "It is my first language"), ("near-native", "Nearly as well as my first language"),
+        ("good", "Well, with a word looked up now and then"), ("basic", "With effort"),
+    ),
+    "expertise": (
+        ("expert", "I do research on language or language technology"),
+        ("practitioner", "I work with language technology or annotate for a living"),
+        ("some", "I have annotated texts before"), ("none", "None of these"),
+    ),
+    "age": tuple(
+        (band, band)
+        for band in ("under 18", "18–24", "25–34", "35–44", "45–54", "55–64", "65 or over")
+    ),
+    "gender": (("woman", "Woman"), ("man", "Man"), ("another", "Another")),
+}  # fmt: skip
+_WORDS: Mapping[Question, str] = {
+    "expertise": "Which describes you best?", "age": "How old are you?", "gender": "What is your gender?",
+}  # fmt: skip
+REFUSED = ("undisclosed", "I would rather not say")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as it is put: of language one for each language of the study, with its code in the `key`."""
+
+    key: str
+    words: str
+    choices: Choices
+
+
+class ProfileRow(BaseModel):
+    """A line of `profiles.jsonl`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    annotator_id: str
+    question: str
+    answer: str
+
+
+def asked_of(study: StudyFile) -> tuple[Asked, ...]:
+    """The questions of a study, in its order."""
+    return tuple(one for question in dict.fromkeys(study.profile) for one in _asked(question, study))
+
+
+def _asked(question: Question, study: StudyFile) -> Iterator[Asked]:
+    choices = (*_CHOICES[question], REFUSED)
+    if question != "language":
+        yield Asked(question, _WORDS[question], choices)
+        return
+    for lang in dict.fromkeys(task.lang for task in study.tasks):
+        yield Asked(f"language:{lang}", f"How well do you read {language_name(lang)}?", choices)
+
+
+def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
+    """What somebody said, by key; an empty answer stays one, which takes an earlier one away.
+
+    Raises DataError for what the study does not ask, and for an answer that it does not offer.
+    """
+    known = {one.key: {value for value, _ in one.choices} for one in asked_of(study)}
+    for key, answer in said.items():
+        if key not in known:
+            raise DataError(
+                f"The study does not ask {key!r}.", mend=f"It asks {', '.join(known) or 'nothing'}."
+            )
+        if answer and answer not in known[key]:
+            raise DataError(
+                f"{answer!r} is no answer to {key!r}.", mend=f"Use one of {', '.join(known[key])}."
+            )
+    return {key: str(answer or "") for key, answer in said.items()}
+
+
+def profiles_of(folder: StudyFolder) -> dict[str, dict[str, str]]:
+    """What the annotators of a study said, in its file and its store; empty where it asks nothing.
+
+    Raises DataError for a line that is no answer to the study's questions.
+    """
+    if not folder.study.profile:
+        return {}
+    found = filed_profiles(folder)
+    if has_store(folder):
+        store = open_store(folder, read_only=True)
+        try:
+            stored = store.profiles()
+        finally:
+            store.close()
+        for annotator, said in stored.items():
+            found.setdefault(annotator, {}).update(checked_profile(folder.study, said))
+    return found
+
+
+def filed_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
+    """Those of `profiles.jsonl`; of two answers to a question the last."""
+    path, found = folder.path / FILE, dict[str, dict[str, str]]()
+    for line, row in read_rows(path, ProfileRow) if path.is_file() else ():
+        try:
+            said = checked_profile(folder.study, {row.question: row.answer})
+        except DataError as error:
+            raise DataError(error.what, path=path, line=line, mend=error.mend) from None
+        found.setdefault(row.annotator_id, {}).update(said)
+    return found
+
+
+def write_profiles(path: Path, profiles: Profiles) -> Path:
+    """Write `profiles.jsonl` of the study in `path`, in one step."""
+    rows = (
+        {"annotator_id": annotator, "question": question, "answer": answer}
+        for annotator in sorted(profiles)
+        for question, answer in sorted(profiles[annotator].items())
+    )
+    write_atomic(path / FILE, "".join(to_json(row) + "\n" for row in rows))
+    return path / FILE
+
+
+def profile_table(
+    study: StudyFile, pairs: Iterable[PairRecord], profiles: Profiles, smallest: int = SMALLEST
+) -> ColumnTable:
+    """Table `hume_profiles`: by pair, question and answer, how many people and answers there are, and the mean of
+    these people's scores with Student's interval over people.
+
+    Groups of fewer than `smallest` people are one row without a score. Where that would be a single group, which the
+    others and the total tell of, the next smallest is withheld with it.
+    """
+    columns = (
+        *PAIR, Column("question", "text"), Column("group", "text"), Column("annotators", decimals=0),
+        Column("answers", decimals=0), *(Column(name, decimals=1) for name in ("score", "low", "high")),
+        Column("reason", "text"),
+    )  # fmt: skip
+    questions = asked_of(study)
+    rows = tuple(
+        (pair.family, pair.dataset, pair.lang, asked.key, *row)
+        for pair in pairs
+        for asked in questions
+        if asked.key.partition(":")[2] in ("", pair.lang)
+        for row in _rows(pair, asked, profiles, smallest)
+    )
+    note = (
+        "Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
+        f"Groups of fewer than {smallest} people are withheld together."
+    )
+    return ColumnTable(
+        "hume_profiles", "HUME: annotators by what they said of themselves", columns, rows, note
+    )
+
+
+def _rows(pair: PairRecord, asked: Asked, profiles: Profiles, smallest: int) -> Iterator[tuple[Value, ...]]:
+    order = [*(value for value, _ in asked.choices if value != REFUSED[0]), UNSAID]
+    groups: dict[str, list[Any]] = {value: [] for value in order}
+    for one in pair.annotators:
+        said = profiles.get(one.id, {}).get(asked.key, "")
+        groups[said if said in groups else UNSAID].append(one)
+    groups = {value: own for value, own in groups.items() if own}
+    hidden = withheld({value: len(own) for value, own in groups.items()}, smallest)
+    for value, own in groups.items():
+        if value not in hidden:
+            scores = [one.score for one in own]
+            yield value, len(own), sum(one.items for one in own), *_interval(scores)
+    if hidden:
+        own = [one for value in hidden for one in groups[value]]
+        reason = f"groups of fewer than {smallest} people, and what would tell of them"
+        yield "withheld", len(own), sum(one.items for one in own), None, None, None, reason
+
+
+def withheld(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
+    """The groups whose scores nobody is told: those too small, and of a single one also the next smallest.
+
+    >>> withheld({"native": 9, "good": 6, "basic": 2}, 5), withheld({"native": 9, "good": 6}, 5)
+    (('good', 'basic'), ())
+    """
+    found = {name for name, n in sizes.items() if n < smallest}
+    others = sorted((name for name in sizes if name not in found), key=lambda name: sizes[name])
+    if len(found) == 1 and others:
+        found.add(others[0])
+    return tuple(name for name in sizes if name in found)
+
+
+def _interval(scores: Sequence[float]) -> tuple[float | None, float | None, float | None, str]:
+    mean, n = math.fsum(scores) / len(scores), len(scores)
+    if n < 2:
+        return points(mean), None, None, "one annotator has no interval over annotators"
+    half = t_quantile(0.975, n - 1) * statistics.stdev(scores) / math.sqrt(n)
+    return points(mean), points(mean - half), points(mean + half), ""

@@ -1,0 +1,125 @@
+"""How much is written and labelled in a language: its resource class, and people and models by class.
+
+The classes are those of Joshi, Santy, Budhiraja, Bali and Choudhury, "The State and Fate of Linguistic Diversity and
+Inclusion in the NLP World" (ACL 2020), from 0 to 5 by labelled and unlabelled data; `resource.csv` holds those of the
+languages that benchmarks are in, classes 2 to 5 in full, by ISO 639-3 with the codes of macrolanguages. High is 4 and
+5, mid is 3, low is 0 to 2, as in Üstün et al., "Aya Model" (ACL 2024). A language that the file lacks is of no class.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+
+from embassay.protocols.hume.published.standings import percent_of_human
+from embassay.protocols.hume.record import Beside, Summary, beside_models
+from embassay.protocols.hume.tables import points
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.stats import bootstrap_ci
+
+Level = Literal["high", "mid", "low", "not classified"]
+LEVELS: tuple[Level, ...] = ("high", "mid", "low", "not classified")
+_LEVEL: Mapping[int, Level] = {5: "high", 4: "high", 3: "mid", 2: "low", 1: "low", 0: "low"}
+FEWEST_PAIRS = 10
+"""Pairs from which on a mean over them gets an interval, as over all pairs."""
+
+
+@lru_cache(maxsize=1)
+def _languages() -> Mapping[str, tuple[int, str]]:
+    text = (files("embassay.protocols.hume") / "resource.csv").read_text("utf-8")
+    return {row["code"]: (int(row["class"]), row["name"]) for row in csv.DictReader(text.splitlines())}
+
+
+def resource_class(lang: str) -> int | None:
+    """The class of a language by its ISO 639-3 code, 0 to 5; None where it is not known.
+
+    >>> resource_class("eng"), resource_class("nob"), resource_class("tlh")
+    (5, 1, None)
+    """
+    found = _languages().get(lang)
+    return found[0] if found else None
+
+
+def resource_level(lang: str) -> Level:
+    """Whether a language has high, mid or low resources.
+
+    >>> [resource_level(lang) for lang in ("rus", "dan", "nob", "und")]
+    ['high', 'mid', 'low', 'not classified']
+    """
+    found = resource_class(lang)
+    return "not classified" if found is None else _LEVEL[found]
+
+
+def language_name(lang: str) -> str:
+    """The English name of a language, its code where it has none here.
+
+    >>> language_name("dan"), language_name("tlh")
+    ('Danish', 'tlh')
+    """
+    found = _languages().get(lang)
+    return found[1] if found else lang
+
+
+def resource_table(summary: Summary, seed: int) -> ColumnTable:
+    """Table `hume_resources`: people and models by resource level, and by class within it.
+
+    Means over the pairs of a level that have people and a model, with bootstrap intervals over pairs from ten on.
+    """
+    columns = (
+        Column("level", "text"), Column("class", "text"), Column("languages", "text"), Column("pairs", decimals=0),
+        Column("human", decimals=1), Column("human_low", decimals=1), Column("human_high", decimals=1),
+        *(Column(name, decimals=1) for name in ("best", "median", "best_percent_of_human")),
+        Column("gap", "signed", 1), Column("gap_low", "signed", 1), Column("gap_high", "signed", 1),
+        Column("wins", decimals=0), Column("reason", "text"),
+    )  # fmt: skip
+    known = [one for one in beside_models(summary) if one.pair.human.value is not None]
+    note = (
+        "Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median are of the ranked models "
+        "of a pair; gap is people minus best, and wins are the pairs that people win against it."
+    )
+    return ColumnTable(
+        "hume_resources", "HUME: people and models by the resources of a language", columns,
+        tuple(_rows(known, seed)), note,
+    )  # fmt: skip
+
+
+def _rows(known: Sequence[Beside], seed: int) -> Iterator[tuple[Value, ...]]:
+    for level in LEVELS:
+        own = [one for one in known if resource_level(one.pair.lang) == level]
+        if not own:
+            continue
+        yield level, "all", *_means(own, seed)
+        classes = {resource_class(one.pair.lang) for one in own} - {None}
+        for number in sorted((one for one in classes if one is not None), reverse=True):
+            of_class = [one for one in own if resource_class(one.pair.lang) == number]
+            yield level, str(number), *_means(of_class, seed)
+
+
+def _means(own: Sequence[Beside], seed: int) -> tuple[Value, ...]:
+    human = [one.pair.human.value or 0.0 for one in own]
+    beside = [one.standing for one in own if one.standing]
+    gaps = [one.gap() for one in beside]
+    best, median = [one.best for one in beside], [one.median for one in beside]
+    few = "" if len(own) >= FEWEST_PAIRS else f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
+    shares = [percent_of_human(one.best, one.human) for one in beside if one.human > 0]
+    return (
+        ", ".join(sorted({one.pair.lang for one in own})), len(own), points(_mean(human)), *_ends(human, seed),
+        points(_mean(best)), points(_mean(median)), _mean([share for share in shares if share is not None]),
+        points(_mean(gaps)), *_ends(gaps, seed), sum(one.human > one.best for one in beside) if beside else None, few,
+    )  # fmt: skip
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _ends(values: Sequence[float], seed: int) -> tuple[float | None, float | None]:
+    if len(values) < FEWEST_PAIRS:
+        return None, None
+    found = bootstrap_ci(list(values), seed=seed)
+    return points(found.low), points(found.high)

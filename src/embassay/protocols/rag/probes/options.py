@@ -1,0 +1,175 @@
+"""What the probes are asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from embassay.errors import UsageError
+from embassay.protocols.kernel.request import (
+    DATA,
+    STATISTICS,
+    SYSTEMS,
+    DatasetRequest,
+    Request,
+    column_map,
+    like,
+    option,
+)
+
+Lang = Literal["en", "fr"]
+"""A language that the probes have texts in."""
+LANGS: tuple[Lang, ...] = get_args(Lang)
+BASE = "base"
+
+
+def _conditions() -> Mapping[str, Any]:
+    from embassay.protocols.rag.probes.bundles import CONDITIONS  # reads tables
+
+    return CONDITIONS
+
+
+@dataclass(frozen=True)
+class NamesRequest:
+    """The arguments of a name probe; two runs with equal requests give equal bytes.
+
+    `langs` are the languages of the texts, `conditions` the ablations (empty: all ten; the base is always there),
+    `people` and `topics` files of the user's own. `limit` is the most queries, whatever `queries` says.
+    """
+
+    systems: tuple[str, ...] = like(Request, "systems")
+    langs: tuple[Lang, ...] = option(
+        LANGS, "Language. Default: both, or those of the data.", name="--lang", group=DATA
+    )
+    conditions: tuple[str, ...] = option(
+        (), "An ablation, such as gibberish_name. Default: all ten.", name="--condition"
+    )
+    people: str | None = option(
+        None, "Your authors: a table with columns given and family.", value="PATH", group=DATA
+    )
+    topics: str | None = option(
+        None, "Your topics: a table with a column topic, or a .txt file.", value="PATH", group=DATA
+    )
+    queries: int = option(100, "Queries per language made of authors and topics.", least=1, group=DATA)
+    runs: int = option(15, "Draws of impostors and forms, or of small talk.", least=1, group=STATISTICS)
+    limit: int | None = like(Request, "limit", help="Most queries.")
+    seed: int = like(Request, "seed")
+    tokenizer: str = like(Request, "tokenizer")
+    resamples: int = option(10_000, "Bootstrap resamples of the queries.", least=1, group=STATISTICS)
+    datasets: tuple[str, ...] = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        for lang in self.langs:
+            if lang not in LANGS:
+                raise UsageError(f"There are no texts in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
+        for one in self.conditions:
+            if one not in _conditions():
+                from difflib import get_close_matches
+
+                near = get_close_matches(one, _conditions(), n=1)
+                known = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(_conditions())}."
+                raise UsageError(f"There is no condition {one!r}.", mend=known)
+        for name in ("queries", "runs", "resamples"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a positive whole number.")
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The conditions, the base first, in the order of the tables."""
+        wanted = {BASE, *(self.conditions or _conditions())}
+        return tuple(name for name in _conditions() if name in wanted)
+
+    @property
+    def size(self) -> int:
+        """How many queries are made."""
+        return min(self.queries, self.limit or self.queries)
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """The user's lists, as `material` takes them."""
+        return {
+            "people": Path(self.people) if self.people else None,
+            "topics": Path(self.topics) if self.topics else None,
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        plain = asdict(self)
+        plain.pop("datasets")
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+
+
+BUNDLED = "bundled"
+Reference = Literal["auto", "need", "passage"]
+
+
+def _column_pairs(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(column_map(entries).items()))
+
+
+@dataclass(frozen=True)
+class NoiseRequest:
+    """The arguments of a noise probe; two runs with equal requests give equal bytes.
+
+    `datasets` are `bundled` (queries made of authors and topics, in each of `langs`) or retrieval datasets; `langs`
+    empty: the languages of the data. `reference` is what a noisy query is compared with: `need`, the plain statement
+    of what is asked for, which only the bundled queries have; `passage`, the best passage of a query; `auto`, the need
+    where there is one. `runs` are draws of small talk. `limit` is the most queries of a dataset.
+    """
+
+    systems: tuple[str, ...] = like(Request, "systems")
+    datasets: tuple[str, ...] = like(
+        Request, "datasets", default=(BUNDLED,), help="bundled (default), a catalogue name or a path."
+    )
+    langs: tuple[Lang, ...] = like(NamesRequest, "langs", default=())
+    rewriters: tuple[str, ...] = option(
+        ("rules",), "Rewriter of noisy questions: rules (default), identity or llm:MODEL.",
+        name="--rewriter", group=SYSTEMS,
+    )  # fmt: skip
+    reference: Reference = option("auto", "Compare with the plain question, or with the best passage.")
+    mapping: tuple[tuple[str, str], ...] = like(Request, "mapping", default=(), read=_column_pairs)
+    split: str | None = like(Request, "split")
+    grades: str | None = like(Request, "grades")
+    people: str | None = like(NamesRequest, "people")
+    topics: str | None = like(NamesRequest, "topics")
+    queries: int = like(NamesRequest, "queries")
+    runs: int = like(NamesRequest, "runs", default=3)
+    limit: int | None = like(NamesRequest, "limit")
+    seed: int = like(Request, "seed")
+    tokenizer: str = like(Request, "tokenizer")
+    resamples: int = like(NamesRequest, "resamples")
+
+    def __post_init__(self) -> None:
+        for one in self.langs:
+            if one not in LANGS:
+                raise UsageError(f"There is no small talk in {one!r}.", mend=f"Use {' or '.join(LANGS)}.")
+        if self.reference not in get_args(Reference):
+            raise UsageError(
+                f"The reference cannot be {self.reference!r}.", mend=f"Use {', '.join(get_args(Reference))}."
+            )
+        for name in ("queries", "runs", "resamples"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a positive whole number.")
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """The user's lists of authors and topics, as `material` takes them."""
+        return {
+            "people": Path(self.people) if self.people else None,
+            "topics": Path(self.topics) if self.topics else None,
+        }
+
+    def dataset(self, source: str) -> DatasetRequest:
+        """How to read one of the datasets."""
+        return DatasetRequest(source, tuple(sorted(self.mapping)), self.split, self.grades)
+
+    def of_texts(self) -> NoiseRequest:
+        """The same without what makes no difference to the questions."""
+        return replace(self, systems=(), rewriters=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        plain = {**asdict(self), "mapping": dict(self.mapping)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}

@@ -1,0 +1,173 @@
+"""A paper's printed tables beside those of a run, and the commands that repeat a paper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from embassay.errors import DataError, UsageError
+from embassay.interchange.reproduction import RECIPES, compared, printed
+from embassay.interchange.reproduction.comparison import suites_of
+from embassay.interchange.reproduction.figures import read
+from embassay.interchange.reproduction.layouts import LAYOUTS, RAG, model
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / ".." / "shared" / "reference"
+
+
+def written(folder: Path, protocol: str, **tables: str) -> Path:
+    """A folder of a run that has only its manifest and some tables."""
+    (folder / "tables").mkdir(parents=True)
+    suites = [{"said": "14 of 15 sets of beir."}]
+    (folder / "manifest.json").write_text(json.dumps({"protocol": protocol, "suites": suites}))
+    for name, text in tables.items():
+        (folder / "tables" / f"{name}.csv").write_text(text)
+    return folder
+
+
+SAGE_4 = """\
+kind,system,billsum,cnn-dailymail,mine
+classical,jaccard,0.207,0.1736,0.5
+embedding,st:org/voyage-3-large?dims=8,0.3,,0.5
+embedding,wordllama,0.25,0.1,0.5
+reference,constant,0,0,0
+"""
+
+
+def test_sage_row_by_row(tmp_path: Path) -> None:
+    """Rows by the paper's names; the difference of what would be printed; models that the paper has not come last."""
+    (table,) = compared("SAGE", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
+    assert table.columns == ("billsum", "cnn_dailymail", "scientific_papers")
+    body = {row[0].strip(): row[1:] for row in table.body()}
+    rows = [row[0].strip() for row in table.body()]
+    place = rows.index("Jaccard Similarity")
+    assert [list(row) for row in table.body()][place : place + 3] == [
+        ["Jaccard Similarity", "0.185", "0.174", "0.128"],
+        ["  here: jaccard", "0.207", "0.174", ""],
+        ["  difference", "+0.022", "+0.000", ""],
+    ]
+    assert body["here: st:org/voyage-3-large?dims=8"] == ["0.300", "", ""]
+    assert rows[-1] == "here: wordllama"
+    assert "constant" not in " ".join(rows)
+    found = {(label, one.column): one for label, one in table.figures()}
+    assert found["jaccard", "cnn_dailymail"].verdict == "exact"
+    assert found["jaccard", "billsum"].difference == pytest.approx(0.022)
+    assert table.said().startswith("3 of 27 printed figures have one here; 1 of 3 comparisons")
+    assert "+0.022 (Jaccard Similarity, billsum)" in table.said()
+    told = table.as_dict()
+    assert (told["printed"], len(told["compared"]), len(told["others"])) == (27, 3, 1)
+    assert table.markdown().count("\n| ") == 1 + 1 + 9 + 2 * 2 + 1
+
+
+def test_pteb_has_rows_of_set_and_model(tmp_path: Path) -> None:
+    """Sets by their titles, the STS sets as one row with how many they are, and no mean over other models."""
+    six = "dataset,kind,system,orig,pteb,delta,sd\nsts12,embedding,st:x/all-mpnet-base-v2,72.6,60,-12.6,1\n"
+    nine = (
+        "task,dataset,kind,system,orig,pteb,delta,sd\n"
+        "sts,5 datasets,embedding,st:x/all-mpnet-base-v2,80.35,75,-5.35,1\n"
+        "sts,5 datasets,,Average,,,-9,\n"
+        ",,embedding,st:x/Qwen3-Embedding-8B,69.59,66.02,-3.57,\n"
+    )
+    six, nine = compared("PTEB", [written(tmp_path / "run", "pteb", pteb_table6=six, pteb_table9=nine)])
+    assert {one.row for _, one in six.figures()} == {"STS12, all-mpnet-base-v2"}
+    labels = {one.row: label for label, one in nine.figures()}
+    assert labels == {
+        "9 STS datasets, all-mpnet-base-v2": "st:x/all-mpnet-base-v2 (5 datasets)",
+        "Average, qwen3-embedding-8b": "st:x/Qwen3-Embedding-8B",
+    }
+    assert all(line.row for line in nine.lines)
+
+
+STACKS = """\
+Dataset,Stack,Encoder,Dimensions,Index,K,Reranker,Mode,"USD per 1,000",RA-nWG@10
+mine,a,voyage:voyage-3.5,1024,flat,50,voyage:rerank-2.5,dense,1.29,0.7
+mine,b,voyage:voyage-3.5,1024,hnsw-int8,50,voyage:rerank-2.5,dense,1.29,0.7
+mine,c,wordllama,256,flat,50,none,dense,0,0.6
+mine,d,wordllama,256,flat,20,none,hybrid,0,0.5
+"""
+
+
+def test_a_sweep_has_the_papers_stacks(tmp_path: Path) -> None:
+    """By encoder, dimensions, reranker and depth in an exact index; the six methods whatever the encoder is."""
+    tables = {
+        one.layout.table: one
+        for one in compared("RAG", [written(tmp_path / "run", "rag", rag_stacks=STACKS)])
+    }
+    (cost, quality) = (one for _, one in tables["5.5 scenarios"].figures())
+    assert (cost.row, cost.published, cost.off) == ("voyage-3.5, 1024, rerank-2.5, K=50", "1.25", "+0.04")
+    assert quality.published == "0.804"
+    assert {(label, one.row) for label, one in tables["5.1 stacks"].figures()} == {
+        ("a", "Rerank-2.5"), ("c", "Dense-Only"),
+    }  # fmt: skip
+
+
+def test_several_runs_stand_beside_one_another(tmp_path: Path) -> None:
+    """Each with its name, and what each has of its suites."""
+    runs = [written(tmp_path / name, "sage", sage_table4=SAGE_4) for name in ("one", "two")]
+    (table,) = compared("SAGE", runs)
+    assert {line.label for line in table.lines if line.row == "Jaccard Similarity"} == {
+        "jaccard, one",
+        "jaccard, two",
+    }
+    assert suites_of(runs) == ["14 of 15 sets of beir."] * 2
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    """No run, a run of something else, a table of another version, a manifest that is none."""
+    with pytest.raises(UsageError, match="it has no manifest"):
+        compared("SAGE", [tmp_path])
+    with pytest.raises(UsageError, match=r"No table of HUME can be made of .*sage"):
+        compared("HUME", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
+    with pytest.raises(DataError, match="has no column 'system'"):
+        compared("SAGE", [written(tmp_path / "old", "sage", sage_table4="kind,name\nclassical,bm25\n")])
+    (written(tmp_path / "odd", "sage") / "manifest.json").write_text("{")
+    with pytest.raises(DataError, match="is not JSON"):
+        compared("SAGE", [tmp_path / "odd"])
+
+
+def test_a_recipe_gives_way_to_options() -> None:
+    """Options of one's own take the place of the paper's, by either name; the others stay."""
+    english = RECIPES["pteb"].step("")
+    words = english.words(["-s", "minilm", "--limit", "9"])
+    assert words.count("-s") == 1
+    assert "--baseline" not in words  # one of the paper's models
+    assert words[-4:] == ["-s", "minilm", "--limit", "9"]
+    assert tuple(words[2:4]) == ("-d", "pteb-en")
+    assert "-d" not in english.words(["--dataset=mine.csv"])
+    assert RECIPES["rag"].step("sweep").lacking(["--dataset", "x"]) == []
+    with pytest.raises(UsageError, match="no step 'judge'"):
+        RECIPES["pteb"].step("judge")
+
+
+def test_names_are_the_papers() -> None:
+    """Every layout has printed figures, and every printed figure a layout."""
+    for paper, layouts in LAYOUTS.items():
+        assert {one.table for one in printed(paper)} == {one.table for one in layouts}
+    assert len({(one.table, one.file) for one in RAG}) == len(RAG)
+    assert model("cohere:embed-v4.0") == "embed-v4.0"
+
+
+def test_printed_figures_are_those_of_the_page() -> None:
+    """What docs/published.csv has under the same table, row and column is the same text."""
+    known = {
+        (paper, one.table, one.row, one.column): one.published for paper in LAYOUTS for one in printed(paper)
+    }
+    both = [one for one in read(ROOT / "docs" / "published.csv")
+            if (one.paper, one.table, one.row, one.column) in known]  # fmt: skip
+    assert len(both) > 800
+    assert [one.published for one in both] == [
+        known[one.paper, one.table, one.row, one.column] for one in both
+    ]
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="the published tables are not beside this checkout")
+def test_printed_figures_are_the_transcribed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package carries what is in the transcribed tables, figure by figure."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from reproducing.printed import every
+
+    for paper, found in every(REFERENCE).items():
+        assert tuple(found) == printed(paper)
