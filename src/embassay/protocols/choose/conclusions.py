@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.choose.belief import TRUSTED, Belief, believed, labels_for, updated
+from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
 from embassay.protocols.choose.model_questions import BY_MODEL
 from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, evidence
 from embassay.protocols.choose.signals import AGREED, FITTED, gains, nearness
@@ -38,9 +38,6 @@ class Fit:
     asked_scale: float
     """How far the nDCG@10 of questions of keywords, taken as it is, lies from that of people's questions: mean square
     per unit of disagreement. Questions by a model, of which nobody knows better, are trusted as little."""
-    least_found: float
-    """Nearness of the best system to what sentences were taken out of, on the collection where it was lowest: below it
-    the weights know nothing."""
     collections: tuple[str, ...]
     systems: int
 
@@ -58,7 +55,7 @@ def shipped() -> Fit:
         float(plain["freedom"]),
     )
     return Fit(
-        found, float(plain["per_question"]), float(plain["asked_scale"]), float(plain["least_found"]),
+        found, float(plain["per_question"]), float(plain["asked_scale"]),
         tuple(plain["collections"]), int(plain["systems"]),
     )  # fmt: skip
 
@@ -95,14 +92,7 @@ class Standing:
     @property
     def is_sure(self) -> bool:
         """Whether the expected regret of the pick is within the tolerance."""
-        return self.is_known and bool(self.belief.regret[self.belief.pick] <= self.tolerance)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the documents' questions are found as often as on the collections that the weights are from, or
-        enough are judged."""
-        found = float(self.evidence.values[:, FITTED.index("sentence")].max())
-        return found >= shipped().least_found or len(self.judged) >= TRUSTED
+        return bool(self.belief.regret[self.belief.pick] <= self.tolerance)
 
 
 def evidence_of(answers: Sequence[Answers]) -> Evidence:
@@ -230,7 +220,6 @@ def told(one: Standing) -> dict[str, Any]:
         "p_near": float(belief.near(one.tolerance)[pick]),
         "expected_regret": float(belief.regret[pick]),
         "regret_of_random": float(belief.regret.mean()),
-        "known": one.is_known,
         "tolerance": one.tolerance,
         "labels": one.labels,
         "regret_with_labels": {str(n): value for n, value in one.regret_with.items()},

@@ -39,11 +39,6 @@ SIGNALS = {
     "keywords": "its rarest words", "typos": "typing errors", "reworded": "words of like company", "title": "its title",
 }  # fmt: skip
 """What questions a passage asks of itself, by family."""
-NOTHING_FOUND = (
-    "No system finds what these documents ask of themselves, less than on any collection that the weights are from: "
-    "the chances below mean nothing. Texts of one line, or a language that no system reads, do that. Judge questions "
-    "and give them with --labels."
-)
 BIAS = (
     "Questions made of a passage's own words favour systems that match words, so they are also asked without the "
     "words they share with it; public collections say how much each counts."
@@ -60,8 +55,6 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     label = labels([system.name for system in record.systems])
     index = {system.name: system.index for system in record.systems}
     pick = Name(label[told["pick"]], index[told["pick"]])
-    if not told.get("known", True):
-        return Verdict(("Cannot say which is best",), ((NOTHING_FOUND,),))
     if told["says"] == told["pick"]:
         heading: Sentence = ("Use ", pick)
     else:
