@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 
+from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
     Command,
@@ -24,7 +25,7 @@ from embassay.document.tables import file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import POINTS, Unit
-from embassay.report.answers import Answer, answers_of, recommendation
+from embassay.report.answers import Answer, Place, answers_of, places, recommendation
 from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, value_table
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes
@@ -90,7 +91,7 @@ class Forest:
 def forest_of(record: Record, board: Board) -> Forest | None:
     """The best system of the leading scope against each other ranked one; None where nothing is compared."""
     scope = record.scope(board.lead)
-    if not scope.pairs or not board.ranked:
+    if not scope.pairs or not board.ranked or not board.tasks:
         return None
     base = board.ranked[0]
     found = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
@@ -193,6 +194,11 @@ class Overview:
     footer: tuple[str, ...]
     answers: tuple[Answer, ...] = ()
     use: tuple[str, str] = ("", "")
+
+    @property
+    def by_question(self) -> tuple[tuple[Answer, ...], tuple[tuple[str, Kind, tuple[Place, ...]], ...]]:
+        """Every system's place in every answer."""
+        return places(self.answers)
 
 
 def overview(runs: Sequence[ReportRun]) -> Overview:

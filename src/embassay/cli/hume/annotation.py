@@ -56,6 +56,22 @@ class Links:
     owner: str
 
 
+UntilDecided = Annotated[
+    bool,
+    typer.Option(
+        "--until-decided",
+        help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
+    ),
+]
+Calibrated = Annotated[
+    Path | None,
+    typer.Option(
+        "--calibration", metavar="FILE",
+        help="A file of `calibrate`: the owner's page shows answers that it did not expect.",
+    ),
+]  # fmt: skip
+
+
 def serve(
     study: Study,
     annotator: Annotators = None,
@@ -71,13 +87,8 @@ def serve(
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
     new_links: NewLinks = False,
-    until_decided: Annotated[
-        bool,
-        typer.Option(
-            "--until-decided",
-            help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
-        ),
-    ] = False,
+    until_decided: UntilDecided = False,
+    calibration: Calibrated = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: LinksJson = False,
 ) -> None:
@@ -100,7 +111,11 @@ def serve(
     with ExitStack() as held:
         listening = held.enter_context(server.listen(host, port))
         service = held.enter_context(
-            closing(_opened(study, (annotator, simulated, adjudicator), database, options, until_decided))
+            closing(
+                _opened(
+                    study, (annotator, simulated, adjudicator), database, options, until_decided, calibration
+                )
+            )
         )
         shown = _linked(service, public or server.base_url(host, listening), renew=new_links)
 
@@ -140,6 +155,7 @@ def _opened(
     database: str | None,
     options: ServeOptions | None,
     until_decided: bool = False,
+    calibrated: Path | None = None,
 ) -> Service:
     """Ready for annotators, scripts and adjudicators."""
     from embassay.web.annotation.service import open_service
@@ -153,6 +169,7 @@ def _opened(
         database=database,
         options=options,
         until_decided=until_decided,
+        calibrated=calibrated,
     )
 
 

@@ -102,5 +102,5 @@ def read(answer: Any) -> Answer[Reply]:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(text, str) or not done:
-        raise Malformed("an incomplete answer")
+        raise Malformed("an answer that is not whole")
     return Answer(reply, usage, worked)

@@ -145,5 +145,5 @@ def _answer(found: Any) -> Answer[Reply]:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(reply.text, str):
-        raise Malformed("an answer that is not a text")
+        raise Malformed("an answer that is no text")
     return Answer(reply, usage)

@@ -94,7 +94,7 @@ def _vectors(answer: Any, n: int) -> Vectors:
     """The vectors in the order of the texts; Malformed when the answer does not hold n of one length."""
     if not hasattr(answer, "data"):
         # What the client gives where the server sent a page, or nothing, in place of JSON.
-        raise Malformed("the answer is incomplete JSON")
+        raise Malformed("the answer is not whole JSON")
     data = answer.data
     if not isinstance(data, list) or len(data) != n:
         raise Malformed(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")

@@ -115,7 +115,7 @@ def test_marks_numbers_and_levels(taken):
 @pytest.mark.parametrize(
     ("one", "told"),
     [
-        (task("mood-99"), r"task 1 \(id 7\): it is of no item"),
+        (task("mood-99"), r"task 1 \(id 7\): its item is not"),
         (task("mood-00", annotation(choice("bliss"))), r"annotation 1001: the answer to mood-00 is 'bliss'"),
         (task("search-00", annotation(*MARKS[:5])), "not every document is marked"),
         (task("mood-00", annotation(choice("joy"), by=None)), "nobody is named as annotator"),
@@ -180,7 +180,7 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
 @pytest.mark.parametrize(
     ("one", "told"),
     [
-        (record("mood-99", {}), r"record 1 \(mood-99\): it is of no item"),
+        (record("mood-99", {}), r"record 1 \(mood-99\): its item is not"),
         (
             record("mood-00", {"label": [{"value": "1", "user_id": "u", "status": "late"}]}),
             "status of a response",
@@ -195,7 +195,7 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
             record("search-00", {"relevant": [{"value": ["none", "document_1"], "user_id": "u"}]}),
             "none of them is",
         ),
-        (record("mood-00", {"label": 3}), "no list of objects"),
+        (record("mood-00", {"label": 3}), "not a list of objects"),
     ],
 )
 def test_mistakes_of_argilla(taken, one, told):

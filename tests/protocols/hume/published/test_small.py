@@ -104,12 +104,12 @@ def test_one_file_of_many_systems(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "what"), [
     ("{", "cannot be read as JSON"), ("[1]", "file of MTEB results"),
     ('{"results": [1]}', "Result 1 is not an object"),
-    ('{"results": []}', "No results of the test split"), ('{"scores": {"test": 3}}', "no list"),
+    ('{"results": []}', "No results of the test split"), ('{"scores": {"test": 3}}', "not a list"),
     ('{"results": [{"revision": "r", "task": "t"}]}', "has no model"),
-    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 80, "lang": "eng"}]}', "no fraction"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 80, "lang": "eng"}]}', "not a fraction"),
     ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 0.8}]}', "does not say its language"),
     ('{"results": [{"model": "m", "revision": "r", "task": "t", "languages": [3]}]}', "does not say its language"),
-    ('{"results": [{"model": "m", "revision": "r", "task": "t", "scores": [3]}]}', "no object"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "scores": [3]}]}', "not an object"),
     ('{"scores": {"test": [{"main_score": 0.8, "languages": ["eng-Latn"]}]}}', "has no task"),
 ])  # fmt: skip
 def test_files_that_are_no_results(tmp_path: Path, text: str, what: str) -> None:

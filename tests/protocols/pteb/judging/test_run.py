@@ -121,7 +121,7 @@ def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):
     rows = {(row.dataset, row.measure, row.variant): row for row in RunFolder(run.path).read_results()}
     assert rows["one", "spearman", ""].n == 95
     assert rows["one", "failed", ""].value == pytest.approx(0.05)
-    reason = "6 of 100 pairs had no rating, mostly: an answer that is not a rating (over 5%, so no score)"
+    reason = "6 of 100 pairs had no rating, mostly: an answer that is no rating (over 5%, so no score)"
     assert (rows["two", "spearman", ""].value, rows["two", "spearman", ""].reason) == (None, reason)
     assert rows["", "spearman", ""].reason == f"two: {reason}"
     assert rows["", "failed", ""].value == pytest.approx(11 / 200)

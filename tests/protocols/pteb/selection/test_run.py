@@ -196,7 +196,7 @@ def test_what_fails_is_counted(write_pairs, spec, models, tmp_path):
     assert run.manifest["selection"]["rejected"][spec("timid-20b")] == f"one: {timid.reason}"
     cell = next(one for one in run.manifest["cells"] if one["system"] == spec("free-27b"))
     assert {one["reason"]: one["count"] for one in cell["skipped"]} == {
-        "texts without a paraphrase: too long": 1, "paraphrases without a rating: an answer that is not a rating": 4,
+        "texts without a paraphrase: too long": 1, "paraphrases without a rating: an answer that is no rating": 4,
     }  # fmt: skip
 
 

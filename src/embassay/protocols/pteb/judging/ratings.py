@@ -186,7 +186,7 @@ def rating_of(text: str) -> float:
     except ValidationError as error:
         kinds = {one["type"] for one in error.errors(include_url=False, include_input=False)}
         beyond = kinds <= {"greater_than_equal", "less_than_equal", "finite_number"}
-        raise NoRating("a rating out of range" if beyond else "an answer that is not a rating") from None
+        raise NoRating("a rating out of range" if beyond else "an answer that is no rating") from None
 
 
 def rate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,8 +17,7 @@ from embassay.data.documents import Placed
 from embassay.data.language import foreign, language_fault
 from embassay.errors import TextRefused, Unanswered
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.rag.judges.chat import block, mark_of
-from embassay.protocols.rag.questions.options import QuestionsOptions
+from embassay.protocols.questions.options import QuestionsOptions
 from embassay.randomness import random_bytes
 from embassay.runs.folder import digest
 from embassay.runs.store import CachedChat
@@ -101,7 +101,7 @@ class Checked(BaseModel):
 @cache
 def prompt(kind: str, into: str = "") -> Prompt:
     """The instructions for a kind of question, or for the `check`."""
-    texts = files("embassay.protocols.rag.questions").joinpath("prompt_texts")
+    texts = files("embassay.protocols.questions").joinpath("prompt_texts")
 
     def text(name: str) -> str:
         return texts.joinpath(f"{name}.txt").read_text("utf-8").strip()
@@ -115,19 +115,29 @@ def prompt(kind: str, into: str = "") -> Prompt:
 
 def write_messages(kind: str, passage: Placed, into: str = "") -> list[Message]:
     """What the writer is sent: the instructions, then the passage between marked lines."""
-    shown = block("passage", mark_of([passage.title, passage.body]), _shown(passage))
+    shown = _block("passage", _mark(passage.title, passage.body), _shown(passage))
     return [Message("system", prompt(kind, into).text), Message("user", shown)]
 
 
 def check_messages(question: str, passage: Placed) -> list[Message]:
     """What the checker is sent."""
-    mark = mark_of([question, passage.title, passage.body])
-    blocks = (block("question", mark, question), block("passage", mark, _shown(passage)))
+    mark = _mark(question, passage.title, passage.body)
+    blocks = (_block("question", mark, question), _block("passage", mark, _shown(passage)))
     return [Message("system", prompt("check").text), Message("user", "\n\n".join(blocks))]
 
 
 def _shown(passage: Placed) -> str:
     return f"{passage.title}\n{passage.body}" if passage.title else passage.body
+
+
+def _block(name: str, mark: str, text: str) -> str:
+    return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
+
+
+def _mark(*texts: str) -> str:
+    """Eight digits that follow from the texts: none of them can pretend to end and speak on in our name."""
+    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=4).hexdigest()
 
 
 class Unfit(ValueError):
