@@ -12,6 +12,7 @@ import argparse
 import gzip
 import json
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,11 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--data", type=Path, required=True)
     given.add_argument("--draws", type=int, default=1_000)
+    given.add_argument("--translation", action="store_true", help="only the last table")
     asked = given.parse_args()
+    if asked.translation:
+        translated(dict(_scored(asked.data)))
+        return
     print(HEAD.format(draws=f"{asked.draws:,}"))
     scored = dict(_scored(asked.data))
     for aim in AIMS:
@@ -60,6 +65,7 @@ def main() -> None:
     for key, (scores, same) in scored.items():
         for n in LABELS[1::2]:
             print(_probabilities(key, n, scores, same), flush=True)
+    translated(scored)
 
 
 def _scored(data: Path) -> Iterator[tuple[tuple[str, str], tuple[Values, NDArray[np.bool_]]]]:
@@ -151,6 +157,70 @@ def _probabilities(
         f"| {key[0]} | {key[1]} | {n} | " + " | ".join(f"{one:.3f}" for one in np.mean(found, axis=0)) + " |"
     )
 
+
+Scored = dict[tuple[str, str], tuple[Values, NDArray[np.bool_]]]
+
+
+def translated(scored: Scored) -> None:
+    """Thresholds of one system in the scale of another: the set that they are used on is not the one they come from."""
+    print(TRANSLATED)
+    heads = "Off, number kept | Off, own | Off, other sets | Agree, own | Agree, other | Precision | Of the origin"
+    print(f"| From | To | {heads} |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
+    every = []
+    for origin, target in permutations(SYSTEMS, 2):
+        rows = [
+            _translated(scored, origin, target, name, share) for name in SETS for share in ACCEPTED
+        ]  # fmt: skip
+        every += rows
+        print(f"| {origin} | {target} | {_cells(rows)} |", flush=True)
+    print(f"| *all* | | {_cells(every)} |")
+
+
+def _cells(rows: list[tuple[float, ...]]) -> str:
+    return " | ".join(f"{one:.3f}" for one in np.mean(rows, axis=0))
+
+
+def _translated(
+    scored: Scored, origin: str, target: str, name: str, share: float
+) -> tuple[float, float, float, float, float, float, float]:
+    """Of the threshold that accepts a `share` of the set `name`: how far off is the share that the target's accepts,
+    with the number kept, and linked on the set's own pairs and on the other sets; agreement, and precisions."""
+    (a, same), (b, _) = scored[name, origin], scored[name, target]
+    given = _reached(a, share)
+    half = generator(1337, "halves", name).permutation(len(a))
+    own, rest = half[: len(a) // 2], half[len(a) // 2 :]
+    others = [one for one in SETS if one != name]
+    pooled = [np.concatenate([scored[one, system][0] for one in others]) for system in (origin, target)]
+    linked = {
+        "kept": given, "own": _linked(a[own], b[own], given), "other": _linked(pooled[0], pooled[1], given)
+    }  # fmt: skip
+    accepted = a[rest] >= given
+    off = {key: abs(float((b[rest] >= value).mean() - accepted.mean())) for key, value in linked.items()}
+    agree = {key: float(((b[rest] >= value) == accepted).mean()) for key, value in linked.items()}
+    precision = _seen(b[rest], same[rest], linked["other"])[0], _seen(a[rest], same[rest], given)[0]
+    return off["kept"], off["own"], off["other"], agree["own"], agree["other"], *precision
+
+
+def _linked(a: Values, b: Values, given: float) -> float:
+    """The score of b that as many pairs reach as reach `given` in a; the nearest there is."""
+    return _reached(b, float(np.clip((a >= given).mean(), 1 / len(a), 1.0)))
+
+
+def _reached(scores: Values, share: float) -> float:
+    return float(np.quantile(scores, 1 - share, method="higher"))
+
+
+TRANSLATED = """
+## Thresholds in another system's scale, held out by domain
+
+A threshold of one system that accepts 10, 25 or 50% of a set is told in the scale of another, and looked at on half of
+that set. *Off*: how far the share of pairs that it accepts is from the origin's: with the same number kept, linked on
+the other half of the set, and linked on the three other sets (no pair of this one was seen). *Agree*: share of pairs
+that both rules treat alike. *Precision*: of the threshold from the other sets, beside that of the origin. Means over
+four sets and three thresholds.
+"""
+ACCEPTED = (0.1, 0.25, 0.5)
 
 HEAD = """# Do thresholds keep what they promise?
 

@@ -1,6 +1,6 @@
 """Hybrid annotation on HUME's published scores: accuracy against the share of people's work.
 
-    python benchmarks/hybrid_annotation.py --llm-scores table10.csv [--studies 200]
+    python benchmarks/hybrid_annotation.py --llm-scores table10.csv [--studies 200] [--errors 0.02 0.1 0.25 0.4]
 
 The answers themselves are not public, so they are drawn: of every classification pair N items, people right as often
 as HUME's were, and a language model as often as the file's column says. Of the model's errors a planted part is bias,
@@ -23,6 +23,8 @@ from embassay.protocols.hume.published.paper import paper_study
 LABELS = {"EmotionClassification": 6, "TweetSentimentExtraction": 3}
 """Labels of a dataset; two of the others."""
 DRAWS = 3
+Pair = tuple[str, int, int, float, float]
+"""Name, items, labels, how often people are right, and the model."""
 
 
 def main() -> None:
@@ -31,16 +33,41 @@ def main() -> None:
     parser.add_argument("--llm-scores", type=Path, required=True)
     parser.add_argument("--llm", default="gpt41_full")
     parser.add_argument("--studies", type=int, default=200)
+    parser.add_argument(
+        "--errors", type=float, nargs="*", default=[], help="Planted error rates in place of the model's own."
+    )
     given = parser.parse_args()
+    pairs = list(_pairs(given.llm_scores, given.llm))
+    if given.errors:
+        curve(pairs, given.errors, given.studies)
+        return
     print("| bias | policy | people's share | accuracy | tasks called biased |\n|---:|---|---:|---:|---:|")
     for bias in (0.0, 0.5, 1.0):
-        for row in table(given.llm_scores, given.llm, bias, given.studies):
+        for row in table(pairs, bias, given.studies):
             print(f"| {bias:.0%} | {' | '.join(row)} |")
 
 
-def table(path: Path, llm: str, bias: float, studies: int) -> Iterator[tuple[str, str, str, str]]:
+def curve(pairs: list[Pair], errors: list[float], studies: int) -> None:
+    """Print accuracy against people's share for planted error rates, beside the same work given out at random."""
+    print("| error | bias | sample | people's share | accuracy | same work at random | people alone |")
+    print("|---:|---:|---:|---:|---:|---:|---:|")
+    for error in errors:
+        planted = [(*pair[:4], 1 - error) for pair in pairs]
+        alone = float(np.mean([_people(planted, seed)[1] for seed in range(studies)]))
+        for bias in (0.0, 0.5, 1.0):
+            for check in (0.0, 0.2):
+                found = np.array([_study(planted, bias, check, seed) for seed in range(studies)])
+                share, accuracy, _ = found.mean(axis=0)
+                spread = found[:, 1].std(ddof=1) / np.sqrt(studies)
+                at_random = share * alone + (1 - share) * (1 - error)
+                print(
+                    f"| {error:.0%} | {bias:.0%} | {check:.0%} | {share:.0%} "
+                    f"| {100 * accuracy:.1f} ± {100 * spread:.1f} | {100 * at_random:.1f} | {100 * alone:.1f} |"
+                )
+
+
+def table(pairs: list[Pair], bias: float, studies: int) -> Iterator[tuple[str, str, str, str]]:
     """Rows of policies: the model alone, hybrids by the size of the sample, people alone."""
-    pairs = list(_pairs(path, llm))
     policies = {
         "model alone": None,
         **{f"hybrid, sample {share:.0%}": share for share in (0.0, 0.1, 0.2, 0.4)},
@@ -57,7 +84,7 @@ def _row(found: list[tuple[float, float, float]]) -> tuple[str, str, str]:
     return f"{share:.0%}", f"{100 * accuracy:.1f} ± {100 * error:.1f}", f"{biased:.0%}"
 
 
-def _pairs(path: Path, llm: str) -> Iterator[tuple[str, int, int, float, float]]:
+def _pairs(path: Path, llm: str) -> Iterator[Pair]:
     study = paper_study()
     with path.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
@@ -72,9 +99,7 @@ def _answers(rng: np.random.Generator, gold: np.ndarray, labels: int, right: flo
     return np.where(rng.random(len(gold)) < right, gold, (gold + off) % labels)
 
 
-def _study(
-    pairs: list[tuple[str, int, int, float, float]], bias: float, check: float | None, seed: int
-) -> tuple[float, float, float]:
+def _study(pairs: list[Pair], bias: float, check: float | None, seed: int) -> tuple[float, float, float]:
     """The share of people's work, the accuracy of what comes of it, the share of tasks that are called biased."""
     rng, share, accuracy, biased = np.random.default_rng([seed, round(10 * bias)]), [], [], []
     for name, n, labels, human, model in pairs:
@@ -107,7 +132,7 @@ def _study(
     return float(np.mean(share)), float(np.mean(accuracy)), float(np.mean(biased))
 
 
-def _people(pairs: list[tuple[str, int, int, float, float]], seed: int) -> tuple[float, float, float]:
+def _people(pairs: list[Pair], seed: int) -> tuple[float, float, float]:
     rng, accuracy = np.random.default_rng([seed, 99]), []
     for _, n, labels, human, _ in pairs:
         gold = rng.integers(0, labels, n)

@@ -160,15 +160,49 @@ def pairs(folder: Path, given: argparse.Namespace) -> Iterator[str]:
         "(0.5 is chance), by the text as it came and as the authors cleaned it of remarks; 95% over originals.\n"
     )
     originals = sorted({row["original"] for row in rows})
+    precise = _precisions(rows, given)
     lines = []
     for name in given.system:
         embed = vectors_of(name)
-        for kind in ("paraphrase", "paraphrase_cleaned"):
+        for kind in KINDS:
             a, b = embed([row["original"] for row in rows]), embed([row[kind] or "" for row in rows])
             cosines = np.einsum("nd,nd->n", a, b)
             value, low, high = _area(cosines, gold, [row["original"] for row in rows], originals)
-            lines.append((name, kind.replace("_", ", "), between(value, low, high, decimals=3)))
-    yield table(["Model", "Text", "AUC (95%)"], lines)
+            lines.append(
+                (name, kind.replace("_", ", "), between(value, low, high, decimals=3), precise[name, kind])
+            )
+    yield table(["Model", "Text", "AUC (95%)", "PTEB's average precision (95%)"], lines)
+
+
+KINDS = ("paraphrase", "paraphrase_cleaned")
+
+
+def _precisions(rows: Sequence[Row], given: argparse.Namespace) -> dict[tuple[str, str], str]:
+    """The headline of PTEB's pair classification on the same pairs."""
+    with tempfile.TemporaryDirectory() as work:
+        for kind in KINDS:
+            pairs = [
+                {
+                    "id": str(i),
+                    "text": row["original"],
+                    "text2": row[kind],
+                    "label": int(row["human_is_paraphrase"]),
+                }
+                for i, row in enumerate(rows)
+                if row[kind]
+            ]
+            (Path(work) / f"{kind}.jsonl").write_text(
+                "".join(json.dumps(one) + "\n" for one in pairs), "utf-8"
+            )
+        run = eb.pteb.run(
+            given.system, datasets=[str(Path(work) / f"{kind}.jsonl") for kind in KINDS], paraphraser="copied", runs=1,
+            tasks=["pair_classification"], tokenizer="words", seed=SEED, out=Path(work) / "run",
+        )  # fmt: skip
+        return {
+            (row["system"], row["dataset"]): between(row["value"], row["ci_low"], row["ci_high"], decimals=3)
+            for row in run.results.to_dicts()
+            if row["variant"] == "original" and row["dataset"] and row["ci_low"] is not None
+        }
 
 
 def _area(

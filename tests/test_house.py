@@ -42,7 +42,7 @@ FIELD = {
 }  # fmt: skip
 """Nouns of the field that end like participles."""
 BEHIND = {
-    "files": 497,
+    "files": 501,
     "modules under 60 lines of code": 3,
     "names that are no nouns": 0,
     "names that occur twice in a part": 0,
@@ -189,3 +189,21 @@ def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytes
     do(Sage(), request, Spread(out=tmp_path / "run"), "sage", report=False)
     # The command's own function comes before these.
     assert 0 < len(frames[-1]) + 1 <= 10
+
+
+BESIDE = {"checks", "docs", "equality", "fuzz", "packaging", "reference_pages", "stub", "threats"}
+"""Tests of what is no part of the package, and what tests share."""
+
+
+def test_tests_lie_where_the_package_has_what_they_test() -> None:
+    """A folder of tests is called like a folder or module of the package."""
+    tests = Path(__file__).parent
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")} - {Path()}
+    assert len(folders) > 40
+    assert not [
+        folder.as_posix()
+        for folder in sorted(folders)
+        if folder.parts[0] not in BESIDE
+        and not (PACKAGE / folder).is_dir()
+        and not (PACKAGE / folder).with_suffix(".py").exists()
+    ]

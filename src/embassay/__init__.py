@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embassay import data, interchange, measures, report, search, stats, systems, text
-    from embassay.protocols import hume, pteb, rag, sage
+    from embassay.protocols import hteb, hume, pteb, rag, sage
     from embassay.protocols.calibration import calibrate, calibration
     from embassay.protocols.choose import choose
     from embassay.protocols.compare import compare
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "__version__", "calibrate", "calibration", "choose", "compare", "data", "gate", "hume", "interchange", "measures",
-    "open_run", "open_system", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text",
+    "__version__", "calibrate", "calibration", "choose", "compare", "data", "gate", "hteb", "hume", "interchange",
+    "measures", "open_run", "open_system", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text",
 ]  # fmt: skip
 
 _HOMES = {

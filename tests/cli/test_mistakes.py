@@ -49,6 +49,7 @@ WORDS = {
     "sage run --model minilm": "-s NAME",
     "sage run -m minilm": "-s NAME",
     "sage run -s jaccard -o out": "--out DIR",
+    "sage run -s jaccard --add": "A run grows",
     "sage run -s jaccard --data notes.jsonl": "-d FILE",
     "sage run -s jaccard --datset notes.jsonl": "--dataset",
     "sage run -s jaccard --seed abc": "whole number",

@@ -288,3 +288,34 @@ def test_items_of_scored_runs_and_probes_can_be_looked_at(see: See) -> None:
         page.locator("#item h2", has_text=title).wait_for()
         assert page.locator("#item .version").count() == measures
         assert "All systems" in page.locator("#item").inner_text()
+
+
+@pytest.fixture(scope="module")
+def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of what came after the first eight: HTEB, a calibration and a choice without labels."""
+    folder = tmp_path_factory.mktemp("later")
+    few = {"tokenizer": "words", "limit": 14}
+    hteb = eb.hteb.run(["jaccard", "levenshtein"], tasks=["sts"], runs=1, out=folder / "hteb", **few)
+    meant = eb.calibrate(["jaccard"], out=folder / "calibration", tokenizer="words")
+    texts = [
+        {"id": f"d{n}", "text": f"The boat of ward {n} carries {n * 7} crates of salt."} for n in range(40)
+    ]
+    chosen = eb.choose(["jaccard", "bm25"], texts, out=folder / "choice", tokenizer="words")
+    return write_report([hteb.path, meant.path, chosen.path], out=folder / "report.html")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_later_pages_are_as_good(later: Path, use: Callable[..., Heard], scheme: str) -> None:
+    """No serious finding, no complaint, no request, no sideways scrolling on a phone."""
+    pytest.importorskip("axe_playwright_python")
+    heard = use(color_scheme=scheme)
+    heard.page.goto(later.as_uri())
+    assert {"hteb", "calibration", "choose"} <= set(views(heard.page))
+    heard.page.set_viewport_size({"width": 390, "height": 800})
+    for place in views(heard.page):
+        assert heard.page.evaluate("document.documentElement.scrollWidth") <= 390, place
+    heard.page.eval_on_selector_all(".view", "all => all.forEach(view => view.removeAttribute('hidden'))")
+    only = COLOURS if scheme == "dark" else ()
+    assert axe_findings(heard.page, within="main", only=only, least="serious") == []
+    assert set(heard.requests) <= {later.as_uri(), "about:blank"}

@@ -12,6 +12,7 @@ from embassay.protocols.calibration.options import CalibrationRequest
 from embassay.protocols.kernel.request import DETAILS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 From = Annotated[
@@ -30,12 +31,36 @@ To = Annotated[
 ]  # fmt: skip
 
 
+Runs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--run", metavar="FILE",
+        help="Instead of a system, what an engine retrieved: the score from which on to answer a question.",
+    ),
+]  # fmt: skip
+Qrels = Annotated[
+    str | None,
+    typer.Option("--qrels", metavar="FILE", help="With --run: graded judgements of passages."),
+]  # fmt: skip
+Cutoff = Annotated[
+    int, typer.Option("-k", min=1, help="With --run: passages that an answer is made from.")
+]  # fmt: skip
+
+
 @within_memory
-@of_records(tasks=())
-def calibrate(request: CalibrationRequest, running: Spread, origin: From = None, target: To = None) -> None:
+@of_records(tasks=(), defaults={"systems": ()})
+def calibrate(
+    request: CalibrationRequest,
+    running: Spread,
+    run: Runs = None,
+    qrels: Qrels = None,
+    k: Cutoff = 10,
+    origin: From = None,
+    target: To = None,
+) -> None:
     """Tell what a similarity means, and where to set a threshold.
 
-    It is fitted to labelled or graded pairs.
+    It is fitted to labelled or graded pairs; or to a run and judgements: from which score on to answer a question.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
@@ -43,9 +68,48 @@ def calibrate(request: CalibrationRequest, running: Spread, origin: From = None,
     from embassay.protocols.calibration.protocol import Calibrations
 
     asked = _threshold(origin) if origin else None
-    run = do(Calibrations(), request, running, "calibration")
-    if run is not None and asked is not None and not running.json:
-        _show_translations(run.path, *asked, target or (), running.wide)
+    check_sources(request.systems, run, qrels)
+    if run:
+        out: Path | None = _calibrate_runs(request, tuple(run), qrels or "", k, running)
+    else:
+        done = do(Calibrations.of(request.options), request, running, "calibration")
+        out = None if done is None else done.path
+    if out is not None and asked is not None and not running.json:
+        _show_translations(out, *asked, target or (), running.wide)
+
+
+def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str | None) -> None:
+    """UsageError unless there are systems, or runs with judgements."""
+    if run and not qrels:
+        raise UsageError("--run has no judgements.", mend="Add --qrels FILE.")
+    if run and systems:
+        raise UsageError("--run takes the place of --system.", mend="Leave one of them out.")
+    if qrels and not run:
+        raise UsageError("--qrels is of --run.", mend="Add --run FILE.")
+    if not run and not systems:
+        raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
+
+
+def _calibrate_runs(
+    request: CalibrationRequest, runs: tuple[str, ...], qrels: str, cutoff: int, running: Spread
+) -> Path:
+    """Calibrate what was retrieved, show it, and say where it is."""
+    import shlex
+    import sys
+
+    from embassay.cli.options import default_out
+    from embassay.cli.session import Display, show_run
+    from embassay.protocols.rag.scoring.inputs import ScoreRequest
+    from embassay.protocols.rag.scoring.threshold import RunCalibrationRequest, calibrate_runs
+
+    files = ScoreRequest(
+        qrels, runs, grades=request.grades, seed=request.seed, split=request.split, mapping=request.mapping
+    )
+    out = running.out or default_out("calibration")
+    wanted = RunCalibrationRequest(files, cutoff, request.options)
+    calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]))
+    show_run(out, Display(running.json, running.wide), True)
+    return out
 
 
 def _threshold(text: str) -> tuple[str, float]:

@@ -78,6 +78,7 @@ MENDS = {
     r"one word too many": "Every system, dataset and task has its own option: -s minilm -s bm25 -d notes.jsonl. ",
     r"No such option:? '?(-m|--model|--encoder)\b": "A system is -s NAME. ",
     r"No such option:? '?(-o|--output)\b": "The folder of a run is --out DIR. ",
+    r"No such option:? '?--add\b": "A run grows by its --out: name the old systems, datasets and tasks, and more. ",
     r"No such option:? '?--data\b": "A dataset is -d NAME or -d FILE. ",
     r"No such option:? '?-[sdt]\b": "It is of a command: `{path} run`. ",
 }

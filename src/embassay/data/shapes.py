@@ -96,7 +96,44 @@ CALLED: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Column -> names that others give it, the likeliest first."""
 
+PAIRS = (
+    *(("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b")),
+    *(("sent1", "sent2"), ("sent_1", "sent_2"), ("s1", "s2"), ("question1", "question2")),
+    *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b")),
+)
+"""What the two texts of a pair are called elsewhere."""
+RATED = (
+    *("score", "similarity", "similarity_score", "relatedness_score", "relatedness", "rating", "gold", "sim"),
+    "gold_score",
+)
+ALIKE = ("label", "is_duplicate", "duplicate", "gold_label")
+"""What their score, and the label of 0 or 1, are called beside them."""
+
 _OPTIONAL = ("id", "title", "lang", "split", "set", "doc_ids", "text2", "paraphrases2")
+
+
+def usual_pairs(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
+    """Canonical name -> column of a table of pairs under the names that others use; empty for any other table.
+
+    Both texts and the one thing that is said of them must be there, and neither a `text` nor a mapping that says what
+    is what: nothing is guessed. Capitals do not matter.
+
+    >>> usual_pairs(["Sentence1", "Sentence2", "Score"], {})
+    {'text': 'Sentence1', 'text2': 'Sentence2', 'score': 'Score'}
+    >>> usual_pairs(["sentence1", "sentence2", "score", "text"], {}), usual_pairs(["question", "answer"], {})
+    ({}, {})
+    """
+    lower = {name.lower(): name for name in columns}
+    if {"text", "query"} & lower.keys() or {"text", "text2", "score", "label"} & mapping.keys():
+        return {}
+    both = [pair for pair in PAIRS if set(pair) <= lower.keys()]
+    said = [("score", name) for name in RATED if name in lower] or [
+        ("label", name) for name in ALIKE if name in lower
+    ]
+    if len(both) != 1 or len(said) != 1:
+        return {}
+    (first, second), ((target, name),) = both[0], said
+    return {"text": lower[first], "text2": lower[second], target: lower[name]}
 
 
 def axis_columns(columns: Iterable[str]) -> dict[str, str]:

@@ -17,7 +17,14 @@ from embassay.data.flat import Tested
 from embassay.data.lines import reading_of
 from embassay.data.retrieval import Candidates, Gains
 from embassay.data.rows import Row, Source, key_of, missing_column, nearest
-from embassay.data.shapes import PARTS, RETRIEVAL_PARTS, check_targets, missing_columns, table_shapes
+from embassay.data.shapes import (
+    PARTS,
+    RETRIEVAL_PARTS,
+    check_targets,
+    missing_columns,
+    table_shapes,
+    usual_pairs,
+)
 from embassay.data.tables import FORMATS, JsonLines, known_suffix, table, table_of
 from embassay.data.views import (
     Chained,
@@ -473,8 +480,9 @@ def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grade
     reading, columns = reading_of(mapping)
     source = table(path, reading)
     name = path.name[: len(path.name) - len(known_suffix(path.name))]
-    settings = {"mapping": dict(mapping), "split": split}
-    return Dataset(name, parts_of_table(source, columns, split), settings=settings)
+    usual = usual_pairs(source.columns(), columns)
+    settings = {"mapping": {**mapping, **usual}, "split": split}
+    return Dataset(name, parts_of_table(source, {**columns, **usual}, split), settings=settings)
 
 
 def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:

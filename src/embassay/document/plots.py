@@ -169,13 +169,24 @@ class Series:
     kind: Kind | Literal["run"] = "run"
 
 
-def lines(series: Sequence[Series], ticks: Sequence[tuple[float, str]], y: Scale, name: str) -> Markup:
-    """The drawing of the first four; `ticks` are places across with their labels, `name` says what they are."""
+_DIAGONAL = '<path class="g" d="M0 {}L100 {}"/>'
+
+
+def lines(
+    series: Sequence[Series],
+    ticks: Sequence[tuple[float, str]],
+    y: Scale,
+    name: str,
+    *,
+    diagonal: bool = False,
+) -> Markup:
+    """The drawing of the first four; `ticks` are places across with their labels, `name` says what they are. With the
+    line from the lowest corner to the highest where up and across are of one kind."""
     shown = [one for one in series if one.points][:MOST_LINES]
     tracks = tracks_of([(one.kind, one.points) for one in shown], y)
     parts = [
         grid(y),
-        drawn(tracks, y),
+        drawn(tracks, y, _DIAGONAL.format(height_of(y, y.low), height_of(y, y.high)) if diagonal else ""),
         names(tracks, [one.name for one in shown]),
     ]
     parts += [

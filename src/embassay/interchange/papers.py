@@ -269,7 +269,7 @@ def plot(folder: Path, name: str = "scores") -> Drawn:
 def _of_tables(run: RunTables, only: str) -> Iterator[Drawn]:
     for drawing in DRAWINGS:
         path = run.path / "tables" / f"{drawing.table}.csv"
-        if only in ("", drawing.table) and path.is_file():
+        if only in ("", drawing.table, drawing.table.removeprefix("rag_")) and path.is_file():
             rows = list(csv.DictReader(io.StringIO(read_bounded(path).decode("utf-8"))))
             yield from _drawn(drawing, rows, _kinds(run))
 

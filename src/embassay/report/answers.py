@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind
 from embassay.document.marks import Scale
+from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.comparisons import (
     CLASSICAL,
     OVERALL,
@@ -101,9 +102,9 @@ class Contender:
 class Answer:
     """One question's line.
 
-    `names` are who may be first, best first; `ahead` of 100 resamples, rounded down (100: more than 99.5); `more` items
-    would decide with a chance of 80%, None where they hardly would. `slug` is the page with the evidence. `percentile`
-    is that of times.
+    `all` are the systems that one method scored, best first, and `names` those of them that may be first. `ahead` of
+    100 resamples, rounded down (100: more than 99.5); `more` items would decide with a chance of 80%, None where they
+    hardly would. `slug` is the page with the evidence. `percentile` is that of times.
     """
 
     question: Question
@@ -112,11 +113,16 @@ class Answer:
     n: int = 0
     ahead: int | None = None
     more: int | None = None
-    top: tuple[Contender, ...] = ()
+    all: tuple[Contender, ...] = ()
     unit: Unit = SCORE
     note: str = ""
     slug: str = ""
     percentile: float | None = None
+
+    @property
+    def top(self) -> tuple[Contender, ...]:
+        """The first three."""
+        return self.all[:3]
 
     @property
     def means(self) -> str:
@@ -200,11 +206,23 @@ class Evidence:
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
-    found = {one.name: next(_evidence(one.name, runs), None) for one in QUESTIONS[:-1]}
+    kinds = {
+        each.name: each.kind for run in runs if run.record.kind != "score" for each in run.record.systems
+    }
+    found = {one.name: _of_kinds(next(_evidence(one.name, runs), None), kinds) for one in QUESTIONS[:-1]}
     answers = [_answer(one, found[one.name]) for one in QUESTIONS[:-1]]
     if all(one.level == "not run" for one in answers):
         return ()
     return (*answers, _price(QUESTIONS[-1], runs, answers[0]))
+
+
+def _of_kinds(found: Evidence | None, kinds: Mapping[str, Kind]) -> Evidence | None:
+    """The same, with systems of the kinds that other runs know them by: a file of rankings says none."""
+    if found is None:
+        return None
+    return replace(
+        found, contenders=tuple(replace(one, kind=kinds.get(one.name, one.kind)) for one in found.contenders)
+    )
 
 
 def _evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
@@ -220,20 +238,18 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
         return Answer(question, "not run")
     contenders, slug = evidence.contenders, evidence.run.slug
     if evidence.note:
-        return Answer(
-            question, "not run", top=contenders[:3], unit=evidence.unit, note=evidence.note, slug=slug
-        )
+        return Answer(question, "not run", all=contenders, unit=evidence.unit, note=evidence.note, slug=slug)
     if evidence.equal:
         note = f"knowing nothing ({evidence.equal}) scores as much"
         names = tuple(one.name for one in contenders)
         return Answer(
-            question, "open", names, evidence.n, top=contenders[:3], unit=evidence.unit, note=note, slug=slug
+            question, "open", names, evidence.n, all=contenders, unit=evidence.unit, note=note, slug=slug
         )
     ahead, names = _ahead(evidence.replicates), _first(contenders)
     level = _level(question, evidence, names, ahead)
     told = names if level == "open" else names[:1]
     more = _more(evidence, names)
-    return Answer(question, level, told, evidence.n, ahead, more, contenders[:3], evidence.unit, slug=slug)
+    return Answer(question, level, told, evidence.n, ahead, more, contenders, evidence.unit, slug=slug)
 
 
 def _first(contenders: Sequence[Contender]) -> tuple[str, ...]:
@@ -404,12 +420,12 @@ def _price(question: Question, runs: Sequence[ReportRun], search: Answer) -> Ans
     said, n = _said_of_time(able, fastest), len(findings.parts[0].stacks)
     first = (able[0].name,)
     level, percentile = _sure_of_time(able), findings.asked.percentile
-    return Answer(question, level, first, n, None, None, top[:3], MILLISECONDS, said, run.slug, percentile)
+    return Answer(question, level, first, n, None, None, top, MILLISECONDS, said, run.slug, percentile)
 
 
 def _contending(search: Answer) -> set[str]:
     """Who may be first for search."""
-    return {*search.names, *(one.name for one in search.top if one.ranks and one.ranks[0] == 1)}
+    return {*search.names, *(one.name for one in search.all if one.ranks and one.ranks[0] == 1)}
 
 
 def _sure_of_time(able: Sequence[Contender]) -> Level:
@@ -433,6 +449,36 @@ def _said_of_time(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -
 
 def _ms(one: Contender) -> str:
     return f"{MILLISECONDS.text(one.value) if one.value < 10 else MILLISECONDS.said(one.value)} ms"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A system's part in an answer: the places it may take, its value and interval, and whether it may be first."""
+
+    rank: str = ""
+    text: str = ""
+    interval: str = ""
+    first: bool = False
+
+
+def places(
+    answers: Sequence[Answer],
+) -> tuple[tuple[Answer, ...], tuple[tuple[str, Kind, tuple[Place, ...]], ...]]:
+    """The answers that have values, and every system with its place in each, an empty one where it has none: in the
+    order of the first answer, then of those that follow."""
+    asked = tuple(one for one in answers if one.all)
+    kinds = {each.name: each.kind for one in asked for each in one.all}
+    found = [{each.name: _place(one, each) for each in one.all} for one in asked]
+    return asked, tuple(
+        (name, kind, tuple(by_name.get(name, Place()) for by_name in found)) for name, kind in kinds.items()
+    )
+
+
+def _place(answer: Answer, one: Contender) -> Place:
+    rank = tables.rank(*one.ranks) if one.ranks else ""
+    known = one.low is not None and one.high is not None
+    interval = answer.unit.interval(one.low or 0.0, one.high or 0.0) if known else ""
+    return Place(rank, answer.unit.text(one.value), interval, one.ranks is not None and one.ranks[0] == 1)
 
 
 def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:

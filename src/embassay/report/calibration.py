@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embassay.document import plots
@@ -35,8 +35,44 @@ from embassay.report.notes import care, notes_of
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
 
-TASK, PRECISION, RECALL = "pairs", "precision", "recall"
-MOST_DRAWN = 4
+PRECISION, RECALL, COST = "precision", "recall", "cost"
+MOST_DRAWN, MOST_TRADEOFFS = 4, 3
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a task says things: `are` of accepted ones, `units`, what `accepting` one is, and whose uncertainty it is."""
+
+    measure: str
+    are: str
+    units: str
+    accept: str
+    whether: str
+    table: str
+
+
+WORDINGS = {
+    "pairs": Wording(
+        "similarity", "mean the same", "pairs", "Accept pairs of this similarity or more.", "two texts mean the same",
+        "Share that means the same minus the mean probability. Below 0 the system is too sure; 0 is right.",
+    ),
+    "answers": Wording(
+        "score", "have evidence among the first passages", "questions",
+        "Answer where the best passage scores this or more; below, say that nothing was found.",
+        "there is evidence among the first passages", "",
+    ),
+}  # fmt: skip
+
+
+def task_of(record: Record) -> str:
+    """Whether pairs were calibrated, or what runs retrieved."""
+    return "answers" if record.datasets("answers") else "pairs"
+
+
+def _words(record: Record) -> Wording:
+    return WORDINGS[task_of(record)]
+
+
 SMALL = 0.05
 """A gap between what was foretold and what came true that nobody needs to know of."""
 
@@ -47,7 +83,7 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
     if not rows:
         return Verdict(("Nothing could be calibrated",), ((_why(record),),))
     best = rows[0]
-    datasets = record.datasets(TASK)
+    datasets = record.datasets(task_of(record))
     aim = numbers.percent(record.arguments["options"]["precision"])
     found = [row for one in datasets if (row := _threshold(record, best, one, PRECISION)) is not None]
     kept = [row for row in found if row.value is not None]
@@ -55,7 +91,7 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
     if kept and len(datasets) == 1:
         heading: Sentence = (
             name,
-            f": from {SCORE.text(kept[0].value or 0.0)} on at least {aim} mean the same",
+            f": from {SCORE.text(kept[0].value or 0.0)} on at least {aim} {_words(record).are}",
         )
     elif kept:
         heading = (name, f" keeps {aim} precision on {len(kept)} of {len(datasets)} datasets")
@@ -70,16 +106,19 @@ def _lede(record: Record, best: Row, datasets: Sequence[str], found: Sequence[Re
         if one.value is None:
             yield (f"{one.reason[:1].upper()}{one.reason[1:]}.",)
             continue
-        recall = record.find(TASK, best.system.name, "sample_recall", dataset=one.dataset, variant=PRECISION)
+        recall = record.find(
+            task_of(record), best.system.name, "sample_recall", dataset=one.dataset, variant=PRECISION
+        )
         reached = (
             ""
             if recall is None or recall.value is None
             else f", and finds {numbers.percent(recall.value)} of them"
         )
-        yield (f"That holds with {confidence} confidence for pairs like these{reached}.",)
+        yield (f"That holds with {confidence} confidence for {_words(record).units} like these{reached}.",)
     yield (
-        f"Its similarity takes away {best.lead.text}", f" ({best.lead.interval})" if best.lead.interval else "",
-        " of the uncertainty whether two texts mean the same.",
+        f"Its {_words(record).measure} takes away {best.lead.text}",
+        f" ({best.lead.interval})" if best.lead.interval else "",
+        f" of the uncertainty whether {_words(record).whether}.",
     )  # fmt: skip
     if worst := _worst(record, best, datasets):
         yield (worst,)
@@ -103,7 +142,7 @@ def _why(record: Record) -> str:
 
 
 def _threshold(record: Record, row: Row, dataset: str, measure: str) -> Result | None:
-    return record.find(TASK, row.system.name, "threshold", dataset=dataset, variant=measure)
+    return record.find(task_of(record), row.system.name, "threshold", dataset=dataset, variant=measure)
 
 
 def _gaps(record: Record, system: str, dataset: str) -> Iterator[Result]:
@@ -117,7 +156,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: thresholds, how well probabilities held, and where they stop."""
     del alone
     record, board = run.record, run.board
-    datasets = record.datasets(TASK)
+    datasets, words = record.datasets(task_of(record)), _words(record)
     yield Facts.of(
         "", "Calibration", numbers.counted(len(record.ranked_systems), "system"),
         numbers.counted(len(datasets), "dataset"), numbers.date(record.manifest.get("updated", "")),
@@ -126,16 +165,18 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from care(notes_of(record), run.mark)
     yield Heading("Thresholds with a promise", "calibration-thresholds")
     yield Text(
-        "Accept pairs of this similarity or more. The promise holds for pairs drawn like these; what stands beside it "
-        "is of the labels that the threshold was chosen with."
+        f"{words.accept} The promise holds for {words.units} drawn like these; what stands beside it is of the labels "
+        "that the threshold was chosen with."
     )
     yield from (replace(_thresholds(record, board, one), title=one) for one in datasets)
+    yield from (Text(one) for one in _costs(record, board))
+    yield from (figure for one in datasets for figure in _tradeoffs(record, board, one))
     yield Heading("What was predicted, and what came true", "calibration-reliability")
     yield from (figure for one in datasets if (figure := _reliability(record, board, one)) is not None)
+    if not words.table:
+        return
     yield Heading("Where the probability stops holding", "calibration-gaps")
-    yield Text(
-        "Share that means the same minus the mean probability. Below 0 the system is too sure; 0 is right."
-    )
+    yield Text(words.table)
     yield from (replace(_gap_table(record, board, one), title=one) for one in datasets)
 
 
@@ -154,11 +195,13 @@ def _thresholds(record: Record, board: Board, dataset: str) -> Table:
 
 
 def _promises(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
-    skill = record.find(TASK, row.system.name, "skill", dataset=dataset)
+    skill = record.find(task_of(record), row.system.name, "skill", dataset=dataset)
     yield _entry(skill)
     for measure, seen in ((PRECISION, RECALL), (RECALL, PRECISION)):
         yield _entry(_threshold(record, row, dataset, measure))
-        found = record.find(TASK, row.system.name, f"sample_{seen}", dataset=dataset, variant=measure)
+        found = record.find(
+            task_of(record), row.system.name, f"sample_{seen}", dataset=dataset, variant=measure
+        )
         yield _share(found.value if found is not None else None)
 
 
@@ -182,10 +225,70 @@ def _reliability(record: Record, board: Board, dataset: str) -> Figure | None:
     ticks = [(place / 4, f"{25 * place}") for place in range(5)]
     said = "; ".join(_summary(one) for one in series if one.points)
     return Figure(
-        dataset, plots.lines(series, ticks, SHARES, "percent predicted, held out"), said,
-        "Up: the percent that came true, with its exact 95% interval, of each tenth of the pairs. On the diagonal "
-        "the prediction holds.",
+        dataset, plots.lines(series, ticks, SHARES, "percent predicted, held out", diagonal=True), said,
+        "Up: the percent that came true, with its exact 95% interval, of each tenth of the "
+        f"{_words(record).units}. On the diagonal the prediction holds.",
     )  # fmt: skip
+
+
+def _tradeoffs(record: Record, board: Board, dataset: str) -> Iterator[Figure]:
+    """Of the best systems: precision at every recall, and what is promised; of several datasets the best one alone."""
+    aim = record.arguments["options"]["precision"]
+    most = MOST_TRADEOFFS if len(record.datasets(task_of(record))) == 1 else 1
+    for row in [one for one in board.ranked if one.lead.value is not None][:most]:
+        seen = tuple(_curve(record, row.system.name, dataset))
+        if not seen:
+            continue
+        series = [plots.Series("seen", seen, row.system.kind)]
+        reached = record.find(
+            task_of(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
+        )
+        threshold = _threshold(record, row, dataset, PRECISION)
+        said = f"No threshold of {row.label} is promised {numbers.percent(aim)} precision."
+        if reached is not None and reached.value is not None and threshold is not None:
+            bar = replace(reached, value=aim, ci_low=None, ci_high=None)
+            series.append(plots.Series("promised", ((0.0, bar), (reached.value, bar)), row.system.kind))
+            said = (
+                f"{row.label}: at least {numbers.percent(aim)} is promised from {SCORE.text(threshold.value or 0.0)} "
+                f"on, which finds {numbers.percent(reached.value)} of these labels."
+            )
+        ticks = [(place / 4, f"{25 * place}") for place in range(5)]
+        yield Figure(
+            f"{row.label}: precision and recall, {dataset}",
+            plots.lines(series, ticks, SHARES, "percent recall, among the labels"), said,
+            "Up: percent precision among the labels, with the exact 95% interval of each point. The straight line is "
+            "the promise: up to that recall precision is at least as high, for others like these.",
+        )  # fmt: skip
+
+
+def _curve(record: Record, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
+    rows = [row for row in record.rows.values() if (row.system, row.dataset) == (system, dataset)]
+    recall = {row.subset: row.value for row in rows if row.measure == "recall" and row.subset}
+    for row in rows:
+        at = recall.get(row.subset) if row.measure == "precision" and row.subset else None
+        if at is not None:
+            yield at, row
+
+
+def _costs(record: Record, board: Board) -> Iterator[str]:
+    """Where mistakes cost least, beside accepting all and nothing."""
+    for dataset in record.datasets(task_of(record)):
+        for row in board.ranked:
+            costs = {
+                variant: record.find(
+                    task_of(record), row.system.name, "cost", dataset=dataset, variant=variant
+                )
+                for variant in (COST, "accept all", "accept nothing")
+            }
+            least, whole, none = costs.values()
+            threshold = _threshold(record, row, dataset, COST)
+            if least is None or whole is None or none is None or threshold is None:
+                continue
+            where = "nothing" if threshold.value is None else f"from {SCORE.text(threshold.value)} on"
+            yield (
+                f"{row.label} on {dataset}: mistakes cost least if you accept {where}: {least.value:.3f} each, at most "
+                f"{least.ci_high:.3f}; accepting all costs {whole.value:.3f}, nothing {none.value:.3f}."
+            )
 
 
 def _points(record: Record, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
@@ -226,8 +329,10 @@ def calibration_view(run: Path, record: Record, board: Board) -> Iterator[Block]
     """A calibration: verdict, thresholds of every system, what is missing, and where the files are."""
     yield calibration_verdict(record, board)
     notes = []
-    for dataset in record.datasets(TASK):
-        yield _thresholds(record, board, dataset)
+    datasets = record.datasets(task_of(record))
+    for dataset in datasets:
+        made = _thresholds(record, board, dataset)
+        yield replace(made, title=dataset) if len(datasets) > 1 else made
         for row in board.ranked:
             found = (_threshold(record, row, dataset, measure) for measure in (PRECISION, RECALL))
             notes += [
@@ -235,7 +340,7 @@ def calibration_view(run: Path, record: Record, board: Board) -> Iterator[Block]
                 for one in found
                 if one and one.reason
             ]
-    notes += [note.plain for note in notes_of(record)]
+    notes += [*_costs(record, board), *(note.plain for note in notes_of(record))]
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are the sample's.",))
     yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
 
@@ -247,21 +352,36 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
         return
     first = found[0]
     yield Verdict(((f"{first.origin} from {first.given:g} on, in the scales of others"),))
+    apart = any(one.elsewhere is not None for one in found)
     heads: list[str | Column] = [
         "System", "Dataset", *figures("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
+        *figures(*(("By other data", "Off by") if apart else ())),
     ]  # fmt: skip
     rows = (
         [
             one.target, one.dataset, f"{SCORE.text(one.value)} {SCORE.interval(one.low, one.high)}",
             numbers.percent(one.agree), *(_share(one.precision[place]) for place in (1, 0)), numbers.count(one.n),
+            *((_score(one.elsewhere), _off(one.off)) if apart else ()),
         ]
         for one in found
     )  # fmt: skip
     yield Table.of("translation", heads, rows)
+    if apart:
+        yield Text(
+            "By other data: the threshold that the other datasets give, and by what share of this one's pairs it "
+            "accepts more or fewer than it should: the error to expect where you have none."
+        )
     yield Text(
-        "It accepts as many of the same pairs. That is no promise: for one, take the thresholds above, which each "
-        "system has by itself."
+        "It accepts as many. That is no promise: for one, take the thresholds above, which each system has by itself."
     )
+
+
+def _off(value: float | None) -> str:
+    return numbers.NONE if value is None else numbers.change(value, 2)
+
+
+def _score(value: float | None) -> str:
+    return numbers.NONE if value is None else SCORE.text(value)
 
 
 def _share(value: float | None) -> str:

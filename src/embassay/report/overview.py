@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 
+from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
     Command,
@@ -24,7 +25,7 @@ from embassay.document.tables import file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import POINTS, Unit
-from embassay.report.answers import Answer, answers_of, recommendation
+from embassay.report.answers import Answer, Place, answers_of, places, recommendation
 from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, value_table
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes
@@ -193,6 +194,11 @@ class Overview:
     footer: tuple[str, ...]
     answers: tuple[Answer, ...] = ()
     use: tuple[str, str] = ("", "")
+
+    @property
+    def by_question(self) -> tuple[tuple[Answer, ...], tuple[tuple[str, Kind, tuple[Place, ...]], ...]]:
+        """Every system's place in every answer."""
+        return places(self.answers)
 
 
 def overview(runs: Sequence[ReportRun]) -> Overview:

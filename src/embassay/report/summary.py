@@ -127,7 +127,7 @@ def _traded(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Trade
     if findings is None:
         return ()
     stacks, made = findings.parts[0].stacks, []
-    for one in answers[-1].top:
+    for one in answers[-1].all:
         own = [stack for stack in stacks if stack.axes.get("encoder") == one.name]
         fastest = min(own, key=lambda stack: (stack.latency, stack.id), default=None)
         measured = None if fastest is None else fastest.measured(findings.asked.measure)

@@ -3,7 +3,9 @@
 The judge labels every unit, people label some drawn at random. What the judge says of all is corrected by how far it is
 off where people have labelled too (prediction-powered inference), and counts as much as it helps, which the slope of
 people's labels on the judge's tells: this is the regression estimator of double sampling.
-Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, power tuning); Cochran 1977, section 12.6.
+Intervals are by Student's t, turned for the skewness of what they are of: grades pile up at one end, and of thirty a
+plain interval held in 93 to 95%, the more so where the narrower of two is taken.
+Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, power tuning); Cochran 1977, section 12.6; Hall 1992 (skewness).
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ class Corrected:
 
     `slope` is how much the judge counts: 0 where it does not help. `effective` is how many labels of people alone would
     give an interval as narrow as `value` has; `n` are people's labels, `total` all units. `error` is the standard error
-    of `value`, with so many degrees of `freedom`.
+    of `value`, with so many degrees of `freedom`, and `lean` the skewness of what it is the error of.
     """
 
     value: Mean
@@ -59,13 +61,18 @@ class Corrected:
     effective: float
     error: float = float("nan")
     freedom: int = 0
+    lean: float = 0.0
 
     @property
     def p(self) -> float:
         """The two-sided p-value of a mean of 0, NaN without an error."""
-        return (
-            2 * t_tail(abs(self.value.value) / self.error, self.freedom) if self.error > 0 else float("nan")
-        )
+        if not self.error > 0:
+            return float("nan")
+        return 2 * t_tail(abs(_straight(self.value.value / self.error, self.lean)), self.freedom)
+
+    def ends(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Of the interval of `value`, whatever the bounds of a label are."""
+        return _ends(self.value.value, self.error**2, self.freedom, self.lean, confidence)
 
     @property
     def helps(self) -> bool:
@@ -124,21 +131,26 @@ def corrected(
         mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
         return Corrected(mean, mean, float(np.mean(every)), 0.0, n, total, float(n))
     rows = _rows(people, judge, every, own, bounds)
-    own_mean, variance = _alone(rows, grouped=groups is not None)
-    (value, better), slope = _regressed(rows, every, all_own)
+    skewed = len(rows.y) == n  # The corners do for labels of few values.
+    own_mean, variance, off = _alone(rows, grouped=groups is not None)
+    (value, better), slope, left = _regressed(rows, every, all_own)
     half = _half(variance, _freedom(own, 1), confidence)
     half_corrected = _half(better, _freedom(own, 2), confidence)
-    alone = _interval(own_mean, half, bounds)
-    both = _interval(value, half_corrected, bounds)
-    # Cut off at a bound, the interval of people alone may be the narrower one.
-    if slope == 0.0 or not half_corrected < half or both.width > alone.width:
-        return Corrected(
-            alone, alone, float(every.mean()), 0.0, n, total, float(n), variance**0.5, _freedom(own, 1)
-        )
-    more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
-    return Corrected(
-        both, alone, float(every.mean()), slope, n, total, n * more, better**0.5, _freedom(own, 2)
-    )
+    lean = _lean(off, rows.group) if skewed else 0.0
+    # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
+    # as is left of them.
+    leans = [lean, lean * left**1.5]
+    alone = _interval(own_mean, _ends(own_mean, variance, _freedom(own, 1), leans[0], confidence), bounds)
+    judged = float(every.mean())
+    if slope != 0.0 and half_corrected < half:
+        both = _interval(value, _ends(value, better, _freedom(own, 2), leans[1], confidence), bounds)
+        # Cut off at a bound, the interval of people alone may be the narrower one.
+        if both.width <= alone.width:
+            more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
+            return Corrected(
+                both, alone, judged, slope, n, total, n * more, better**0.5, _freedom(own, 2), leans[1]
+            )
+    return Corrected(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, _freedom(own, 1), leans[0])
 
 
 def _rows(
@@ -160,26 +172,29 @@ def _freedom(own: Groups, fitted: int) -> int:
     return max(len(np.unique(own)) - fitted, 1)
 
 
-def _alone(rows: _Labelled, *, grouped: bool) -> tuple[float, float]:
-    """The mean of people's labels and its variance."""
+def _alone(rows: _Labelled, *, grouped: bool) -> tuple[float, float, Floats]:
+    """The mean of people's labels, its variance, and what each label adds to its error."""
     count, mean = rows.weight.sum(), rows.mean(rows.y)
     off = rows.y - mean
     variance = rows.product(off, off) / (count - 1) / count
-    return mean, max(variance, _between(rows.weight * off / count, rows.group)) if grouped else variance
+    pull = rows.weight * off / count
+    return mean, max(variance, _between(pull, rows.group)) if grouped else variance, pull
 
 
 def _regressed(
     rows: _Labelled, every: Floats, every_groups: Groups | None
-) -> tuple[tuple[float, float], float]:
-    """The mean corrected by the judge and its variance; and the slope, 0 where the judge tells nothing."""
+) -> tuple[tuple[float, float], float, float]:
+    """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and the share of
+    the labels' variance that it leaves."""
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
     x, y = rows.x - center, rows.y - mean
     spread, whole = rows.product(x, x), rows.product(y, y)
     if spread <= 1e-12 or count <= 3:
-        return (mean, np.inf), 0.0
+        return (mean, np.inf), 0.0, 1.0
     slope = rows.product(x, y) / spread
     left = y - slope * x
-    noise = rows.product(left, left) / (count - 2)
+    unexplained = rows.product(left, left)
+    noise = unexplained / (count - 2)
     shift = float(every.mean()) - center
     explained = max(whole / (count - 1) - noise, 0.0)
     variance = noise * (1 / count + shift**2 / spread) + explained / len(every)
@@ -188,7 +203,7 @@ def _regressed(
         both = np.r_[pull, slope * (every - every.mean()) / len(every)]
         # The corners have groups above all others; those of units are the same numbers on both sides.
         variance = max(variance, _between(both, np.r_[rows.group, every_groups]))
-    return (mean + slope * shift, variance), slope
+    return (mean + slope * shift, variance), slope, min(unexplained / whole, 1.0) if whole > 0 else 1.0
 
 
 def _between(influence: Floats, group: Groups) -> float:
@@ -202,9 +217,38 @@ def _half(variance: float, freedom: int, confidence: float) -> float:
     return float(t_quantile((1 + confidence) / 2, freedom) * np.sqrt(variance))
 
 
-def _interval(value: float, half: float, bounds: tuple[float, float]) -> Mean:
+def _lean(influence: Floats, group: Groups) -> float:
+    """The skewness of a sum of influences that are independent between groups: of a mean, that of one over the root of
+    their number."""
+    _, place = np.unique(group, return_inverse=True)
+    sums = np.bincount(place, weights=influence)
+    size = float(sums @ sums)
+    return float((sums**3).sum()) / size**1.5 if size > 1e-24 else 0.0
+
+
+_STRAIGHT = 1e-6
+"""So little skewness is none."""
+
+
+def _straight(t: float, lean: float) -> float:
+    """What a mean over its error would be without the skewness."""
+    return t + lean * t**2 / 3 + lean**2 * t**3 / 27 + lean / 6
+
+
+def _turned(q: float, lean: float) -> float:
+    """The reverse."""
+    return q if abs(lean) < _STRAIGHT else 3 / lean * (float(np.cbrt(1 + lean * (q - lean / 6))) - 1)
+
+
+def _ends(value: float, variance: float, freedom: int, lean: float, confidence: float) -> tuple[float, float]:
+    """Of an interval by Student's t, turned for skewness."""
+    q, error = t_quantile((1 + confidence) / 2, freedom), variance**0.5
+    return value - _turned(q, lean) * error, value - _turned(-q, lean) * error
+
+
+def _interval(value: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Mean:
     inside = min(max(value, bounds[0]), bounds[1])
-    return Mean(inside, max(value - half, bounds[0]), min(value + half, bounds[1]))
+    return Mean(inside, max(ends[0], bounds[0]), min(ends[1], bounds[1]))
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,9 @@ class Cosine:
         self.name = name or encoder.name
         self.identity = f"cosine({encoder.identity})"
 
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}>"
+
     @property
     def failures(self) -> Mapping[str, str]:
         """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""

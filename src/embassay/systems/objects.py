@@ -84,13 +84,15 @@ class GivenEncoder:
         return sum(len(one) > self.max_tokens for one in ids)
 
 
-def given(systems: Sequence[Any] | Mapping[str, Any], *, workers: Any = 1) -> tuple[str, ...]:
+def given(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     """The spec strings of systems as a caller gives them: strings as they are; of objects `own:NAME`, by which this
     process finds them. A mapping names them; else a name is the object's own (`name`, `__name__`) or its class's.
 
     UsageError for an object that neither encodes nor can be called, for two of one name, for a spec under another
     name, and for `workers` elsewhere, which have no such object.
     """
+    if isinstance(systems, str) or hasattr(systems, "encode"):
+        systems = [systems]  # one system, as it is
     named = systems.items() if isinstance(systems, Mapping) else [("", one) for one in systems]
     specs: list[str] = []
     for name, one in named:

@@ -195,7 +195,7 @@ def test_a_threshold_in_another_scale_accepts_as_many(run: Run) -> None:
 def test_another_file_is_no_calibration(run: Run, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"format": "other", "version": 1}')
     for path, said in (
-        (tmp_path / "other.json", "no calibration"),
+        (tmp_path / "other.json", "not a calibration"),
         (run.path, "no one calibration"),
         (tmp_path, "no calib"),
     ):
@@ -239,3 +239,143 @@ def test_the_command_says_thresholds_and_translations(run: Run, tmp_path: Path) 
 def test_a_cost_names_both_mistakes(cost: str) -> None:
     with pytest.raises(UsageError, match="cost"):
         CalibrationOptions(cost=cost)
+
+
+def test_a_cut_reads_grades_where_there_are_labels_too(tmp_path: Path) -> None:
+    """And where there are labels alone, it is told to change nothing."""
+    both = [{**row, "score": place % 5} for place, row in enumerate(rows(120))]
+    found = {}
+    for cut in (2.0, 4.0):
+        options = CalibrationOptions(same_from=cut, resamples=20, edits=False)
+        made = eb.calibrate(
+            ["jaccard"], datasets={"both": both}, out=tmp_path / f"{cut}", tokenizer="words", options=options
+        )
+        pairs = read_pairs(RunFolder(made.path).items_path("pairs", "both", "jaccard"))
+        assert pairs is not None
+        found[cut] = int(pairs.same.sum())
+    assert found == {2.0: 72, 4.0: 24}
+    made = eb.calibrate(
+        ["jaccard"],
+        datasets={"labels": rows(60)},
+        out=tmp_path / "labels",
+        tokenizer="words",
+        options=options,
+    )
+    assert "changes nothing" in str(made.manifest["cells"])
+
+
+def test_kinds_that_rows_name_are_slices(tmp_path: Path) -> None:
+    """Languages and domains; one of few pairs is left out, as is a column in which every row differs."""
+    named = [
+        {
+            **row,
+            "domain": ("shop", "bank", "rare")[0 if place % 2 else 1 if place else 2],
+            "source": f"s{place}",
+        }
+        for place, row in enumerate(rows(120))
+    ]
+    options = CalibrationOptions(resamples=20, edits=False)
+    made = eb.calibrate(
+        ["jaccard"], datasets={"named": named}, out=tmp_path / "run", tokenizer="words", options=options
+    )
+    kinds = {row.subset for row in RunFolder(made.path).read_results() if row.measure == "gap"}
+    assert {"domain shop", "domain bank", "pairs in other words"} <= kinds
+    assert not {one for one in kinds if one.startswith("source") or "rare" in one}
+
+
+def test_a_translation_has_the_error_of_other_data(tmp_path: Path) -> None:
+    """With several datasets the threshold that the others give, and how far off it is."""
+    options = CalibrationOptions(resamples=20, edits=False)
+    made = eb.calibrate(
+        ["jaccard", "rouge"], datasets={"one": rows(120, 1), "two": rows(120, 2)}, out=tmp_path / "run",
+        tokenizer="words", options=options,
+    )  # fmt: skip
+    for told in translations(made.path, "jaccard", 0.6, ["rouge"]):
+        assert told.elsewhere is not None
+        assert told.off is not None
+        assert abs(told.off) < 0.2
+        assert abs(told.elsewhere - told.value) < 0.2
+
+
+def test_precision_and_recall_of_all_thresholds(run: Run) -> None:
+    """Recall rises to 1 as more is accepted, precision to the share that is the same."""
+    every = [row for row in RunFolder(run.path).read_results() if row.system == "jaccard" and row.dataset]
+    recall, precision = (
+        [row for row in every if row.measure == measure and row.subset] for measure in ("recall", "precision")
+    )
+    values = [row.value for row in recall]
+    assert values == sorted(values)
+    assert values[-1] == 1
+    assert precision[-1].value == found(run, "share_same").value
+    assert all(row.ci_low <= row.value <= row.ci_high for row in precision)
+    assert "the exact 95% interval of each point" in run.report().read_text("utf-8")
+
+
+def test_what_mistakes_cost_is_told(run: Run) -> None:
+    """The cheapest threshold beside accepting all and nothing, in results and words."""
+    assert found(run, "cost", variant="cost").value < found(run, "cost", variant="accept all").value
+    assert "mistakes cost least if you accept from" in str(run)
+
+
+@pytest.fixture
+def retrieved(tmp_path: Path) -> dict[str, str]:
+    """Two runs of 200 questions: scores of one tell whether the evidence is among the first, the other has ranks."""
+    rng = np.random.default_rng(3)
+    lines: dict[str, list[str]] = {"telling": [], "ranks": []}
+    judged = []
+    for query in range(200):
+        good = bool(rng.random() < 0.6)
+        best = rng.normal(3.0 if good else 0.0)
+        for rank in range(5):
+            score = {"telling": best - rank, "ranks": 1 / (60 + rank)}
+            for name, own in lines.items():
+                own.append(f"q{query} Q0 d{query}-{rank} {rank + 1} {score[name]} {name}\n")
+            judged.append(f"q{query}\td{query}-{rank}\t{5 if good and rank == 1 else 1}\n")
+    judged.append("unanswered\td\t5\n")
+    for name, own in lines.items():
+        (tmp_path / f"{name}.trec").write_text("".join(own))
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(judged))
+    return {name: str(tmp_path / f"{name}.trec") for name in lines} | {"qrels": str(tmp_path / "qrels.tsv")}
+
+
+def test_scores_of_a_run_say_when_to_answer(retrieved: dict[str, str], tmp_path: Path) -> None:
+    """From the command to the saved file: a threshold where scores tell, none where they are ranks; a question without
+    a list is told of."""
+    from embassay.cli.main import with_commands
+
+    words = ["calibrate", "--run", retrieved["telling"], "--run", retrieved["ranks"], "--qrels", retrieved["qrels"],
+             "--precision", "0.8", "--resamples", "50", "--out", str(tmp_path / "run")]  # fmt: skip
+    told = CliRunner().invoke(with_commands("calibrate", "list"), words)
+    assert told.exit_code == 0, told.output
+    assert "have evidence among the first passages" in told.output
+    assert "1 judged queries have no list" in told.output
+    saved = eb.calibration(tmp_path / "run" / "calibrations" / "telling--qrels.json")
+    bar = saved.threshold()
+    assert 0 < bar < 3
+    high, low = saved.of([4.0, -1.0])
+    assert low.value < 0.3 < 0.9 < high.value
+    with pytest.raises(UsageError, match="is a run"):
+        saved.probability("a", "b")
+    with pytest.raises(UsageError, match="No threshold keeps"):
+        eb.calibration(tmp_path / "run" / "calibrations" / "ranks--qrels.json").threshold()
+    # Of one passage the evidence, which is second, is never found.
+    told = CliRunner().invoke(
+        with_commands("calibrate", "list"), [*words[:-1], str(tmp_path / "one"), "-k", "1"]
+    )
+    assert "0 queries have evidence" in told.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--run", "a.trec"],
+        ["-s", "jaccard", "--qrels", "q"],
+        ["-s", "jaccard", "--run", "a", "--qrels", "q"],
+    ],
+)
+def test_what_is_calibrated_is_one_thing(words: list[str]) -> None:
+    from embassay.cli.main import with_commands
+
+    told = CliRunner().invoke(with_commands("calibrate", "list"), ["calibrate", *words])
+    assert isinstance(told.exception, UsageError)

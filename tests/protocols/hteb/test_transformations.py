@@ -140,6 +140,8 @@ def test_axes_and_names_can_be_chosen_together():
     assert read_transformations(["language, paraphrasing", "translation"]) == (
         "paraphrasing", "translation", "cross_translation",
     )  # fmt: skip
+    with pytest.raises(UsageError, match="names none"):
+        read_transformations([" , "])
     with pytest.raises(UsageError, match="expanson") as refused:
         read_transformations(["expanson"])
     assert "expansion" in refused.value.mend

@@ -72,7 +72,7 @@ def test_constant_is_undefined_on_ratings_and_so_overall(finished):
 
 def test_overall_is_the_mean_of_the_five(finished):
     """Table 1: overall = unweighted mean of the tasks (SAGE table 1)."""
-    table = finished.table("overall").filter(pl.col("system") == "bm25")
+    table = finished.table("sage_table1").filter(pl.col("system") == "bm25")
     parts = [
         table[name][0] for name in ("Clustering", "Human Pref.", "Robustness", "Sensitivity", "Retrieval")
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.cluster import AgglomerativeClustering, MiniBatchKMeans
-from sklearn.metrics import v_measure_score
+from sklearn.metrics import silhouette_score, v_measure_score
 
 from embassay.protocols.tasks import clustering
 from embassay.records import LabelledTexts
@@ -141,3 +141,26 @@ def test_a_set_left_with_one_label_does_not_count(bag, context):
         ("sets with a single label", ("first",)),
     ]
     assert outcome.scores[0].n == 30
+
+
+def test_a_system_that_is_not_told_k_finds_the_groups_that_are_there() -> None:
+    """By the silhouette, as scikit-learn has it; one cluster where no number gives two; the method says so."""
+    rng = np.random.default_rng(3)
+    points = np.concatenate([rng.normal(place, 0.1, (6, 2)) for place in ((0, 0), (5, 0), (0, 5), (5, 5))])
+    points = points.astype(np.float32)
+    found = clustering.found_clusters(24, lambda k: clustering.k_means(points, k, 7), points, "euclidean")
+    assert v_measure_score([i // 6 for i in range(24)], found) == 1.0
+    scores = {k: silhouette_score(points, clustering.k_means(points, k, 7)) for k in range(2, 13)}
+    assert max(scores, key=lambda k: scores[k]) == 4
+    one = clustering.found_clusters(4, lambda _: np.zeros(4, np.int64), points[:4], "euclidean")
+    assert one.tolist() == [0] * 4
+
+
+@pytest.mark.parametrize("system", ["wordllama", "jaccard"])
+def test_without_k_the_method_says_so(sample, context, system):
+    """And nothing else of the outcome is missing; with k it is what it was."""
+    data, one = sample("clustering"), open_system(system, tokenizer=open_tokenizer("words"))
+    found = clustering.evaluate(one, data, context(), give_k=False).scores[0]
+    assert "number of clusters by silhouette" in found.method
+    assert 0 <= found.value <= 1
+    assert "silhouette" not in clustering.evaluate(one, data, context()).scores[0].method

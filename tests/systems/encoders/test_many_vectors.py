@@ -233,3 +233,31 @@ def test_active_terms():
     weights = np.array([0, 3, 1, 3, 2], dtype=np.float32)
     assert active(weights, 2).tolist() == [[1.0, 3.0], [3.0, 3.0]]
     assert active(weights, 1).tolist() == [[1.0, 3.0]]
+
+
+@pytest.mark.nightly
+def test_sage_pteb_and_a_sweep_are_done_with_them(splade, colbert, tmp_path):
+    """Every task of SAGE and PTEB has a score for either kind, and a sweep finds and reranks with them."""
+    import embassay as eb
+
+    specs = [f"splade:{splade}?max_length=32", f"colbert:{colbert}?max_length=32"]
+    few = {"tokenizer": "words", "limit": 3}
+    options = eb.sage.SageOptions(resamples=20, retrieval_edits="negate", document_cap=2)
+    run = eb.sage.run(specs, options=options, out=tmp_path / "sage", **few)
+    overall = run.results.filter((run.results["dataset"] == "") & run.results["system"].is_in(specs))
+    scored = set(overall.filter(overall["value"].is_not_null())["task"])
+    assert scored >= {"preference", "robustness", "sensitivity", "clustering"}
+    assert all(cell["status"] == "done" for cell in run.manifest["cells"])
+    run = eb.pteb.run(specs, paraphraser="recorded", runs=1, out=tmp_path / "pteb",
+                      options=eb.pteb.PtebOptions(resamples=20), **few)  # fmt: skip
+    assert all(cell["status"] == "done" for cell in run.manifest["cells"])
+    assert len({cell["task"] for cell in run.manifest["cells"]}) == 7
+    eb.rag.sweep({
+        "datasets": "sample", "encoder": specs, "k": [10], "queries": 3, "mode": ["dense", "hybrid"],
+        "reranker": ["none", f"colbert:{colbert}"], "measures": ["RA-nWG"], "cutoffs": [10],
+        "latency": {"queries": 1, "warmup": 0, "repeats": 1, "concurrency": 1},
+    }, out=tmp_path / "sweep")  # fmt: skip
+    from embassay.protocols.rag.sweep.protocol import read_sweep
+
+    sweep = read_sweep(tmp_path / "sweep")
+    assert (len(sweep.measured), len(sweep.skipped)) == (8, 0)

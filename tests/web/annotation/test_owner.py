@@ -244,3 +244,33 @@ def test_tasks_of_one_title_are_told_apart(served, browse, tmp_path) -> None:
     assert "(" not in "".join(titles[2:])
     page = Page(browse(service), service.owner_link(), "").get("").text
     assert all(f"Letters ({name})" in page for name in names[:2])
+
+
+def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, owner) -> None:
+    """A pair in the same words that people call different, and no other; nobody who annotates sees it."""
+    from dataclasses import replace
+
+    from embassay.protocols.calibration.probability import Calibration, Curve, Probability
+    from embassay.web.annotation.overview import doubts
+
+    curve = Curve("beta", 100, 50, 100, (0.0, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0), ())
+    made = Calibration("jaccard", "jaccard", "", "pairs", "", "words", 1, None, curve)
+    likely = [Probability(0.95, 0.9, 1.0), Probability(0.05, 0.0, 0.1), Probability(0.5, 0.2, 0.8)]
+    object.__setattr__(made, "probability", lambda first, second: [likely[len(one) % 3] for one in first])
+    task = next(one for one in service.folder.study.tasks if one.family == "sts")
+    items = service.items_by_task[task.name][:3]
+    assert doubts(made, service.items_by_task, service.folder.study.tasks, {}) == ()
+    for seq, item in enumerate(items, 1):
+        ann.answer(item.id, 0, seq)
+    answers = service.store.all_answers()
+    found = doubts(made, service.items_by_task, service.folder.study.tasks, answers)
+    expected = {item.id for item in items if len(str(item.payload["text1"])) % 3 == 0}
+    assert {one.item_id for one in found} == expected
+    held = replace(service, calibration=made)
+    from starlette.testclient import TestClient
+
+    from embassay.web.annotation.app import make_app
+
+    page = TestClient(make_app(held), base_url="http://127.0.0.1").get(held.owner_link()).text
+    assert "Answers that were not expected" in page
+    assert "not expected" not in owner.get("").text

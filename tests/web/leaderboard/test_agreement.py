@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from embassay.protocols.kernel.comparisons import read_standings
+from embassay.runs.folder import RunFolder
 from embassay.web.leaderboard.board import facts_of
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.page.rows import leading
@@ -158,3 +160,29 @@ def test_memory_of_a_stack_is_that_of_its_index():
         "bare": None,
     }
     assert all(one.vectors_mb is None for one in told.values())
+
+
+def test_scores_as_percent_of_people(tmp_path):
+    """Overall is shown first, every dataset of people has one; where people have no score there is none, and shares
+    have no ranks of their own."""
+    path = write_hume(tmp_path / "a", LEVELS, TRUST)
+    folder = RunFolder(path)
+    rows = list(folder.read_results())
+    people = [replace(rows[0], task="overall", dataset="", system="Human", measure="overall", value=0.5)]
+    (topic,) = [one for one in rows if one.dataset == "topic" and one.system == "flat"]
+    people.append(replace(topic, system="Human", value=0.4))
+    folder.write_results([*rows, *people])
+    service, board = _service(tmp_path)
+    shares = {one.key: one for one in board.columns if one.of}
+    assert [key for key, one in shares.items() if one.overview] == ["percent_of_human"]
+    assert len(shares) == 2
+    (of_topic,) = set(shares) - {"percent_of_human"}
+    found = _cells(service, board, "overall", *shares)
+    for name in ("flat", "sure"):
+        whole = found["cells"]["overall"][name][0]
+        assert found["cells"]["percent_of_human"][name][0] == pytest.approx(whole / 0.5)
+    assert found["cells"]["percent_of_human"]["Human"][0] == 1.0
+    assert found["cells"][of_topic]["flat"][0] > 1
+    assert found["cells"]["percent_of_human"]["gap"][0] is None
+    assert not any(found["ranks"]["percent_of_human"].values())
+    assert "% of people" in service.page(board.id).body.decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.cli.hume import annotation, results, sample
+from embassay.cli.hume import annotation, exchange, results, sample
 from embassay.cli.options import App, stopping_at_memory, within_memory
 
 app = App("HUME: how well would people do on the same items?")
@@ -21,5 +21,5 @@ app.command("simulate")(stopping_at_memory(annotation.simulate))
 app.command("serve")(stopping_at_memory(annotation.serve))
 app.command("offline")(stopping_at_memory(annotation.offline))
 app.command("links")(annotation.links)
-app.command("import")(stopping_at_memory(annotation.import_))
-app.command("export")(stopping_at_memory(annotation.export))
+app.command("import")(stopping_at_memory(exchange.import_))
+app.command("export")(stopping_at_memory(exchange.export))

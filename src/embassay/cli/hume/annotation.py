@@ -1,4 +1,4 @@
-"""`embassay hume serve`, `links`, `offline`, `annotate`, `simulate`, `import`, `export`: answers come in, go out."""
+"""`embassay hume serve`, `links`, `offline`, `annotate`, `hybrid`, `simulate`: people, models and scripts answer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,8 +18,6 @@ from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.llms.hybrid import HybridOptions
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.collection import Format as Known
-    from embassay.protocols.hume.exchange.intake import Imported
     from embassay.protocols.hume.llms.annotator import AnnotateRequest
     from embassay.protocols.hume.llms.hybrid import Hybrid
     from embassay.protocols.hume.llms.protocol import Outcome
@@ -59,6 +56,22 @@ class Links:
     owner: str
 
 
+UntilDecided = Annotated[
+    bool,
+    typer.Option(
+        "--until-decided",
+        help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
+    ),
+]
+Calibrated = Annotated[
+    Path | None,
+    typer.Option(
+        "--calibration", metavar="FILE",
+        help="A file of `calibrate`: the owner's page shows answers that it did not expect.",
+    ),
+]  # fmt: skip
+
+
 def serve(
     study: Study,
     annotator: Annotators = None,
@@ -74,13 +87,8 @@ def serve(
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
     new_links: NewLinks = False,
-    until_decided: Annotated[
-        bool,
-        typer.Option(
-            "--until-decided",
-            help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
-        ),
-    ] = False,
+    until_decided: UntilDecided = False,
+    calibration: Calibrated = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
     json: LinksJson = False,
 ) -> None:
@@ -103,7 +111,11 @@ def serve(
     with ExitStack() as held:
         listening = held.enter_context(server.listen(host, port))
         service = held.enter_context(
-            closing(_opened(study, (annotator, simulated, adjudicator), database, options, until_decided))
+            closing(
+                _opened(
+                    study, (annotator, simulated, adjudicator), database, options, until_decided, calibration
+                )
+            )
         )
         shown = _linked(service, public or server.base_url(host, listening), renew=new_links)
 
@@ -143,6 +155,7 @@ def _opened(
     database: str | None,
     options: ServeOptions | None,
     until_decided: bool = False,
+    calibrated: Path | None = None,
 ) -> Service:
     """Ready for annotators, scripts and adjudicators."""
     from embassay.web.annotation.service import open_service
@@ -156,6 +169,7 @@ def _opened(
         database=database,
         options=options,
         until_decided=until_decided,
+        calibrated=calibrated,
     )
 
 
@@ -474,191 +488,4 @@ def simulate(
     typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
     typer.echo(
         "Nobody annotated: these answers are the gold with known errors, and say nothing about people."
-    )
-
-
-class Format(StrEnum):
-    """Formats that are read; `auto` looks into each file."""
-
-    auto = "auto"
-    csv = "csv"
-    jsonl = "jsonl"
-    label_studio = "label-studio"
-    argilla = "argilla"
-
-
-Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
-ReadForm = Annotated[Format, typer.Option("--format", help="Format of the files; auto detects it.")]
-Annotator = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--annotator", metavar="NAME|OLD=NAME",
-        help="Who answered, or a new name for one of the file's annotators.",
-    ),
-]  # fmt: skip
-ReplaceRows = Annotated[bool, typer.Option("--replace", help="Replace earlier answers by these.")]
-
-
-def import_(
-    study: Study,
-    files: Files,
-    form: ReadForm = Format.auto,
-    annotator: Annotator = None,
-    replace: ReplaceRows = False,
-    json: given.Json = False,
-) -> None:
-    """Take annotations from files into a study.
-
-    CSV, JSONL (as the offline page writes it), Label Studio or Argilla, all checked before anything is written.
-
-    Example: embassay hume import study ann.answers.jsonl
-    """
-    from embassay.protocols.hume.exchange.intake import import_files
-
-    chosen = None if form is Format.auto else cast("Known", form.value)
-    done = import_files(study, files, form=chosen, annotator=annotator or (), replace=replace)
-    if json:
-        from embassay.runs.folder import to_json
-
-        typer.echo(to_json(done.as_dict()))
-        return
-    _say_imported(done)
-
-
-def _say_imported(done: Imported) -> None:
-    for name, kind in done.files:
-        typer.echo(f"Read {name} as {kind}.")
-    for (who, task), n in done.answers.items():
-        left = done.open.get((who, task), 0)
-        typer.echo(f"{who}, {task}: {n} answers" + (f", {left} items open" if left else ", complete"))
-    if done.impossible:
-        typer.echo(f"{done.impossible} of them say that the item cannot be judged.")
-    if done.replaced:
-        typer.echo(f"{done.replaced} earlier answers were replaced.")
-    for what, n in done.left_out.items():
-        typer.echo(f"Left out: {n} {what}.")
-    if done.new_annotators:
-        typer.echo(f"New in this study: {', '.join(done.new_annotators)}.")
-    for remark in done.remarks:
-        typer.echo(f"Note: {remark}.".replace("..", "."), err=True)
-    typer.echo(f"Written: {', '.join(map(str, done.written))}")
-
-
-class Form(StrEnum):
-    """Formats that are written."""
-
-    csv = "csv"
-    jsonl = "jsonl"
-    label_studio = "label-studio"
-    argilla = "argilla"
-    mteb = "mteb"
-
-
-class GoldName(StrEnum):
-    """Which gold is written."""
-
-    original = "original"
-    adjudicated = "adjudicated"
-    consensus = "consensus"
-
-
-Gold = Annotated[
-    GoldName | None,
-    typer.Option(
-        "--gold",
-        help="Write a dataset and a study with gold: as it was, decided by adjudicators, or also unanimous.",
-    ),
-]
-ProfilesToo = Annotated[
-    bool, typer.Option("--profiles", help="Add what annotators said of themselves (csv, jsonl).")
-]
-FormName = Annotated[
-    Form | None,
-    typer.Option(
-        "--format", help="Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb)."
-    ),
-]
-Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folder (others).")]
-ExportedTasks = Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task.")]
-Answers = Annotated[
-    bool, typer.Option("--answers", rich_help_panel="Output", help="Add people's answers to the tasks.")
-]
-Exposed = Annotated[
-    bool,
-    typer.Option("--exposed", help="Include answers from a browser that had shown another person's."),
-]
-Revision = Annotated[str, typer.Option("--revision", help="Revision of the MTEB baseline Human.")]
-
-
-def export(
-    study: Study,
-    out: Out,
-    form: FormName = None,
-    gold: Gold = None,
-    task: ExportedTasks = None,
-    answers: Answers = False,
-    profiles: ProfilesToo = False,
-    revision: Revision = "1",
-    exposed: Exposed = False,
-) -> None:
-    """Write answers, tasks for other tools, scores for MTEB, or gold.
-
-    Tasks go without answers unless --answers asks for them. Gold is in what --gold writes alone, and profiles
-    are in nothing without --profiles.
-
-    Example: embassay hume export study --format csv --out answers.csv
-    """
-    from embassay.protocols.hume.exchange.export import export
-
-    tasks = tuple(task or ())
-    if gold is not None:
-        _export_gold(study, gold, out, tasks, form=form, profiles=profiles, answers=answers, exposed=exposed)
-        return
-    if form is None:
-        raise UsageError("There is nothing to write.", mend="Say what: --format csv, or --gold adjudicated.")
-    done = export(
-        study,
-        form.value,
-        out,
-        tasks=tasks,
-        answers=answers,
-        profiles=profiles,
-        revision=revision,
-        exposed=exposed,
-    )
-    for path in done.files:
-        typer.echo(f"Written: {path}")
-    if done.answers:
-        typer.echo(
-            f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}."
-        )
-    if form in (Form.label_studio, Form.argilla) and not answers:
-        typer.echo("Without anybody's answers. Take the new ones in with `embassay hume import`.")
-
-
-def _export_gold(
-    study: Path,
-    gold: GoldName,
-    out: Path,
-    tasks: tuple[str, ...],
-    *,
-    form: Form | None,
-    profiles: bool,
-    **more: bool,
-) -> None:
-    from embassay.protocols.hume.exchange.gold import DATA, export_gold
-
-    if form is not None or profiles:
-        raise UsageError(
-            f"{'--format' if form else '--profiles'} means nothing beside --gold.",
-            mend="Leave one of the two out.",
-        )
-    done = export_gold(study, gold.value, out, tasks=tasks, **more)
-    for line in done.in_words():
-        typer.echo(line)
-    if done.emptied:
-        typer.echo(f"Left out, since no item of theirs can be judged: {', '.join(done.emptied)}.", err=True)
-    first = next(path for path in done.files if path.parent.name == DATA)
-    typer.echo(
-        f"Written to {out}. Use it: -d {shlex.quote(str(first))}, or embassay hume score {shlex.quote(str(out))}"
     )

@@ -169,7 +169,7 @@ def score(
     from embassay.cli.session import Display
 
     display, place = Display(json, wide), out or default_out("hume")
-    crew = given.crew(workers, engine, address)
+    crew = 1 if dry_run else given.crew(workers, engine, address)
     if from_mteb:
         other = {"human_ap_mode": human_ap_mode is not Ap.tie_aware, "no_give_k": not give_k}
         _refuse("--from-mteb", study=study, task=task, answers=answers, **other)

@@ -264,12 +264,29 @@ def _show_scored(scored: Scored, wide: bool) -> None:
     titles = ("Median", "At the bar", "Alpha", "Pairs", "Ratings", "Rejected")
     heads: list[str | Column] = ["Language", *figures("Mean", "95%"), "Verdict", *figures(*titles)]
     show_blocks([Table.of("languages", heads, (_cells(one, scored.results) for one in scored.results))], wide)
+    _show_judged(scored, wide)
     for one in scored.checked.raters:
         if one.fate != "kept":
             typer.echo(f"- {one.rater_id} {one.fate}: {one.reason}")
     for warning in scored.warnings:
         typer.echo(f"- {warning}")
     typer.echo(f"\n{scored.study.path / 'tables' / 'pteb_table11.md'}")
+
+
+def _show_judged(scored: Scored, wide: bool) -> None:
+    """By each judge: mean ratings of all pairs, corrected by people's."""
+    from dataclasses import replace
+
+    from embassay.cli.terminal import show_blocks
+    from embassay.report.rag.decision import quantities_blocks
+
+    for judge in dict.fromkeys(one.judge for one in scored.corrected):
+        # All languages together come first: what more labels would buy is told of these.
+        own = sorted((one for one in scored.corrected if one.judge == judge), key=lambda one: bool(one.lang))
+        means = [replace(one.mean, name=one.lang or "all pairs") for one in own]
+        typer.echo("")
+        bar = scored.study.rules.threshold
+        show_blocks(quantities_blocks(means, own[0].off, f"Mean rating with {judge}", bar), wide)
 
 
 def _verdict(scored: Scored) -> str:

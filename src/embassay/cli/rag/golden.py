@@ -319,10 +319,22 @@ def _show_check(found: HumanCheck, wide: bool) -> None:
         typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
         rows = [[str(grade), *map(str, found.table[grade - 1])] for grade in (5, 4, 3, 2, 1)]
         show_table(["", "1", "2", "3", "4", "5"], rows, wide=wide)
+    _show_corrected(found, wide)
     for remark in found.remarks[:_REMARKS]:
         typer.echo(f"- {remark.query_id}, {remark.doc_id}: {remark.text}")
     if len(found.remarks) > _REMARKS:
         typer.echo(f"- and {len(found.remarks) - _REMARKS} more remarks, see --json")
+
+
+def _show_corrected(found: HumanCheck, wide: bool) -> None:
+    """What the person would say of all lists, and where the judge is off."""
+    if not found.corrected:
+        return
+    from embassay.cli.terminal import show_blocks
+    from embassay.report.rag.decision import quantities_blocks
+
+    typer.echo()
+    show_blocks(quantities_blocks(found.corrected, found.off, "All final lists"), wide)
 
 
 def _verdict(found: HumanCheck) -> str:

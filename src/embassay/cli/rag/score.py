@@ -227,16 +227,22 @@ def score(
         answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
         source_separator, exclude_self, corpus, queries, by_tag, judge_grades,
     )  # fmt: skip
-    _score(request, out, json=json, per_query=per_query, wide=wide)
+    _score(request, out, json=json, per_query=per_query, wide=wide, price=label_price)
 
 
 def _score(
-    request: ScoreRequest, out: Path | None, *, json: bool, per_query: bool | None, wide: bool
+    request: ScoreRequest,
+    out: Path | None,
+    *,
+    json: bool,
+    per_query: bool | None,
+    wide: bool,
+    price: float | None,
 ) -> None:
     from embassay.protocols.rag.scoring.protocol import score_request
 
     if not json:
-        run_score(request, out, per_query=bool(per_query), wide=wide, report=True)
+        run_score(request, out, per_query=bool(per_query), wide=wide, report=True, price=price)
         return
     scored = score_request(request, out, _command())
     _print_json(scored, None if out is None else _report(out), per_query=per_query is not False)
@@ -294,11 +300,12 @@ def run_score(
     per_query: bool = False,
     wide: bool = False,
     report: bool = False,
+    price: float | None = None,
 ) -> None:
     """Carry out a request and print it as text, with a `report` of its own where there is a folder, or without."""
     from embassay.protocols.rag.scoring.protocol import score_request
 
-    _print(score_request(request, out, _command()), per_query=per_query, wide=wide)
+    _print(score_request(request, out, _command()), per_query=per_query, wide=wide, price=price)
     if out is not None and report:
         typer.echo(f"\nReport: {_report(out)}")
 
@@ -313,8 +320,9 @@ def _command() -> str:
     return shlex.join(["embassay", *sys.argv[1:]])
 
 
-def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
+def _print(scored: Scored, *, per_query: bool, wide: bool, price: float | None = None) -> None:
     from embassay.cli.terminal import show_blocks, show_table
+    from embassay.report.rag.decision import undecided_blocks
     from embassay.report.rag.tables import per_query_lines, score_view
 
     show_blocks(score_view(scored.record, wide), wide)
@@ -325,7 +333,10 @@ def _print(scored: Scored, *, per_query: bool, wide: bool) -> None:
         from embassay.report.rag.decision import corrections_view
 
         typer.echo("")
-        show_blocks(corrections_view(scored.corrections, scored.record.headline), wide)
+        show_blocks(corrections_view(scored.corrections, scored.record.headline, price), wide)
+    elif bought := list(undecided_blocks(scored.record, price)):
+        typer.echo("")
+        show_blocks(bought, wide)
     if per_query:
         typer.echo("")
         for line in per_query_lines(scored.per_query()):

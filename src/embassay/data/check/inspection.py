@@ -43,7 +43,14 @@ from embassay.data.language import can_identify, likely_language
 from embassay.data.lines import MARKS, Reading, reading_of
 from embassay.data.rows import File as FileOrigin
 from embassay.data.rows import collecting, nearest
-from embassay.data.shapes import CALLED, RETRIEVAL_PARTS, SHAPES, missing_columns, table_shapes
+from embassay.data.shapes import (
+    CALLED,
+    RETRIEVAL_PARTS,
+    SHAPES,
+    missing_columns,
+    table_shapes,
+    usual_pairs,
+)
 from embassay.data.sources import chosen_tasks, open_dataset
 from embassay.data.tables import known_suffix, table_of
 from embassay.data.views import Titled
@@ -241,6 +248,8 @@ class Check:
         odd = [remark for file in files for remark in remarks(file)]
         better, said = self._advice(files)
         odd += said
+        usual = [self._usual([one.name for one in file.columns]) for file in files]
+        odd += [f"read without --map as {written(one)}" for one in usual if one]
         shapes = tuple(self._shapes(dataset, stops, odd)) if dataset else ()
         own = list(tables(dataset, self._reading("texts"))) if dataset else []
         odd.extend(remark for table in own if (remark := table.remark()))
@@ -306,12 +315,17 @@ class Check:
         if not first.columns:
             return None
         own = tuple(one.name for one in first.columns)
+        columns = {**columns, **self._usual(own)}
         mapped = {target: column for target, column in columns.items() if not column or column in own}
         named = tuple(name for name in dict.fromkeys((*mapped, *own)) if mapped.get(name, name))
         return _Guessed(
             (*named, "split") if len(files) > 1 else named, {**better.as_mapping(), **mapped},
             {one.name: one for one in first.columns}, len(files) > 1,
         )  # fmt: skip
+
+    def _usual(self, columns: Sequence[str]) -> dict[str, str]:
+        """What the columns of a table of pairs are taken for without being told."""
+        return usual_pairs(columns, reading_of(self.mapping)[1])
 
     def _command(self, found: _Guessed | None, better: Reading, stops: Stops, *, usable: bool) -> str:
         """The check to try next; empty where this one reads all that is there."""
@@ -325,7 +339,8 @@ class Check:
             best = next((given[shape] for shape in PREFERRED if shape in given), {})
             has = any(not missing_columns(shape, found.columns) for shape in table_shapes(found.columns))
             mapping |= best if best and (not has or found.only_sides) else {}
-        if mapping == dict(self.mapping) or any(set(",=") & set(column) for column in mapping.values()):
+        known = {**self.mapping, **self._usual(tuple(found.facts))}
+        if mapping == known or any(set(",=") & set(column) for column in mapping.values()):
             return ""
         return f"embassay data check {quote(self.spec)} --map {quote(written(mapping))}"
 

@@ -161,6 +161,11 @@ class Calibration:
 
     @cached_property
     def _opened(self) -> Any:
+        if not self.spec:
+            raise UsageError(
+                f"{self.system} is a run: its scores are calibrated, and no system gives them here.",
+                mend="Ask of(scores), or compare a score with threshold().",
+            )
         tokenizer = open_tokenizer(self.tokenizer, later=True)
         system = open_system(self.spec, tokenizer=tokenizer, seed=self.seed, pair_corpus=CORPUS)
         if system.identity != self.identity:
@@ -207,12 +212,12 @@ def _curve(plain: dict[str, Any]) -> Curve:
     return Curve(**plain | lines | {"thresholds": thresholds, "cost": cost})
 
 
-def too_few(same: NDArray[np.bool_]) -> str:
-    """Why nothing can be fitted; empty where it can."""
+def too_few(same: NDArray[np.bool_], yes: str = "pairs are the same", no: str = "are not") -> str:
+    """Why nothing can be fitted; empty where it can. `yes` and `no` say what the two kinds are."""
     counts = int(same.sum()), int((~same).sum())
     if min(counts) >= FEWEST:
         return ""
-    return f"{counts[0]} pairs are the same and {counts[1]} are not: {FEWEST} of each are the fewest"
+    return f"{counts[0]} {yes} and {counts[1]} {no}: {FEWEST} of each are the fewest"
 
 
 def fitted(
@@ -286,7 +291,9 @@ def read_pairs(path: Path) -> ScoredByOne | None:
 class Translation:
     """A threshold of `origin`, `given`, in the scale of `target`: `value` accepts as many of the same pairs. With the
     95% interval over pairs like them, the share accepted, the share on which both rules agree, and the precision of
-    each (None where nothing is accepted)."""
+    each (None where nothing is accepted). `elsewhere` is what the other datasets of the run give, and `off` by what
+    share of this one's pairs that accepts more or fewer: the error of a translation without data of one's own; None in
+    a run of one dataset."""
 
     dataset: str
     origin: str
@@ -299,6 +306,8 @@ class Translation:
     agree: float
     precision: tuple[float | None, float | None]
     n: int
+    elsewhere: float | None = None
+    off: float | None = None
 
 
 def translations(run: Path, origin: str, given: float, targets: Sequence[str] = ()) -> list[Translation]:
@@ -319,14 +328,45 @@ def translations(run: Path, origin: str, given: float, targets: Sequence[str] = 
             raise UsageError(f"The run has no system {name!r}.", mend=f"It has {', '.join(names)}.")
     others = targets or [name for name, kind in names.items() if kind != "reference" and name != origin]
     found = []
-    for dataset in (one["name"] for one in record["datasets"]):
-        pairs = {name: read_pairs(folder.items_path("pairs", dataset, name)) for name in (origin, *others)}
-        for other in others:
-            a, b = pairs[origin], pairs[other]
+    for other in others:
+        cells = {}
+        for dataset, task in ((one["name"], next(iter(one["tasks"]))) for one in record["datasets"]):
+            a, b = (read_pairs(folder.items_path(task, dataset, name)) for name in (origin, other))
             if a is not None and b is not None:
-                rng = generator(record["arguments"]["seed"], "translation", dataset)
-                found.append(translate(dataset, (origin, a), (other, b), given, rng))
+                cells[dataset] = (a, b)
+        for dataset, (a, b) in cells.items():
+            rng = generator(record["arguments"]["seed"], "translation", dataset)
+            one = translate(dataset, (origin, a), (other, b), given, rng)
+            found.append(
+                _beside(one, [_scores(*cells[name]) for name in cells if name != dataset], _scores(a, b))
+            )
     return found
+
+
+def _beside(
+    one: Translation, others: Sequence[tuple[Values, Values]], own: tuple[Values, Values]
+) -> Translation:
+    """With what other datasets give, where there are some on which the given threshold tells pairs apart."""
+    if not others:
+        return one
+    a, b = (np.concatenate([pair[side] for pair in others]) for side in (0, 1))
+    share = float((a >= one.given).mean())
+    if not 0 < share < 1:
+        return one
+    value = _reached(b, share)
+    return replace(one, elsewhere=value, off=float((own[1] >= value).mean() - (own[0] >= one.given).mean()))
+
+
+def _scores(one: ScoredByOne, two: ScoredByOne) -> tuple[Values, Values]:
+    """Of the pairs that both have."""
+    rows, others = _common(one, two)
+    return one.similar[rows], two.similar[others]
+
+
+def _common(one: ScoredByOne, two: ScoredByOne) -> tuple[list[int], list[int]]:
+    places = {key: place for place, key in enumerate(two.ids)}
+    rows = [place for place, key in enumerate(one.ids) if key in places]
+    return rows, [places[one.ids[place]] for place in rows]
 
 
 def translate(
@@ -339,10 +379,9 @@ def translate(
     """Equipercentile linking: it needs no labels, which only say how well both do. UsageError where `given` accepts all
     or none of the pairs, which says nothing of where it lies."""
     (name, one), (other, two) = origin, target
-    places = {key: place for place, key in enumerate(two.ids)}
-    rows = [place for place, key in enumerate(one.ids) if key in places]
+    rows, others = _common(one, two)
     a, same = one.similar[rows], one.same[rows]
-    b = two.similar[[places[one.ids[place]] for place in rows]]
+    b, same_b = two.similar[others], two.same[others]
     share = float((a >= given).mean()) if rows else 0.0
     if not 0 < share < 1:
         raise UsageError(
@@ -360,7 +399,7 @@ def translate(
     return Translation(
         dataset, name, other, given, value, float(low), float(high), share,
         float(((a >= given) == (b >= value)).mean()),
-        (_precision(same, a >= given), _precision(same, b >= value)), len(a),
+        (_precision(same, a >= given), _precision(same_b, b >= value)), len(a),
     )  # fmt: skip
 
 

@@ -11,17 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.data import Dataset
-from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationOptions
-from embassay.protocols.calibration.probability import (
-    CORPUS,
-    Calibration,
-    Curve,
-    fitted,
-    read_pairs,
-    too_few,
-)
+from embassay.protocols.calibration.probability import CORPUS, Calibration, Curve, fitted, read_pairs, too_few
+from embassay.protocols.calibration.slices import DAMAGED, EDITED, KnownPairs, gaps, labels, loaded_as
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import (
     Estimate,
@@ -37,26 +29,19 @@ from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.session import Session, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable
 from embassay.protocols.tasks.task import outcome, similarity
-from embassay.records import LabelledPairs, Loaded, Result, Score, ScoredPairs, TaskOutcome
+from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import slug
-from embassay.stats.calibration import Threshold, bins, calibration_error, log_losses
+from embassay.stats.calibration import Chosen, Cost, Threshold, bins, calibration_error, exact, log_losses
 from embassay.stats.intervals import wilson
-from embassay.text import PERTURBATIONS, perturb_all
 
 HEADLINE = "skill"
-BOOTSTRAP = "bootstrap over pairs"
-DAMAGED = {
-    "capitalize": "copies in capitals", "delete10": "copies with letters lost",
-    "numerize": "copies with digits for letters", "negate": "negated copies",
-}  # fmt: skip
-"""How the second text is edited, and what those pairs are called; all but the last keep its meaning."""
-EDITED = 200
-"""Pairs whose second text is edited, at most."""
-NEGATION = frozenset(
-    ["no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "cannot", "without", "n't"]
-)
+TWENTIETHS = 20
+"""Points of a curve of precision and recall."""
+
+Values = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -66,10 +51,7 @@ class Context(evaluation.Context):
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
 
-Pairs = LabelledPairs | ScoredPairs
-
-
-def evaluate(system: Similarity, data: Pairs, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: KnownPairs, context: Context) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
     items, same = Items(), labels(data, context.options.same_from)
     similar = similarity(system, data.first, data.second)
@@ -81,47 +63,45 @@ def evaluate(system: Similarity, data: Pairs, context: Context) -> TaskOutcome:
         return lost.without_score(HEADLINE, items)
     kept = np.flatnonzero(~lost.mask)
     n, counts = len(kept), {"pairs": len(kept)}
-    if reason := too_few(same[kept]):
-        return outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
     groups = _numbers(context.grouped(data.ids), kept)
+    if reason := too_few(same[kept]) or _too_alike(same[kept], groups):
+        return outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
     curve, chosen = fit_pairs(similar[kept], same[kept], groups, context)
     held = np.full(len(data), np.nan)
     held[kept] = chosen.held_out
     items.add(data.ids, held, "probability")
-    found = _skill(held[kept], same[kept], groups, context)
+    found = skill(held[kept], same[kept], groups, context)
     scores = [
-        *_quality(held[kept], same[kept], groups, context),
-        *(row for one in curve.thresholds for row in _promised(one)),
-        *_slices(data, held, same, kept, context),
-        *(_edits(system, data, same, kept, curve, context) if context.options.edits else ()),
+        *quality(similar[kept], same[kept], held[kept], groups, curve, context),
+        *gaps(system, data, held, same, kept, curve, context),
     ]
-    warnings: tuple[str, ...] = ()
-    if groups is not None:
-        warnings = (
-            f"{n:,} pairs share texts: promises and bounds count {curve.units:,} of them, one of each group",
-        )
+    warnings = tuple(_warnings(data, n, curve.units, context.options.same_from))
     return outcome(
         HEADLINE, found, items, n=n, scores=scores, skipped=lost.skipped, warnings=warnings, counts=counts
     )
 
 
+def _too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
+    """Why pairs that share texts are too few; empty where they aren't."""
+    if groups is None:
+        return ""
+    kinds = np.unique(np.column_stack([groups, same]), axis=0)[:, 1] == 1
+    reason = too_few(kinds)
+    return f"of pairs that share a text counted once, {reason}" if reason else ""
+
+
+def _warnings(data: KnownPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:
+    if units < n:
+        yield f"{n:,} pairs share texts: promises and bounds count {units:,} of them, one of each group"
+    if same_from is not None and not data.is_graded:
+        yield f"pairs have labels and no grades: that they mean the same from {same_from:g} on changes nothing"
+
+
 def fit_pairs(
-    similar: NDArray[np.float64], same: NDArray[np.bool_], groups: NDArray[np.int64] | None, context: Any
-) -> Any:
+    similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
+) -> tuple[Curve, Chosen]:
     """The curve of a cell, the same whenever it is made."""
     return fitted(similar, same, groups, context.options.promises, context.stream("calibration"))
-
-
-def labels(data: Pairs, same_from: float | None) -> NDArray[np.bool_]:
-    """Whether each pair means the same, (n,). UsageError for grades where none is named."""
-    if isinstance(data, LabelledPairs):
-        return np.asarray(data.labels == 1)
-    if same_from is None and len(set(data.scores.tolist())) > 2:
-        raise UsageError(
-            f"Pairs have grades from {data.scores.min():g} to {data.scores.max():g}.",
-            mend="Say from which grade on two texts mean the same, for example --same-from 4.",
-        )
-    return np.asarray(data.scores >= (data.scores.max() if same_from is None else same_from))
 
 
 def _numbers(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArray[np.int64] | None:
@@ -132,52 +112,60 @@ def _numbers(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArr
     return numbers if len(np.unique(numbers)) < len(kept) else None
 
 
-def _skill(
-    held: NDArray[np.float64], same: NDArray[np.bool_], groups: NDArray[np.int64] | None, context: Context
+def skill(
+    held: Values, same: Mask, groups: NDArray[np.int64] | None, context: Context, noun: str = "pairs"
 ) -> Estimate:
     """The share of the uncertainty that similarity takes away: 1 less held-out log loss over that of the base rate."""
     base = np.full(len(same), same.mean())
     columns = np.column_stack([log_losses(held, same), log_losses(base, same)])
+    method = f"bootstrap over {noun}"
     return estimate(
-        columns,
-        lambda means: 1 - means[..., 0] / means[..., 1],
-        context,
-        "pairs",
-        BOOTSTRAP,
-        groups=groups,
+        columns, lambda means: 1 - means[..., 0] / means[..., 1], context, noun, method, groups=groups
     )
 
 
-def _quality(
-    held: NDArray[np.float64], same: NDArray[np.bool_], groups: NDArray[np.int64] | None, context: Context
+def quality(
+    similar: Values,
+    same: Mask,
+    held: Values,
+    groups: NDArray[np.int64] | None,
+    curve: Curve,
+    context: Context,
+    noun: str = "pairs",
 ) -> Iterator[Score]:
+    """What is measured of held-out probabilities (n,) besides skill, the thresholds of the curve with what they promise
+    or cost, and the precision and recall of all."""
     columns = {
         "log_loss": log_losses(held, same),
         "brier": (held - same) ** 2,
         "share_same": same.astype(float),
     }
     for name, column in columns.items():
-        yield estimate(
+        found = estimate(
             column[:, None],
             lambda means: means[..., 0],
             context,
-            "pairs",
-            BOOTSTRAP,
+            noun,
+            f"bootstrap over {noun}",
             groups=groups,
-        ).score(name)
+        )
+        yield found.score(name)
     method = "10 bins of as many pairs, held out; biased upwards by chance"
     yield Score("calibration_error", calibration_error(held, same), len(same), method=method)
     for place, one in enumerate(bins(held, same), 1):
         tenth = f"tenth {place}"
         yield Score("foretold", one.foretold, one.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", one.came, one.n, one.low, one.high, subset=tenth, method="exact binomial")
+    yield from (row for one in curve.thresholds for row in _promised(one, noun))
+    yield from _costs(curve.cost)
+    yield from _tradeoff(similar, same)
 
 
-def _promised(one: Threshold) -> Iterator[Score]:
+def _promised(one: Threshold, noun: str) -> Iterator[Score]:
     """The threshold, and what the sample has above it: the promised share is at least what was asked."""
     method = f"{one.measure} at least {one.aim:g} with {one.confidence:.0%} confidence, exact binomial"
     if one.value is None:
-        yield undefined("threshold", one.n, without(one), variant=one.measure, method=method)
+        yield undefined("threshold", one.n, without(one, noun), variant=one.measure, method=method)
         return
     yield Score("threshold", one.value, one.n, variant=one.measure, method=method)
     for name, hits, of in (("precision", one.right, one.accepted), ("recall", one.right, one.positives)):
@@ -188,98 +176,77 @@ def _promised(one: Threshold) -> Iterator[Score]:
         )
 
 
-def without(one: Threshold) -> str:
+def without(one: Threshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{one.n:,} labels don't suffice"
     if one.labels is not None:
         return f"{labelled}: about {one.labels - one.n:,} more"
     if one.best is None or one.most is None:
         return labelled
+    top = f"the {'most similar' if noun == 'pairs' else 'highest'} tenth of the {noun} reaches {one.best:.2f}"
     if one.most >= one.aim:
-        seen = f"the most similar tenth of the pairs reaches {one.best:.2f}, at most {one.most:.2f}"
-        return f"{labelled}, and don't tell how many would: {seen}"
-    return f"no number of labels would do: the most similar tenth of the pairs reaches {one.best:.2f}"
+        return f"{labelled}, and don't tell how many would: {top}, at most {one.most:.2f}"
+    return f"no number of labels would do: {top}"
 
 
-def _slices(
-    data: Pairs, held: NDArray[np.float64], same: NDArray[np.bool_], kept: NDArray[np.int64], context: Context
-) -> Iterator[Score]:
-    """What came true less what was foretold, by kind of pair: 0 where the probability holds."""
-    for name, mask in slices(data, kept):
-        rows = kept[mask]
-        if len(rows) >= 2:
-            gap = same[rows] - held[rows]
-            yield estimate(
-                gap[:, None], lambda means: means[..., 0], context, f"slice {name}", BOOTSTRAP
-            ).score("gap", subset=name)
+def _costs(cost: Cost | None) -> Iterator[Score]:
+    """What mistakes cost at the cheapest threshold, and by accepting all or nothing, per pair of the other half."""
+    if cost is None:
+        return
+    method = f"chosen on half, measured on the other; wrong {cost.wrong:g}, missed {cost.missed:g}"
+    nothing = "" if cost.value is not None else "accepting nothing is cheapest"
+    yield Score("threshold", cost.value, cost.n, variant="cost", method=method, reason=nothing)
+    yield Score("cost", cost.mean, cost.n, None, cost.most, variant="cost", method=method)
+    for name, value in (("all", cost.always), ("nothing", cost.never)):
+        yield Score("cost", value, cost.n, variant=f"accept {name}", method=method)
 
 
-def slices(data: Pairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """The kinds of pairs that are looked at by themselves, and which of the kept rows each has."""
-    lengths = np.array([len(data.first[row]) + len(data.second[row]) for row in kept])
-    low, high = np.quantile(lengths, [1 / 3, 2 / 3])
-    yield "short pairs", lengths <= low
-    yield "medium pairs", (lengths > low) & (lengths <= high)
-    yield "long pairs", lengths > high
-    denied = np.array([_denied(data.first[row]) != _denied(data.second[row]) for row in kept])
-    yield "pairs with one negation", denied
-    yield "pairs with none or two", ~denied
-
-
-def _denied(text: str) -> bool:
-    words = text.lower().replace("n't", " n't").replace("’", "'").split()
-    return not NEGATION.isdisjoint(word.strip('.,;:!?"()') for word in words)
-
-
-def _edits(
-    system: Similarity,
-    data: Pairs,
-    same: NDArray[np.bool_],
-    kept: NDArray[np.int64],
-    curve: Curve,
-    context: Context,
-) -> Iterator[Score]:
-    """What came true less what was foretold where the second text is damaged, which leaves its meaning, or negated,
-    which of a pair that was the same leaves none."""
-    rows = np.sort(context.stream("edited").permutation(kept)[:EDITED])
-    for name in DAMAGED:
-        chosen = rows[same[rows]] if name == "negate" else rows
-        truth = np.zeros(len(chosen)) if name == "negate" else same[chosen].astype(float)
-        first, second = ([column[row] for row in chosen] for column in (data.first, data.second))
-        edit = PERTURBATIONS.build(name, tokenizer=context.tokenizer, needle_text="")
-        edited = perturb_all(edit, second, [data.ids[row] for row in chosen], context.seed)
-        changed = np.array([a != b for a, b in zip(second, edited, strict=True)], dtype=bool)
-        similar = similarity(system, first, edited)
-        gap = np.where(changed & ~np.isnan(similar), truth - curve.at(similar), np.nan)
-        yield estimate(gap[:, None], lambda means: means[..., 0], context, f"edit {name}", BOOTSTRAP).score(
-            "gap", subset=DAMAGED[name]
-        )
+def _tradeoff(similar: Values, same: Mask) -> Iterator[Score]:
+    """Precision with its exact interval, and recall, where a twentieth, two, three ... of the labels are accepted; at
+    each alone, with no promise."""
+    order = np.argsort(-similar, kind="stable")
+    ranked, right = similar[order], np.cumsum(same[order])
+    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
+    for step in range(1, TWENTIETHS + 1):
+        # Of equal scores all are accepted or none.
+        end = int(last[np.searchsorted(last, len(ranked) * step // TWENTIETHS - 1)]) + 1
+        hits, where = int(right[end - 1]), f"{step} of {TWENTIETHS}"
+        low, high = exact(hits, end, 0.95)
+        sample = "exact binomial, in the sample"
+        yield Score("precision", hits / end, end, low, high, subset=where, method=sample)
+        yield Score("recall", hits / int(right[-1]), int(right[-1]), subset=where, method="in the sample")
 
 
 def pairs() -> Task:
     """How likely do two texts mean the same, given their similarity?"""
+    return _task(("labelled_pairs", "pairs"))
 
-    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
-        shape = "labelled_pairs" if not dataset.missing("labelled_pairs") else "pairs"
-        return dataset.load(shape, limit=limit, seed=seed)
 
-    def fields(data: Pairs) -> Fields:
+def graded_pairs() -> Task:
+    """The same of a dataset's grades, where it has both labels and grades."""
+    return _task(("pairs", "labelled_pairs"))
+
+
+def _task(shapes: tuple[str, ...]) -> Task:
+    def fields(data: KnownPairs) -> Fields:
         return {"text": (data.ids, data.first), "text2": (data.ids, data.second)}
 
-    return Task("pairs", "Pairs", ("labelled_pairs", "pairs"), HEADLINE, 2, evaluate, load, fields)
+    return Task("pairs", "Pairs", shapes, HEADLINE, 2, evaluate, loaded_as(shapes), fields)
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
 TASKS.add(
     "pairs", "embassay.protocols.calibration.protocol:pairs", "the probability that two texts mean the same"
 )
+GRADED: Registry[Task] = Registry("task", makes=[("name", "headline")])
+GRADED.add("pairs", "embassay.protocols.calibration.protocol:graded_pairs", "the same, of grades")
 
 
 class Calibrations(TaskProtocol):
     """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
 
     name = "calibration"
-    version = 1
+    version = 2
     tasks = TASKS
     paper = ("pairs",)
     context = Context
@@ -290,9 +257,9 @@ class Calibrations(TaskProtocol):
     def context_of(self, loaded: Loaded[Any], *arguments: Any, **more: Any) -> Any:
         """With the groups of pairs that share a text."""
         found = super().context_of(loaded, *arguments, **more)
-        return replace(found, groups=named_groups(loaded.data))
+        return replace(found, groups=named_groups(loaded.data.pairs))
 
-    def texts(self, task: Task, data: Any, options: CalibrationOptions) -> int:
+    def texts(self, task: Task, data: KnownPairs, options: CalibrationOptions) -> int:
         """With the edited ones. Grades without a cut are refused here, before any work."""
         labels(data, options.same_from)
         edited = min(EDITED, len(data)) * len(DAMAGED) if options.edits else 0
@@ -327,6 +294,11 @@ class Calibrations(TaskProtocol):
             request.options.same_from, curve,
         )  # fmt: skip
 
+    @classmethod
+    def of(cls, options: CalibrationOptions) -> Calibrations:
+        """The declaration for these options: a cut asks for grades where a dataset has labels as well."""
+        return cls() if options.same_from is None else GradedCalibrations()
+
     def call(self, request: Any, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         return f"embassay.calibrate({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
@@ -336,6 +308,12 @@ class Calibrations(TaskProtocol):
         yield from super().tables(plan, rows)
         yield thresholds_table(rows)
         yield gaps_table(rows)
+
+
+class GradedCalibrations(Calibrations):
+    """The same of grades, which a cut makes labels of."""
+
+    tasks = GRADED
 
 
 def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
@@ -398,7 +376,8 @@ def calibrate(
 
     Arguments are those of `TaskProtocol.run`; `options` are `CalibrationOptions`.
     """
-    return Calibrations().run(
+    options = arguments.get("options") or CalibrationOptions()
+    return Calibrations.of(options).run(
         systems, datasets=datasets, out=out, workers=workers, cache=cache, listener=listener, max_usd=max_usd,
         **arguments,
     )  # fmt: skip

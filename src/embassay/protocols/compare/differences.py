@@ -21,7 +21,7 @@ from embassay.protocols.compare.values import (
     read_values,
     wanted,
 )
-from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing
+from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
 from embassay.protocols.kernel.estimates import DEFINED
 from embassay.protocols.kernel.outcome import in_words
 from embassay.runs.folder import tails
@@ -126,9 +126,10 @@ def contrast(
         why = "the two do not differ on any item" if same else "every resample gives the same difference"
         return replace(made, difference=0.0 if same else difference, error=0.0, reason=f"no test: {why}")
     half = t_quantile(0.975, free.df) * error
+    low, high = between_bounds(difference - half, difference + half, first, second)
     p = t_test(difference, error, _scale(made), free.df)[1]
     return replace(
-        made, low=difference - half, high=difference + half, error=error, df=free.df, p=p, p_adjusted=p,
+        made, low=low, high=high, error=error, df=free.df, p=p, p_adjusted=p,
         disjoint=not_meeting(first.interval, second.interval),
         smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED,
     )  # fmt: skip

@@ -183,6 +183,7 @@ def export(
         for name, of in TRANSFORMATIONS.items():
             if name in kept.sources and (request.transformations == () or name in request.transformations):
                 for seed in kept.seeds(name, dataset.name):
+                    _check_seed(seed)
                     writer = _Writer(plan, dataset, kept, StoredTransformer("stored", kept, of), seed)
                     found.append(writer.write(root, generator, date))
     if not found:
@@ -192,6 +193,14 @@ def export(
             mend=f"It has {has or 'nothing'}.",
         )
     return found
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise UsageError(
+            f"The set has a run with seed {seed}, and the authors' files have seeds from 0 on.",
+            mend="Have the texts transformed with another --seed.",
+        )
 
 
 class _Writer:

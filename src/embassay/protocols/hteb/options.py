@@ -132,6 +132,11 @@ def read_transformations(given: Sequence[str]) -> tuple[str, ...]:
     ('paraphrasing', 'translation', 'cross_translation')
     """
     words = [one.strip() for some in given for one in some.split(",") if one.strip()]
+    if not words and any(one.strip() for one in given):
+        raise UsageError(
+            f"--transformations is {', '.join(given)!r}, which names none.",
+            mend=f"Leave it out for all, or name some of {', '.join((*AXES, *TRANSFORMATIONS))}.",
+        )
     named = [
         name
         for word in words

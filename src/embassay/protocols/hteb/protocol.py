@@ -28,6 +28,9 @@ from embassay.systems.objects import given
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
+TOLD = "texts after"
+"""Before the name of a transformation, in what is shown of the progress."""
+
 
 class Hteb(Worded):
     """First the texts as they are; then every transformation in every run, until there are as many runs as were asked
@@ -75,7 +78,7 @@ class Hteb(Worded):
         plan: Any = session.plan
         session.whole = False
         kept = ParaphraseSet.create(self.folder.path / PARAPHRASES)
-        writer = Writer(kept, session.accounts.ledger, listener)
+        writer = Writer(kept, session.accounts.ledger, listener, TOLD)
         session.do(listener)
         while self.growth.grows:
             writer.write(plan.datasets, self.sources, self.growth.seeds, plan.asked)
@@ -182,7 +185,7 @@ def transform(
     check_price(chosen, ledger.max_usd)
     seeds = Growth(request, plan.datasets, chosen).seeds
     kept = ParaphraseSet.create(out / PARAPHRASES)
-    Writer(kept, ledger, listener or Silent()).write(plan.datasets, chosen, seeds, plan.asked)
+    Writer(kept, ledger, listener or Silent(), TOLD).write(plan.datasets, chosen, seeds, plan.asked)
     return kept
 
 

@@ -114,6 +114,11 @@ class Headline:
         return max(low, min(least, self.value or 0.0)), min(high, max(most, self.value or 0.0))
 
 
+def between_bounds(low: float, high: float, a: Headline, b: Headline) -> tuple[float, float]:
+    """The interval of a - b, cut to what a difference of two such values can be: the truth lies there."""
+    return max(low, a.bounds[0] - b.bounds[1]), min(high, a.bounds[1] - b.bounds[0])
+
+
 def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Component:
     """Mean over datasets or tasks; `n` is their sum and replicates are paired by position.
 
@@ -176,9 +181,10 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
         "pairs": [
             {
                 "a": names[pair.a], "b": names[pair.b], "difference": pair.difference,
-                "ci_low": pair.low, "ci_high": pair.high, "p": pair.p, "p_adjusted": pair.p_adjusted,
+                "ci_low": low, "ci_high": high, "p": pair.p, "p_adjusted": pair.p_adjusted,
             }
             for pair in pairs
+            for low, high in [between_bounds(pair.low, pair.high, complete[pair.a], complete[pair.b])]
         ],
         "reason": "",
     }  # fmt: skip

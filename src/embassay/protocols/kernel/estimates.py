@@ -176,6 +176,26 @@ def interval(
     return percentile_interval(defined) if value is None else corrected_interval(defined, value, freedom)
 
 
+TOO_FEW = "no interval: it would be as wide as the whole scale, as runs or items are too few"
+
+
+def possible_drops(
+    low: float | None, high: float | None, bounds: tuple[float, float], scale: float
+) -> tuple[float | None, float | None]:
+    """The interval of a drop, cut to what a drop can be: the truth lies there, so it holds it as often as before.
+
+    None where what is left is as wide as the `scale` of the scores, as of two runs, whose t has one degree of freedom:
+    it would say nothing.
+
+    >>> possible_drops(-1.4, 0.3, (-1.2, 0.8), 2.0), possible_drops(-1.4, 1.7, (-2.0, 2.0), 2.0)
+    ((-1.2, 0.3), (None, None))
+    """
+    if low is None or high is None:
+        return None, None
+    low, high = max(low, bounds[0]), min(high, bounds[1])
+    return (None, None) if high - low >= scale else (low, high)
+
+
 UNVARIED = "no interval: every resample gives the same"
 
 

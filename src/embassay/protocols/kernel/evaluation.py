@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Unpack
 
 from embassay.contracts import Similarity, Spread, Tokenizer
 from embassay.data import Dataset
@@ -45,6 +45,7 @@ from embassay.protocols.kernel.protocol import Evaluate, Protocol
 from embassay.protocols.kernel.request import (
     DatasetRequest,
     Options,
+    RunArguments,
     TaskRequest,
     data_beside,
     new_folder,
@@ -283,7 +284,7 @@ class TaskProtocol(Protocol):
         cache: Path | None = None,
         listener: Silent | None = None,
         max_usd: float | None = None,
-        **arguments: Any,
+        **arguments: Unpack[RunArguments],
     ) -> Run:
         """Evaluate systems, resuming what is unfinished in `out`, and return the run.
 

@@ -32,13 +32,15 @@ from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
 
-def sources(datasets: Sequence[Any] | Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+def sources(datasets: Any, folder: Path) -> tuple[str, ...]:
     """Names and paths of datasets as a caller gives them: strings and paths as they are; of frames (polars, pandas) and
     lists of dictionaries the JSON Lines file in `folder` that they are written to: `data-1.jsonl` and so on, or by the
     names of a mapping. A file that holds the same is left as it is.
 
     UsageError for anything else, and for a frame without rows.
     """
+    if isinstance(datasets, str | Path) or hasattr(datasets, "to_dict") or hasattr(datasets, "to_dicts"):
+        datasets = [datasets]  # one dataset, as it is
     named = datasets.items() if isinstance(datasets, Mapping) else [("", one) for one in datasets]
     return tuple(
         str(one)

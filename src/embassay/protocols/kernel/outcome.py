@@ -219,7 +219,11 @@ def in_words(view: str, *of: object) -> str:
     return str(attribute("embassay.document.terminal:drawn")(blocks).plain)
 
 
-_OVERALL = {"sage": "sage_table1", "pteb": "pteb_table9", "hteb": "hteb_scores"}
+_MAIN = {
+    "score": "rag_score", "golden": "rag_table14", "sweep": "rag_frontier", "names": "rag_table10",
+    "noise": "rag_table12", "choose": "choice",
+}  # fmt: skip
+"""The table that says most of a run that ranks no systems over tasks."""
 
 
 @dataclass(frozen=True)
@@ -249,42 +253,65 @@ class Run:
         return RunFolder(self.path).read_manifest() or {}
 
     def table(self, name: str = "overall") -> pl.DataFrame:
-        """A table of the run by its file name (`sage_table4`, `robustness_by_edit`, ...); `overall` is the one of the
-        paper with the mean over the tasks."""
+        """A table of the run by its file name (`sage_table4`, `robustness_by_edit`, ...); `overall` is every system
+        with its value, interval and ranks, as `ranks` has them, and its value on each task."""
         import polars as pl
 
-        name = _OVERALL.get(self.manifest.get("protocol", ""), name) if name == "overall" else name
+        if name == "overall":
+            try:
+                return self._with_tasks()
+            except UsageError:  # a run of another kind
+                name = _MAIN.get(self.manifest.get("protocol", ""), name)
         path = self.path / "tables" / f"{name}.csv"
         if not path.exists():
             known = ", ".join(sorted(one.stem for one in path.parent.glob("*.csv")))
             raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {known}.")
         return pl.read_csv(path)
 
-    def ranks(self, task: str = "overall") -> pl.DataFrame:
-        """Every system on a task or `overall`, best first: `value`, `ci_low`, `ci_high`, `n`, and the places that
-        paired tests allow, `rank_low` to `rank_high` (null for references, and where nothing is tested), among those of
-        its `group` (systems that one method scored). UsageError for a task on which no system has a value."""
+    def _with_tasks(self) -> pl.DataFrame:
+        """`ranks()`, and a column of values per task."""
         import polars as pl
 
-        from embassay.protocols.kernel.comparisons import read_standings
+        found = self.ranks()
+        every = [one for one in self._standings() if one.task != "overall"]
+        for task in dict.fromkeys(one.task for one in every):
+            values = {one.system: one.headline.value for one in every if one.task == task}
+            named = pl.Series(task, [values.get(one) for one in found["system"]], dtype=pl.Float64)
+            found = found.with_columns(named)
+        return found
 
-        every = [
-            one for one in read_standings(self.path) if not one.dataset and one.headline.value is not None
-        ]
+    def ranks(self, task: str = "") -> pl.DataFrame:
+        """Every system on a task or `overall`, best first: `value`, `ci_low`, `ci_high`, `n`, and the places that
+        paired tests allow, `rank_low` to `rank_high` (null for references, and where nothing is tested), among those of
+        its `group` (systems that one method scored). By default `overall`, in a run of too few tasks for that the first
+        of them. UsageError for a task on which no system has a value."""
+        import polars as pl
+
+        every = self._standings()
+        scopes = dict.fromkeys(one.task for one in every)
+        task = task or ("overall" if "overall" in scopes else next(iter(scopes), "overall"))
         found = [one for one in every if one.task == task]
         if not found:
-            known = ", ".join(dict.fromkeys(one.task for one in every)) or "none"
-            raise UsageError(f"The run ranks nothing on {task!r}.", mend=f"It has: {known}.")
+            raise UsageError(
+                f"The run ranks nothing on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
+            )
         places = self._places(task)
         rows = [
             {
-                "system": one.system, "group": one.group, "value": one.headline.value,
+                "task": task, "system": one.system, "group": one.group, "value": one.headline.value,
                 **dict(zip(("ci_low", "ci_high"), one.headline.interval, strict=True)), "n": one.headline.n,
                 **dict(zip(("rank_low", "rank_high"), places.get(one.system, (None, None)), strict=True)),
             }
             for one in found
         ]  # fmt: skip
         return pl.DataFrame(rows, infer_schema_length=None).sort("group", "value", descending=[False, True])
+
+    def _standings(self) -> list[Any]:
+        """What has a value over all datasets of a task, or of all tasks."""
+        from embassay.protocols.kernel.comparisons import read_standings
+
+        found = read_standings(self.path)
+        return [one for one in found if not one.dataset and one.headline.value is not None]
 
     def _places(self, task: str) -> dict[str, tuple[int, int]]:
         """The rank range of each ranked system on a task, of every group."""
@@ -323,7 +350,7 @@ class Run:
         said = escape(in_words("verdict_view", self.path))
         try:
             return f"<p>{said}</p>{self.ranks()._repr_html_()}"
-        except UsageError:  # one task alone has no mean over tasks
+        except UsageError:  # a run of another kind ranks no systems
             return f"<p>{said}</p>"
 
     def compare(self, a: str, b: str, task: str = "") -> Any:

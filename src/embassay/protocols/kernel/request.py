@@ -84,6 +84,20 @@ def request_of(
     return kind(*given, **own, **arguments)
 
 
+class RunArguments(TypedDict, total=False):
+    """What the Python call of a run over tasks takes besides what it names: our columns to yours (`mapping`), the rows
+    of one `split`, relevance codes to `grades` (`"1=4,2=3"`), at most `limit` items a dataset, drawn with `seed`
+    (1337), the `tokenizer` of lexical systems and edits ("cl100k"), and the protocol's own `options`."""
+
+    mapping: Mapping[str, str]
+    split: str | None
+    grades: str | None
+    limit: int | None
+    seed: int
+    tokenizer: str
+    options: Any
+
+
 GROWING = ("systems", "tasks", "datasets")
 """The arguments of a run over tasks that a later session may add to: each cell is one of each, so those that are done
 stay what they are."""

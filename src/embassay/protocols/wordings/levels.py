@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from embassay.contracts import Kind
 from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import Headline, mean_component
+from embassay.protocols.kernel.estimates import TOO_FEW, possible_drops
 from embassay.randomness import generator
 from embassay.records import Component, Result, Stratum
 from embassay.runs.folder import CellRecord
@@ -377,7 +378,9 @@ def on_dataset(
         system,
         Headline.of(system, score, words, n, bounds),
         Headline.of(system, original, f"the items of every run as they were written; {words}", n, bounds),
-        Headline.of(system, delta, f"paired by item; {words}", n),
+        Headline.of(
+            system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])
+        ),
         tuple(runs.scores for runs in sources),
         tuple(runs.deltas for runs in sources),
     )
@@ -492,6 +495,11 @@ def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
 ONE_RUN = "one run has no standard deviation"
 
 
+def _with_reason(method: str, had: float | None, has: float | None) -> str:
+    """The method, and that an interval was too wide to say anything."""
+    return f"{method}; {TOO_FEW}" if had is not None and has is None else method
+
+
 def level_rows(
     layout: Layout, task: str, headline: str, level: Level, label: str,
     dataset: RunDataset | None = None, subset: str = "",
@@ -502,20 +510,13 @@ def level_rows(
     name, lang = (dataset.name, subset or dataset.lang) if dataset else ("", "")
     where = (name, subset, lang, label, level.system)
     for measure, part in ((headline, level.score), ("original", level.original), ("delta", level.delta)):
-        low, high = part.interval
+        low, high = found = part.interval
+        if measure == "delta":
+            low, high = possible_drops(*found, part.bounds, part.bounds[1])
+        method = _with_reason(part.method, found[0], low)
         yield Result(
-            layout.protocol,
-            task,
-            *where,
-            measure,
-            part.value,
-            part.n,
-            low,
-            high,
-            part.method,
-            layout.seed,
-            part.reason,
-        )
+            layout.protocol, task, *where, measure, part.value, part.n, low, high, method, layout.seed, part.reason
+        )  # fmt: skip
     runs = min(map(len, level.runs), default=0)
     for measure, sd in (("sd", level.sd), ("delta_sd", level.delta_sd)):
         reason = "" if sd is not None else level.score.reason or ONE_RUN
@@ -525,9 +526,12 @@ def level_rows(
         )  # fmt: skip
     half = over_runs(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
+        least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
+        low, high = possible_drops(drop - half, drop + half, (least, most), most - least)
+        method = f"95% t interval over {runs} runs: other paraphrases of these very texts"
         yield Result(
-            layout.protocol, task, *where, "delta_runs", drop, runs, drop - half, drop + half,
-            f"95% t interval over {runs} runs: other paraphrases of these very texts", layout.seed,
+            layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
+            _with_reason(method, drop, low), layout.seed,
         )  # fmt: skip
 
 
@@ -637,8 +641,10 @@ def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
     if isinstance(found, str):
         yield row(MEASURE, None, 0, reason=found)
         return
-    low, high = (None if np.isnan(end) else end for end in (found.low, found.high))
-    method = _method_of_mean(found, len(scores.parts(scope)))
+    least, most = (None if np.isnan(end) else end for end in (found.low, found.high))
+    bounds = scores.in_scope(scope, system).delta.bounds
+    low, high = possible_drops(least, most, bounds, bounds[1])
+    method = _with_reason(_method_of_mean(found, len(scores.parts(scope))), least, low)
     yield row(MEASURE, found.estimate, found.n, low, high, method)
     for name, spread in SPREADS.items():
         sd = getattr(found, spread)

@@ -49,10 +49,13 @@ Asked = Callable[[Any, Any, int], tuple[SourceText, ...]]
 
 
 class Writer:
-    """Fills the run's set. What the set has is not asked for again, but for calls that failed in an earlier session."""
+    """Fills the run's set. What the set has is not asked for again, but for calls that failed in an earlier session.
+    `told` stands before the name of who writes, where progress is shown."""
 
-    def __init__(self, paraphrases: sets.ParaphraseSet, ledger: Ledger, listener: Silent) -> None:
-        self.paraphrases, self.ledger, self.listener = paraphrases, ledger, listener
+    def __init__(
+        self, paraphrases: sets.ParaphraseSet, ledger: Ledger, listener: Silent, told: str = "paraphrases by"
+    ) -> None:
+        self.paraphrases, self.ledger, self.listener, self.told = paraphrases, ledger, listener, told
         self._seen: set[tuple[str, str, int]] = set()
 
     def write(
@@ -70,7 +73,7 @@ class Writer:
             ]
             if gaps:
                 total = sum(len(gap.asked) for gap in gaps)
-                self.listener.paraphrasing(f"paraphrases by {source.name}", total)
+                self.listener.paraphrasing(f"{self.told} {source.name}", total)
                 with charged(self.ledger, source.paraphraser.name):
                     for gap in gaps:
                         self._fill(source, gap)

@@ -429,6 +429,8 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Bullets((rules,) if isinstance(rules, str) else tuple(map(str, rules)))
     yield from map(folded, file_tables(record.path, "pteb_table11"))
     yield from map(folded, file_tables(record.path, "raters"))
+    yield from map(folded, file_tables(record.path, "corrected_judges"))
+    yield from map(folded, file_tables(record.path, "judge_bias"))
 
 
 def ratings(record: Record) -> Table:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from embassay.document.blocks import Block, Entry, Heading, Line, Table, Text, Verdict, figures
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.quantities import STEPS, JudgeBias, Quantity, ahead
 from embassay.protocols.rag.decision.outcome import Ahead, Decision, Standing
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
+from embassay.protocols.rag.scoring.score import Score
+from embassay.stats.intervals import t_quantile
+from embassay.stats.prediction import Outlook, outlook
+
+REACH = 1.96
+"""Standard errors in half of a 95% interval."""
 
 
 def decision_view(found: Decision) -> Iterator[Block]:
@@ -66,13 +74,63 @@ def ahead_blocks(ahead: Sequence[Ahead]) -> Iterator[Block]:
         yield ahead_table(ahead)
 
 
-def corrections_view(found: Corrections, headline: str) -> Iterator[Block]:
+def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block]:
+    """What more judged questions would buy for the two runs that are nearest to a decision by the headline, of those
+    that cannot be told apart and may be first. A question costs as many labels as those of the file have."""
+    compared = next((one for one in score.comparisons if one.measure == score.headline and one.pairs), None)
+    if compared is None:
+        return
+    first = {run for run, low in zip(compared.runs, compared.rank_low, strict=True) if low == 1}
+    pairs = [
+        one for one in compared.pairs if not one.better and one.high > one.low and {one.a, one.b} & first
+    ]
+    if not pairs:
+        return
+    one = max(pairs, key=lambda pair: abs(pair.difference) / (pair.high - pair.low))
+    rows = undecided(one.difference, (one.high - one.low) / 2, one.n, len(compared.pairs))
+    labels = score.judgements.documents / max(score.judgements.queries, 1)
+    title = f"What more questions like these would buy, {one.a} minus {one.b}"
+    yield Text(f"{title}:")
+    yield outlook_table(title, "Questions", rows, labels=labels, price=price)
+
+
+def undecided(difference: float, half: float, n: int, tests: int) -> tuple[Outlook, ...]:
+    """For a difference of two systems over `n` items, one of so many `tests` by Holm: what more items like them would
+    buy. Intervals are those of the difference alone, chances are with the correction."""
+    reach = t_quantile(1 - 0.025 / max(tests, 1), math.inf)
+    rows = outlook(
+        abs(difference), half * reach / REACH, n, n + 2 * STEPS[-1], steps=STEPS, reach=reach, finite=False
+    )
+    return tuple(Outlook(one.more, one.half * REACH / reach, one.chance) for one in rows)
+
+
+def outlook_table(
+    title: str, of: str, rows: Sequence[Outlook], *, labels: float | None = None, price: float | None = None
+) -> Table:
+    """A line per step; with the `labels` that each of them takes, and what these cost at a `price` in US dollars."""
+    lines = tuple(
+        Line(
+            f"{one.more:,} more",
+            (
+                *(() if labels is None else (Entry(f"about {one.more * labels:,.0f}"),)),
+                *(() if price is None else (Entry(f"${one.more * (labels or 1.0) * price:,.2f}"),)),
+                Entry(f"± {one.half:.3f}"), Entry(numbers.percent(one.chance)),
+            ),
+        )
+        for one in rows
+    )  # fmt: skip
+    heads = [*(["Labels"] if labels is not None else []), *(["Cost"] if price is not None else [])]
+    columns = figures(*heads, "Interval", "Chance to tell them apart")
+    return Table("next-labels", title, of, columns, lines, is_sortable=False)
+
+
+def corrections_view(found: Corrections, headline: str, price: float | None = None) -> Iterator[Block]:
     """What people's grades made of the judge's: by one measure, and where the judge is off."""
     yield corrected_table(found, headline)
     yield off_table(found.off)
     yield Text(_agreement(found))
     if found.ahead:
-        yield bought_table(found.ahead)
+        yield bought_table(found.ahead, price)
 
 
 def corrected_table(found: Corrections, headline: str) -> Table:
@@ -96,6 +154,62 @@ def _corrected(one: Correction) -> Line:
             Entry(f"{one.effective:,.0f}" if one.slope else "judge unused"),
         ),
     )  # fmt: skip
+
+
+def quantities_blocks(
+    found: Sequence[Quantity], off: Sequence[JudgeBias], title: str, bar: float | None = None
+) -> Iterator[Block]:
+    """Means by people and judge beside either alone, what the judge is worth, where it is off, and what more labels
+    would buy."""
+    if not found:
+        return
+    lines = tuple(Line(one.name, tuple(map(Entry, _figures(one)))) for one in found)
+    heads = figures("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
+    yield Table(f"quantities-{title}", title, title, heads, lines, is_sortable=False)
+    biased = tuple(
+        Line(one.said, (Entry(f"{one.mean:+.2f}"), Entry(_bias_ends(one)), Entry(f"{one.n:,}")))
+        for one in off
+    )
+    if biased:
+        columns = figures("Judge minus people", "95%", "Labels")
+        yield Table(f"off-{title}", "Where the judge is off", "It says", columns, biased, is_sortable=False)
+    yield Text(f"{found[0].name.capitalize()}: {found[0].use}.")
+    rows = ahead(found[0], bar)
+    if rows:
+        bought = tuple(
+            Line(f"{one.more:,} more", tuple(map(Entry, _buys(one, bar)))) for one in rows
+        )  # fmt: skip
+        titles = ("Interval", *(() if bar is None else ("Chance of a decision",)))
+        yield Table(
+            f"ahead-{title}",
+            "What more labels would buy",
+            "Labels",
+            figures(*titles),
+            bought,
+            is_sortable=False,
+        )
+
+
+def _buys(one: Outlook, bar: float | None) -> Iterator[str]:
+    yield f"± {one.half:.3f}"
+    if bar is not None:
+        yield numbers.percent(one.chance)
+
+
+def _figures(one: Quantity) -> Iterator[str]:
+    yield f"{one.value:.3f} {_ends(one.low, one.high)}"
+    yield f"{one.alone:.3f} {_ends(one.alone_low, one.alone_high)}"
+    yield f"{one.judge:.3f}"
+    yield f"{one.n:,} of {one.total:,}"
+    yield f"{one.worth:,.0f}" if one.is_helped else "judge unused"
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{low:.3f}–{high:.3f}"
+
+
+def _bias_ends(one: JudgeBias) -> str:
+    return "–" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
 
 
 def off_table(off: Sequence[Off]) -> Table:
@@ -123,14 +237,25 @@ def _agreement(found: Corrections) -> str:
     )
 
 
-def bought_table(ahead: Sequence[Bought]) -> Table:
-    """What more labels of people would buy, where runs cannot be told apart."""
+def bought_table(ahead: Sequence[Bought], price: float | None = None) -> Table:
+    """What more labels of people would buy, where runs cannot be told apart; with what they cost at a `price` each."""
     lines = tuple(
         Line(
             f"{one.run} minus {one.other}",
-            (Entry(f"{one.more:,} more"), Entry(f"± {one.half:.3f}"), Entry(numbers.percent(one.chance))),
+            (
+                Entry(f"{one.more:,} more {one.unit}"),
+                *(() if price is None else (Entry(_cost(one, price)),)),
+                Entry(f"± {one.half:.3f}"),
+                Entry(numbers.percent(one.chance)),
+            ),
         )
         for one in ahead
     )
-    columns = figures("Labels", "Interval", "Chance to tell them apart")
+    columns = figures(
+        "Labels", *(() if price is None else ("Cost",)), "Interval", "Chance to tell them apart"
+    )
     return Table("bought", "What more labels would buy", "Runs", columns, lines, is_sortable=False)
+
+
+def _cost(one: Bought, price: float) -> str:
+    return f"${one.more * one.labels * price:,.2f}"

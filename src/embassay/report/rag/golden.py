@@ -32,6 +32,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.final_lists import Listed
 from embassay.protocols.rag.golden.summary import Figure, Golden, Query, read_golden
 from embassay.report.board import Board
+from embassay.report.rag.decision import quantities_blocks
 from embassay.report.rag.labels import (
     LABELS,
     FinalList,
@@ -191,6 +192,7 @@ def _people(golden: Golden) -> Iterator[Block]:
             f"{one.file}: {passages} of {questions}, {one.moved} put elsewhere, {one.changed} graded otherwise{blind}."
         )
         yield checked(one)
+        yield from quantities_blocks(one.corrected, one.off, "All final lists")
         for remark in one.remarks[:5]:
             text = Words(clipped(remark.text, 200), "data")
             yield Text((Words(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))

@@ -32,6 +32,7 @@ from embassay.document.tables import beside, entry
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
+from embassay.protocols.rag.scoring.correction import CORRECTED
 from embassay.protocols.rag.scoring.score import (
     Comparison,
     Evidence,
@@ -44,6 +45,7 @@ from embassay.protocols.rag.scoring.score import (
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, figure, finding
+from embassay.report.rag.decision import undecided_blocks
 from embassay.report.rag.tables import TASK, advice, every_measure, first_of, grids, likeness, unit_of
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun, score_of
@@ -65,6 +67,7 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if chart := _by_cutoff(record, score):
         yield chart
     yield from _differences(score, FORESTS if alone else 1)
+    yield from undecided_blocks(score) if alone and not (record.path / CORRECTED).exists() else ()
     if alike := likeness(score):
         yield alike
         yield Text(

@@ -34,6 +34,7 @@ from embassay.web.annotation.service import (
 )
 
 if TYPE_CHECKING:
+    from embassay.protocols.calibration.probability import Calibration, Probability
     from embassay.protocols.hume.scoring import PeopleAgreement
 
 
@@ -148,9 +149,13 @@ def owner_page(
     answered is held back from it."""
     study = service.folder.study
     decision = None if service.grading is None else service.grading.standing()[1]
+    odd: tuple[Doubt, ...] = ()
+    if service.calibration is not None and not writers:
+        tasks, answers = study.tasks, service.store.all_answers()
+        odd = doubts(service.calibration, service.items_by_task, tasks, answers)
     return render(
         "owner/owner.html", study=study, found=found, verdict=decision.verdict if decision else verdict(found),
-        agreed=agreed(found), decision=decision,
+        agreed=agreed(found), decision=decision, doubts=odd, calibration=service.calibration,
         links=[
             (one, base + service.annotator_link(one.id))
             for one in (*found.annotators, *service.store.adjudicators())
@@ -159,6 +164,52 @@ def owner_page(
         exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
         when=when, width=width, most=_MOST_REMARKS, fewest=FEWEST,
     )  # fmt: skip
+
+
+SAME_FROM = 4.0
+"""The grade of 0 to 5 from which on two texts are said to mean the same, where a calibration was made of labels."""
+MOST_DOUBTS = 50
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A pair of which people say one thing and a calibrated system is sure of the other: the mean of the answers, and
+    the probability that the two mean the same."""
+
+    item_id: str
+    excerpt: str
+    answers: int
+    mean: float
+    probability: Probability
+
+
+def doubts(
+    calibration: Calibration, items: Mapping[str, Sequence[Item]], tasks: Sequence[Task], answers: AnswersBy
+) -> tuple[Doubt, ...]:
+    """The pairs that are worth another look, the surest first: the interval of the probability lies on one side of a
+    half, and people's mean on the other side of the grade from which on two texts mean the same."""
+    cut = SAME_FROM if calibration.same_from is None else calibration.same_from
+    own = {
+        item.id: item
+        for task in tasks
+        if task.family == "sts"
+        for item in items[task.name]
+        if {"text1", "text2"} <= item.payload.keys()
+    }
+    said: dict[str, list[float]] = {}
+    for given in answers.values():
+        for key, one in given.items():
+            if key in own and one.is_complete:
+                said.setdefault(key, []).append(float(one.value))
+    if not said:
+        return ()
+    first, second = ([str(own[key].payload[name]) for key in said] for name in ("text1", "text2"))
+    found = []
+    for key, likely in zip(said, calibration.probability(first, second), strict=True):
+        mean = statistics.fmean(said[key])
+        if (likely.low > 0.5 and mean < cut) or (likely.high < 0.5 and mean >= cut):
+            found.append(Doubt(key, excerpt(own[key]), len(said[key]), mean, likely))
+    return tuple(sorted(found, key=lambda one: -abs(one.probability.value - 0.5))[:MOST_DOUBTS])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fastapi import Request, Response
@@ -39,6 +39,9 @@ from embassay.web import server
 from embassay.web.annotation.adjudication import Adjudication
 from embassay.web.annotation.passages import Grading, decision_folder
 from embassay.web.server import RateLimit, address_key
+
+if TYPE_CHECKING:
+    from embassay.protocols.calibration.probability import Calibration
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ class Service:
     options: ServeOptions = field(default_factory=ServeOptions)
     grading: Grading | None = None
     """The study until decided that it is, if it is one."""
+    calibration: Calibration | None = None
+    """Of a system: answers that it did not expect are shown to the owner, and to nobody who annotates."""
 
     @cached_property
     def items(self) -> Mapping[str, Item]:
@@ -138,9 +143,11 @@ def open_service(
     database: str | None = None,
     options: ServeOptions | None = None,
     until_decided: bool = False,
+    calibrated: Path | None = None,
 ) -> Service:
     """The study in the folder `path` ready to be served to `annotators`, to scripts that are `simulated` ones, to
     `adjudicators`, and to all who were let in before; one of passages to grade `until_decided`, if it is to be that.
+    `calibrated` is a file of `embassay calibrate`, of pairs like the study's.
 
     Raises DataError for a folder without a study, UsageError for a database of another one, where nobody is let in, and
     for adjudicators of passages, which nobody answers twice.
@@ -152,6 +159,7 @@ def open_service(
             mend="Leave --adjudicator or --until-decided out.",
         )
     folder = decision_folder(path) if until_decided else read_study(path)
+    calibration = None if calibrated is None else _calibration(calibrated)
     store = open_store(folder, database)
     try:
         _let_in(store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator")))
@@ -166,7 +174,15 @@ def open_service(
         store.close()
         raise
     grading = Grading(path, store) if until_decided else None
-    return Service(folder, store, links, options or ServeOptions(), grading)
+    return Service(folder, store, links, options or ServeOptions(), grading, calibration)
+
+
+def _calibration(path: Path) -> Calibration:
+    from embassay.protocols.calibration.probability import calibration
+
+    found = calibration(path)
+    found.similarity(["a"], ["a"])  # A system that is another now is told of before anybody annotates.
+    return found
 
 
 def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Kind]]) -> None:

@@ -268,3 +268,30 @@ def test_the_command_line(paraphrases, tmp_path, fill):
     done = runner.invoke(validation.app, ["score", str(out), "--json"], catch_exceptions=False)
     rows = json.loads(done.stdout)["results"]
     assert {row["task"] for row in rows} == {"validation"}
+
+
+def test_a_judge_of_all_pairs_is_corrected_by_the_people_of_some(draw, fill):
+    """Half of French is rated: the mean of all pairs by the judge's ratings, in rows, tables and on the terminal."""
+    study = draw()
+    french = [item for item in study.items if item.lang == "fra" and not item.is_dummy]
+    half = {item.pair_id for item in french[::2]}
+    fill(study, lambda item, _: None if item in french and item.pair_id not in half else truth(item))
+    path = study.path / "judge.csv"
+    rows = [
+        {**item.as_dict(), "rater_id": "judge", "rating": min(5.0, truth(item) + 0.5)} for item in study.items
+    ]
+    scoring.write_ratings(path, rows)
+    scored = scoring.score(read_study(study.path), estimates=[path])
+    scoring.keep(scored, command="x")
+    found = {one.lang: one.mean for one in scored.corrected}
+    assert set(found) == {"", "deu", "fra", "swa"}
+    mean = found["fra"]
+    assert (mean.n, mean.total) == (len(half), len(french))
+    assert mean.low <= np.mean([truth(item) for item in french]) <= mean.high
+    assert mean.judge > mean.value
+    told = {row.lang: row for row in RunFolder(study.path).read_results() if row.measure == "mean_corrected"}
+    assert told["fra"].value == mean.value
+    assert (study.path / "tables" / "corrected_judges.csv").exists()
+    said = CliRunner().invoke(validation.app, ["score", str(study.path), "--estimates", str(path)])
+    assert said.exit_code == 0, said.output
+    assert "Corrected, 95%" in said.output

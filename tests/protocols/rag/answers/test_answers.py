@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -174,3 +178,55 @@ def test_too_many_distractors():
     """They leave room for one passage of the run at least."""
     with pytest.raises(UsageError, match="distractors"):
         AnswerRequest("d", ("r",), "g", "j", k=3, distractors=3)
+
+
+def _command(stub, data, out):
+    spec = f"openai:NAME?base_url={stub.url}/v1&price=1&price_output=1&concurrency=1"
+    folder, run = data
+    return ["rag", "answer", "-d", str(folder), "--run", str(run), "-g", spec.replace("NAME", "gen"),
+            "-j", spec.replace("NAME", "judge"), "-k", "2", "--distractors", "1",
+            "--out", str(out)]  # fmt: skip
+
+
+def _ended(out):
+    """Results, answers and tables of a run, without its place."""
+    files = [out / "results.jsonl", *sorted(out.glob("answers/*")), *sorted(out.glob("tables/*"))]
+    return {path.name: path.read_bytes() for path in files}
+
+
+@pytest.mark.slow
+def test_killed_half_way_it_asks_for_the_rest_alone(data, tmp_path, warm):
+    """kill -9 amid the calls: the same command ends with the same bytes, asks for nothing that was answered, and its
+    page has the measures."""
+    running: list[subprocess.Popen[bytes]] = []
+    asked: list[str] = []
+
+    def deadly(turn):
+        said = model(turn)
+        asked.append(turn.messages[-1]["content"])
+        if running and len(asked) == 5:
+            running.pop().kill()
+        return said
+
+    with StubServer(chat=deadly) as stub:
+        environment = {**os.environ, "EMBASSAY_CACHE": str(tmp_path / "one")}
+        words = [*warm.command, *_command(stub, data, tmp_path / "whole")]
+        subprocess.run(words, env=environment, check=True, capture_output=True)
+        needed = len(set(asked))
+        asked.clear()
+        environment["EMBASSAY_CACHE"] = str(tmp_path / "two")
+        words = [sys.executable, "-m", "embassay", *_command(stub, data, tmp_path / "broken")]
+        running.append(process := subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL))
+        assert process.wait(timeout=300) == -signal.SIGKILL
+        before = list(asked)
+        assert 5 <= len(before) < needed
+        words = [*warm.command, *_command(stub, data, tmp_path / "broken")]
+        subprocess.run(words, env=environment, check=True, capture_output=True)
+    again = len(asked) - needed
+    assert again <= 2  # the call that was in flight as it died, and one answer that was not kept yet
+    assert _ended(tmp_path / "broken") == _ended(tmp_path / "whole")
+    words = [*warm.command, "report", str(tmp_path / "broken"), "--out", str(tmp_path / "page.html")]
+    subprocess.run(words, env=environment, check=True, capture_output=True)
+    page = (tmp_path / "page.html").read_text("utf-8")
+    for word in ("accuracy", "Acc|Hit@2", "abstained", "Harm@2"):
+        assert word in page

@@ -26,6 +26,7 @@ from embassay.protocols.rag.golden.checks import (
     score_file,
 )
 from embassay.protocols.rag.golden.final_lists import (
+    Edited,
     FinalList,
     Listed,
     item_of,
@@ -360,3 +361,27 @@ def test_ungraded_passages_are_left_out_of_the_grades(tmp_path):
     rewrite(path, rows)
     found = score_check(own, read_check(path, own)[0])
     assert (found.placed, found.changed, found.exact.n) == (2, 0, 1)
+
+
+def test_what_the_person_would_say_of_all_lists():
+    """Shares and the mean over every final list, from the graded ones and the judge's; by whole questions."""
+    rng = np.random.default_rng(4)
+    every, said = [], []
+    for place in range(40):
+        passages = []
+        for rank in range(1, 7):
+            grade = int(rng.integers(1, 6))
+            passages.append(Listed(f"d{rank}", rank, grade, "text"))
+            if place < 12:
+                said.append(Edited(f"q{place}", f"d{rank}", rank, max(1, grade - (rank % 2)), ""))
+        every.append(FinalList(f"q{place}", "Why?", tuple(passages)))
+    found = score_check(every, said)
+    mean = {one.name: one for one in found.corrected}["mean grade"]
+    judged = [passage.grade for one in every for passage in one.passages]
+    assert (mean.n, mean.total) == (72, 240)
+    assert mean.judge == pytest.approx(np.mean(judged))
+    assert mean.low < np.mean(judged) - 0.4 < mean.high
+    assert mean.is_helped
+    assert found.off[-1].mean == pytest.approx(mean.judge - mean.value, abs=0.15)
+    none = score_check(every, [Edited("q0", "d1", 1, None, "")])
+    assert none.corrected == ()

@@ -230,9 +230,14 @@ class Sampled:
     left_out: tuple[str, ...] = ()
     """Tasks that nobody asked for by family, and that the data are too few for."""
 
+    def __repr__(self) -> str:
+        """In a notebook: what the study asks, and nothing of what is right."""
+        asked = ", ".join(f"{one.name} ({one.n})" for one in self.study.tasks)
+        return f"<study {self.study.name}: {len(self.items)} items; {asked}>"
+
 
 def sample_study(
-    datasets: Sequence[str | Path],
+    datasets: str | Path | Sequence[str | Path],
     *,
     out: str | Path | None = None,
     families: Sequence[str] = (),
@@ -253,7 +258,8 @@ def sample_study(
     folder that holds another study; DataError for too few items.
     """
     called = name or (Path(out).resolve().name if out is not None else "study")
-    tasks = [{"data": str(data), "family": list(families), **settings} for data in datasets]
+    several = [datasets] if isinstance(datasets, str | Path) else datasets
+    tasks = [{"data": str(data), "family": list(families), **settings} for data in several]
     drawn = sample(checked({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
     if out is not None:
         write_study(Path(out), drawn.study, drawn.items, drawn.gold)

@@ -8,10 +8,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from embassay import __version__
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.outcome import moment, spent
+from embassay.protocols.kernel.quantities import (
+    JudgeBias,
+    Quantity,
+    biases,
+    biases_table,
+    quantities_table,
+    quantity,
+)
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
 from embassay.protocols.pteb.judging.options import RatingOptions
 from embassay.protocols.pteb.judging.protocol import of_ratings
@@ -148,6 +158,23 @@ def tables(
     yield _raters(raters)
 
 
+def corrected_rows(found: Sequence[JudgedLanguage], system: str, seed: int) -> Iterator[Result]:
+    """`mean_corrected` of each judge (variant) and language."""
+    for one in found:
+        mean = one.mean
+        place = ("pteb", TASK, "", one.lang, one.lang or "mul", one.judge, system, "mean_corrected")
+        method = f"people's ratings of {mean.n:,} of {mean.total:,} pairs and the judge's of all; {mean.use}"
+        yield Result(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
+
+
+def corrected_tables(found: Sequence[JudgedLanguage]) -> Iterator[ColumnTable]:
+    """`corrected_judges` and `judge_bias`."""
+    named = [(f"{one.judge}, {one.lang or TOTAL}", one) for one in found]
+    title = "Mean ratings by people and judge"
+    yield quantities_table("corrected_judges", title, [(name, one.mean) for name, one in named])
+    yield biases_table("judge_bias", [(name, off) for name, one in named for off in one.off])
+
+
 def verdict(one: LanguageResult, results: Sequence[LanguageResult]) -> str:
     """The verdict in words; of all languages together, how many were accepted."""
     if one.lang:
@@ -242,6 +269,45 @@ def _plain(value: float | None, n: int, method: str) -> Estimate | None:
 
 
 @dataclass(frozen=True)
+class JudgedLanguage:
+    """The mean rating of all pairs of a language (all: ""), from people's ratings of some and a `judge`'s of all, and
+    how far the judge lies above people by what it says."""
+
+    lang: str
+    judge: str
+    mean: Quantity
+    off: tuple[JudgeBias, ...]
+
+
+def judged_languages(
+    study: Study, kept: Sequence[Rating], estimates: Sequence[Rating]
+) -> Iterator[JudgedLanguage]:
+    """For each judge that has rated more pairs than people have, and each language, then all pairs together.
+
+    People's pairs are those with a rating that counts; a pair is the mean of its ratings.
+    """
+    pairs = [item for item in study.items if not item.is_dummy]
+    people: dict[str, list[float]] = {}
+    for one in kept:
+        people.setdefault(one.pair_id, []).append(one.value)
+    langs = list(dict.fromkeys(item.lang for item in pairs))
+    for judge in dict.fromkeys(one.rater_id for one in estimates):
+        said = {one.pair_id: one.value for one in estimates if one.rater_id == judge}
+        for lang in [*langs, *([""] if len(langs) > 1 else [])]:
+            own = [item.pair_id for item in pairs if lang in ("", item.lang) and item.pair_id in said]
+            rated = [pair for pair in own if pair in people]
+            if not rated:
+                continue
+            mine, theirs = (
+                np.array([value(pair) for pair in rated])
+                for value in (lambda pair: float(np.mean(people[pair])), said.__getitem__)
+            )
+            every = np.array([said[pair] for pair in own])
+            found = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
+            yield JudgedLanguage(lang, judge, found, biases(mine, theirs))
+
+
+@dataclass(frozen=True)
 class Scored:
     """A study with all its ratings: what was checked, the results per language and, last, of all, and warnings."""
 
@@ -250,6 +316,7 @@ class Scored:
     checked: Checked
     results: tuple[LanguageResult, ...]
     warnings: tuple[str, ...]
+    corrected: tuple[JudgedLanguage, ...] = ()
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -282,7 +349,8 @@ def score(
         checked.kept, study.items, checked.raters, study.rules, per_pair=study.raters, seed=study.seed
     )
     warnings = [*_warnings(study, checked, said, items), *_doubts(results, study)]
-    return Scored(study, tuple(ratings), checked, results, tuple(warnings))
+    corrected = tuple(judged_languages(study, checked.kept, said))
+    return Scored(study, tuple(ratings), checked, results, tuple(warnings), corrected)
 
 
 def keep(scored: Scored, *, command: str = "") -> RunFolder:
@@ -291,9 +359,14 @@ def keep(scored: Scored, *, command: str = "") -> RunFolder:
     study = scored.study
     folder = RunFolder(study.path)
     keep_list(study.path / FILE, scored.checked.flags, {item.pair_id: item for item in study.items})
-    found = list(rows(scored.results, study.system, study.seed))
+    found = [
+        *rows(scored.results, study.system, study.seed),
+        *corrected_rows(scored.corrected, study.system, study.seed),
+    ]
     folder.write_results(found)
     write_tables(study.path, tables(scored.results, scored.checked.raters, study.rules.threshold))
+    if scored.corrected:
+        write_tables(study.path, corrected_tables(scored.corrected))
     write_ratings(study.path / "ratings.csv", _with_key(scored))
     folder.write_manifest(_manifest(scored, command, folder))
     return folder

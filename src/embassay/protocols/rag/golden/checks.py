@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.measures.judgements import GRADES
+from embassay.measures.judgements import GRADES, RELEVANT
+from embassay.measures.sets import HARMFUL
+from embassay.protocols.kernel.quantities import JudgeBias, Quantity, biases, quantity
 from embassay.protocols.rag.golden.conclusions import Gathered
 from embassay.protocols.rag.golden.corpus import Work
 from embassay.protocols.rag.golden.final_lists import (
@@ -331,6 +333,7 @@ def score_check(
     both = {one.query_id: _both(one, said) for one in checked}
     orders = {query: _order(own) for query, own in both.items()}
     every = [pair for own in both.values() for pair in own]
+    corrected, off = _corrected(lists, said)
     tables = [grade_table(_grades(own)) for own in both.values()]
     kept = np.array([table for table in tables if table.sum()])
     agreement = grade_agreement(kept, seed=seed) if len(kept) else {}
@@ -352,7 +355,42 @@ def score_check(
         blind=blind,
         table=tuple(tuple(map(int, row)) for row in kept.sum(axis=0)) if len(kept) else (),
         remarks=tuple(Remark(e.query_id, e.doc_id, e.remark) for _, e in every if e.remark),
+        corrected=corrected,
+        off=off,
     )
+
+
+def _corrected(
+    lists: Sequence[FinalList], said: Mapping[tuple[str, str], Edited]
+) -> tuple[tuple[Quantity, ...], tuple[JudgeBias, ...]]:
+    """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
+    not independent."""
+    rows = [
+        (place, passage.grade, None if own is None else own.grade)
+        for place, one in enumerate(lists)
+        for passage in one.passages
+        if passage.grade is not None
+        for own in [said.get((one.query_id, passage.doc_id))]
+    ]
+    if not any(grade is not None for *_, grade in rows):
+        return (), ()
+    group = np.array([row[0] for row in rows], dtype=np.int64)
+    judge = np.array([row[1] for row in rows], dtype=np.float64)
+    known = np.array([row[2] is not None for row in rows], dtype=bool)
+    person = np.array([row[2] for row in rows if row[2] is not None], dtype=np.float64)
+
+    def of(name: str, value: Callable[[Floats], Floats], bounds: tuple[float, float]) -> Quantity:
+        return quantity(
+            name, value(person), value(judge[known]), value(judge), bounds=bounds, groups=group[known],
+            every_groups=group,
+        )  # fmt: skip
+
+    found = (
+        of("share of grade 4 or 5", lambda grade: (grade >= RELEVANT).astype(np.float64), (0.0, 1.0)),
+        of("share of grade 1 or 2", lambda grade: (grade <= HARMFUL).astype(np.float64), (0.0, 1.0)),
+        of("mean grade", lambda grade: grade, (1.0, 5.0)),
+    )
+    return found, biases(person, judge[known])
 
 
 Pairs = Sequence[tuple[Listed, Edited]]

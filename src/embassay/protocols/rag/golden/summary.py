@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from embassay.protocols.kernel.quantities import JudgeBias, Quantity
 from embassay.runs.folder import read_record, to_json, write_atomic
 
 SCHEMA = 1
@@ -224,6 +225,10 @@ class HumanCheck:
     remarks: tuple[Remark, ...] = ()
     lists: str = ""
     """A digest of the final lists that were checked, as they were then."""
+    corrected: tuple[Quantity, ...] = ()
+    """What the person would say of all final lists, from these grades and the judge's; none without grades."""
+    off: tuple[JudgeBias, ...] = ()
+    """How far the judge lies above the person, by its own grade."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from embassay.protocols.rag.scoring.score import (
 )
 from embassay.runs.folder import read_record
 from embassay.stats.intervals import t_quantile
-from embassay.stats.prediction import FEWEST, Corrected, Outlook, corrected, outlook
+from embassay.stats.prediction import FEWEST, Corrected, Mean, Outlook, corrected, outlook
 from embassay.stats.ranks import corrected_pairs
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ class Off:
 
 @dataclass(frozen=True)
 class Bought:
-    """What `more` units labelled by people would buy for a difference: half of its interval, and the chance that it is
-    told from 0."""
+    """What `more` units labelled by people (`unit`: queries or passages), each of so many `labels`, would buy for a
+    difference: half of its interval, and the chance that it is told from 0."""
 
     run: str
     other: str
@@ -99,6 +99,8 @@ class Bought:
     more: int
     half: float
     chance: float
+    unit: str = "queries"
+    labels: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -314,13 +316,14 @@ def _ratio(people: Quantity, judge: Quantity, labelled: NDArray[np.int64]) -> tu
             top - ratio * under, every[labelled], every, bounds=(-1.0, 1.0), confidence=CONFIDENCE
         )
         ratio += found.value.value / float(under.mean())
-    own = top - alone * under
-    alone_error = float(own.std(ddof=1)) / len(own) ** 0.5
+    by_itself = corrected(
+        top - alone * under, np.zeros(len(top)), np.zeros(len(top)), bounds=(-1.0, 1.0), confidence=CONFIDENCE
+    ).alone
     by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
     moved = replace(found.value, value=ratio)
-    half = t_quantile((1 + CONFIDENCE) / 2, len(own) - 1) * alone_error
-    apart = replace(found.alone, value=alone, low=alone - half, high=alone + half)
-    return replace(found, value=moved, alone=apart, judge=by_judge), float(under.mean())
+    scale = float(under.mean())
+    apart = Mean(alone, alone + by_itself.low / scale, alone + by_itself.high / scale)
+    return replace(found, value=moved, alone=apart, judge=by_judge), scale
 
 
 def _correction(
@@ -331,9 +334,9 @@ def _correction(
     if not np.isfinite(error):
         return None
     least = -1.0 if other else 0.0
-    half = t_quantile((1 + CONFIDENCE) / 2, found.freedom) * error
-    p = replace(found, error=error).p
-    low, high = max(found.value.value - half, least), min(found.value.value + half, 1.0)
+    scaled = replace(found, error=error)
+    p = scaled.p
+    low, high = max(scaled.ends(CONFIDENCE)[0], least), min(scaled.ends(CONFIDENCE)[1], 1.0)
     alone_low, alone_high = max(found.alone.low, least), min(found.alone.high, 1.0)
     return Correction(
         run, other, measure, found.value.value, low, high, found.alone.value, alone_low, alone_high, found.judge,
@@ -358,15 +361,16 @@ def corrections_of(made: Corrector, judge: Entries, headline: str) -> Correction
         cohen_kappa(mine, theirs, weights="quadratic") if len(set(mine) | set(theirs)) > 1 else float("nan")
     )
     queries = len({key[0] for key in made.shared})
+    ahead = tuple(_ahead(rows, headline, len(made.judge) / len(made.queries)))
     return Corrections(
         made.inputs.qrels.path, judge.path, len(pairs), queries, None if np.isnan(kappa) else float(kappa),
-        float(np.mean([a == b for a, b in pairs])), tuple(made.off()), rows, tuple(_ahead(rows, headline)),
+        float(np.mean([a == b for a, b in pairs])), tuple(made.off()), rows, ahead,
         _use(rows, headline), tuple(_notes(made)),
     )  # fmt: skip
 
 
-def _ahead(rows: Sequence[Correction], headline: str) -> Iterator[Bought]:
-    """For every difference by the headline that is not told from 0."""
+def _ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[Bought]:
+    """For every difference by the headline that is not told from 0; a query is `per_query` labels."""
     for one in rows:
         if one.other and one.measure == headline and one.low <= 0 <= one.high:
             half = (one.high - one.low) / 2
@@ -374,7 +378,10 @@ def _ahead(rows: Sequence[Correction], headline: str) -> Iterator[Bought]:
                 abs(one.value), half, one.n, one.total, steps=STEPS, finite=False
             )
             for step in found:
-                yield Bought(one.run, one.other, one.measure, step.more, step.half, step.chance)
+                labels = per_query if one.unit == "queries" else 1.0
+                yield Bought(
+                    one.run, one.other, one.measure, step.more, step.half, step.chance, one.unit, labels
+                )
 
 
 def _use(rows: Sequence[Correction], headline: str) -> str:

@@ -274,3 +274,19 @@ def test_rank_stability(made):
     assert found["beats"][0][2] == 1
     assert found["beats"][1][1] is None
     assert (found["rank_low"], found["rank_high"]) == ([1, 1, 3], [2, 2, 3])
+
+
+def test_intervals_of_drops_hold_what_a_drop_can_be(made):
+    """Two runs that differ much: t with one degree of freedom would reach past every score, and says nothing then."""
+    layout = made.layout({"one": "sts"}, runs=2)
+    wide = made.records(layout, lambda dataset, system, _, run: 0.5 - 0.4 * run)
+    rows, _ = summarise(layout, wide)
+    for measure, dataset in (("delta", "one"), ("delta_runs", "one"), ("delta_mixed", "")):
+        row = found(rows, "sts", dataset, "", "a", measure)
+        assert row.value is not None
+        assert (row.ci_low, row.ci_high) == (None, None)
+        assert "no interval" in row.method
+    near = made.records(layout, lambda dataset, system, _, run: 0.9 - 0.05 * run)
+    row = found(summarise(layout, near)[0], "sts", "one", "", "a", "delta_runs")
+    original = found(summarise(layout, near)[0], "sts", "one", "", "a", "original").value
+    assert -1 - original <= row.ci_low < row.value < row.ci_high <= 1 - original

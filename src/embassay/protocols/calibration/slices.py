@@ -1,0 +1,196 @@
+"""Where a probability stops holding: kinds of pairs, and copies that are damaged or negated.
+
+Kinds are by length, negation and words in common, and by what the rows of a file say of themselves: language, domain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.data import Dataset
+from embassay.errors import UsageError
+from embassay.protocols.calibration.probability import Curve
+from embassay.protocols.kernel.estimates import estimate
+from embassay.protocols.tasks.task import similarity
+from embassay.records import LabelledPairs, Loaded, Score, ScoredPairs
+from embassay.text import PERTURBATIONS, perturb_all
+
+DAMAGED = {
+    "capitalize": "copies in capitals", "delete10": "copies with letters lost",
+    "numerize": "copies with digits for letters", "negate": "negated copies",
+}  # fmt: skip
+"""How the second text is edited, and what those pairs are called; all but the last keep its meaning."""
+EDITED = 200
+"""Pairs whose second text is edited, at most."""
+COLUMNS = ("lang", "domain", "genre", "source")
+"""What rows may say of themselves that pairs are told apart by."""
+MOST_KINDS, FEWEST = 12, 10
+"""A column of more values is no column of kinds; values of fewer pairs are not looked at."""
+NEGATION = frozenset(
+    ["no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "cannot", "without", "n't"]
+)
+MARKS = '.,;:!?"()'
+
+Mask = NDArray[np.bool_]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class KnownPairs:
+    """Pairs with labels or grades, and what their rows say of themselves: column -> its value of each pair, empty
+    where a row has none."""
+
+    pairs: LabelledPairs | ScoredPairs
+    kinds: Mapping[str, tuple[str, ...]]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of the pairs."""
+        return self.pairs.ids
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The first texts."""
+        return self.pairs.first
+
+    @property
+    def second(self) -> tuple[str, ...]:
+        """The second texts."""
+        return self.pairs.second
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether pairs have grades, of which a cut makes labels."""
+        return isinstance(self.pairs, ScoredPairs)
+
+
+def loaded_as(shapes: tuple[str, ...]) -> Callable[[Dataset, int | None, int], Loaded[KnownPairs]]:
+    """Load the first of the shapes that a dataset has."""
+
+    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[KnownPairs]:
+        shape = next((one for one in shapes if not dataset.missing(one)), shapes[0])
+        found: Loaded[Any] = dataset.load(shape, limit=limit, seed=seed)
+        data = KnownPairs(found.data, _kinds(dataset, shape, found.data.ids))
+        return Loaded(
+            data, found.dataset, found.lang, found.fingerprint, found.skipped, found.warnings
+        )  # fmt: skip
+
+    return load
+
+
+def _kinds(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    source = dataset.parts[shape]
+    columns = [name for name in COLUMNS if name in source.columns()]
+    if not columns:
+        return {}
+    has_ids = "id" in source.columns()
+    said: dict[str, tuple[str, ...]] = {}
+    for number, row in enumerate(source.rows((*columns, *(("id",) if has_ids else ()))), 1):
+        key = str(row.cells.get("id")) if has_ids else str(number)
+        said[key] = tuple(_plain(row.cells.get(name)) for name in columns)
+    table = [said.get(one, ("",) * len(columns)) for one in ids]
+    return {name: tuple(row[place] for row in table) for place, name in enumerate(columns)}
+
+
+def _plain(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else "" if value is None else str(value)
+
+
+def labels(data: KnownPairs, same_from: float | None) -> Mask:
+    """Whether each pair means the same, (n,). UsageError for grades where none is named."""
+    pairs = data.pairs
+    if isinstance(pairs, LabelledPairs):
+        return np.asarray(pairs.labels == 1)
+    if same_from is None and len(set(pairs.scores.tolist())) > 2:
+        raise UsageError(
+            f"Pairs have grades from {pairs.scores.min():g} to {pairs.scores.max():g}.",
+            mend="Say from which grade on two texts mean the same, for example --same-from 4.",
+        )
+    return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
+
+
+def gaps(
+    system: Similarity,
+    data: KnownPairs,
+    held: Values,
+    same: Mask,
+    kept: NDArray[np.int64],
+    curve: Curve,
+    context: Any,
+) -> Iterator[Score]:
+    """What came true minus what was foretold, by kind of pair and of edited copies: 0 where the probability holds."""
+    for name, mask in slices(data, kept):
+        rows = kept[mask]
+        if len(rows) >= 2:
+            yield _gap(same[rows] - held[rows], context, f"slice {name}").score("gap", subset=name)
+    if context.options.edits:
+        yield from _edits(system, data, same, kept, curve, context)
+
+
+def _gap(values: Values, context: Any, stream: str) -> Any:
+    return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
+
+
+def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
+    """The kinds of pairs that are looked at by themselves, and which of the kept rows each has."""
+    lengths = np.array([len(data.first[row]) + len(data.second[row]) for row in kept])
+    low, high = np.quantile(lengths, [1 / 3, 2 / 3])
+    yield "short pairs", lengths <= low
+    yield "medium pairs", (lengths > low) & (lengths <= high)
+    yield "long pairs", lengths > high
+    denied = np.array([_denied(data.first[row]) != _denied(data.second[row]) for row in kept])
+    yield "pairs with one negation", denied
+    yield "pairs with none or two", ~denied
+    common = np.array([_common(data.first[row], data.second[row]) for row in kept])
+    few, many = np.quantile(common, [1 / 3, 2 / 3])
+    if few < many:
+        yield "pairs in other words", common <= few
+        yield "pairs in much the same words", common > many
+    for column, values in data.kinds.items():
+        own = np.array([values[row] for row in kept])
+        counts = Counter(one for one in own.tolist() if one)
+        if 1 < len(counts) <= MOST_KINDS:
+            yield from ((f"{column} {one}", own == one) for one in counts if counts[one] >= FEWEST)
+
+
+def _words(text: str) -> list[str]:
+    plain = text.lower().replace("n't", " n't").replace("’", "'")
+    return [word.strip(MARKS) for word in plain.split()]
+
+
+def _denied(text: str) -> bool:
+    return not NEGATION.isdisjoint(_words(text))
+
+
+def _common(first: str, second: str) -> float:
+    """Share of their words that two texts have in common."""
+    a, b = set(_words(first)), set(_words(second))
+    return len(a & b) / len(a | b)
+
+
+def _edits(
+    system: Similarity, data: KnownPairs, same: Mask, kept: NDArray[np.int64], curve: Curve, context: Any
+) -> Iterator[Score]:
+    """Of copies whose second text is damaged, which leaves its meaning, or negated, which of a pair that was the same
+    leaves none."""
+    rows = np.sort(context.stream("edited").permutation(kept)[:EDITED])
+    for name, called in DAMAGED.items():
+        chosen = rows[same[rows]] if name == "negate" else rows
+        truth = np.zeros(len(chosen)) if name == "negate" else same[chosen].astype(float)
+        first, second = ([column[row] for row in chosen] for column in (data.first, data.second))
+        edit = PERTURBATIONS.build(name, tokenizer=context.tokenizer, needle_text="")
+        edited = perturb_all(edit, second, [data.ids[row] for row in chosen], context.seed)
+        changed = np.array([a != b for a, b in zip(second, edited, strict=True)], dtype=bool)
+        similar = similarity(system, first, edited)
+        off = np.where(changed & ~np.isnan(similar), truth - curve.at(similar), np.nan)
+        yield _gap(off, context, f"edit {name}").score("gap", subset=called)

@@ -1,0 +1,152 @@
+"""Quantities that a judge says of everything and people of a part: corrected, with what more of people would buy.
+
+A mean or a share over units (passages, pairs) is corrected as `stats.prediction` says; the judge's bias is told by its
+own answer, since that is what one knows of a unit that no person has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.stats.intervals import t_quantile
+from embassay.stats.prediction import FEWEST, Corrected, Outlook, corrected, outlook
+
+STEPS = (50, 100, 200, 400)
+"""Labels more that an outlook is for."""
+
+Floats = NDArray[np.float64]
+Groups = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A mean by people and judge with its 95% interval, by people alone, and by the judge alone. People labelled `n` of
+    `total`; `worth` is how many labels of people alone would tell as much, `n` where the judge is of no use. Ends are
+    None below 5 labels."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    alone: float
+    alone_low: float | None
+    alone_high: float | None
+    judge: float
+    n: int
+    total: int
+    worth: float
+
+    @property
+    def is_helped(self) -> bool:
+        """Whether the judge makes the interval narrower."""
+        return self.worth > self.n
+
+    @property
+    def use(self) -> str:
+        """What the judge is worth, in words."""
+        if self.low is None:
+            return f"{self.n} labels of people: {FEWEST} are the fewest"
+        if not self.is_helped:
+            return "the judge is of no use here: people's labels alone tell as much"
+        return f"with the judge {self.n:,} labels of people are worth {self.worth:,.0f}"
+
+
+@dataclass(frozen=True)
+class JudgeBias:
+    """How far the judge lies above people where it says `said`, on `n` units, with its 95% interval if it has one."""
+
+    said: str
+    n: int
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def quantity(
+    name: str,
+    people: Floats,
+    judge: Floats,
+    every: Floats,
+    *,
+    bounds: tuple[float, float],
+    groups: Groups | None = None,
+    every_groups: Groups | None = None,
+) -> Quantity:
+    """Of `people` (n,) and the `judge` on the same units (n,) and on `every` one (N,); units of one of the `groups`
+    (n,) and `every_groups` (N,) are not independent. UsageError for shapes that do not fit."""
+    found: Corrected = corrected(
+        people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
+    )
+    ends = [_known(one) for one in (found.value.low, found.value.high, found.alone.low, found.alone.high)]
+    return Quantity(
+        name, found.value.value, ends[0], ends[1], found.alone.value, ends[2], ends[3], found.judge, found.n,
+        found.total, found.effective,
+    )  # fmt: skip
+
+
+def _known(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def biases(people: Floats, judge: Floats) -> tuple[JudgeBias, ...]:
+    """By what the judge says, at its nearest whole number; then of all."""
+    if not len(people):
+        return ()
+    said, off = np.floor(judge + 0.5).astype(int), judge - people
+    parts = [(str(one), off[said == one]) for one in np.unique(said).tolist()]
+    return tuple(_bias(name, own) for name, own in [*parts, ("all", off)])
+
+
+def _bias(said: str, off: Floats) -> JudgeBias:
+    n, mean = len(off), float(off.mean())
+    if n < FEWEST:
+        return JudgeBias(said, n, mean, None, None)
+    half = t_quantile(0.975, n - 1) * float(off.std(ddof=1)) / n**0.5
+    return JudgeBias(said, n, mean, mean - half, mean + half)
+
+
+def ahead(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:
+    """What more labels of people would buy: the interval, and the chance that it leaves the `bar` (None: 1, for there
+    is nothing to decide). Up to all units: of these, and no others, the quantity is."""
+    if one.low is None or one.high is None:
+        return ()
+    distance = float("inf") if bar is None else abs(one.value - bar)
+    return outlook(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
+
+
+def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]) -> ColumnTable:
+    """`rows` are whose quantity it is, such as a judge's name, and the quantity."""
+    columns = (
+        Column("of", "text"), Column("what", "text"), Column("corrected", decimals=3), Column("low", decimals=3),
+        Column("high", decimals=3), Column("people", decimals=3), Column("people_low", decimals=3),
+        Column("people_high", decimals=3), Column("judge", decimals=3), Column("labels", decimals=0),
+        Column("units", decimals=0), Column("worth", decimals=0), Column("use", "text"),
+    )  # fmt: skip
+    body = tuple(
+        (
+            of, one.name, one.value, one.low, one.high, one.alone, one.alone_low, one.alone_high, one.judge, one.n,
+            one.total, one.worth, one.use,
+        )
+        for of, one in rows
+    )  # fmt: skip
+    note = (
+        "What people would say of all units, from their labels and the judge's (docs/corrected_judges.md). It takes "
+        "that people's units are a random sample."
+    )
+    return ColumnTable(name, title, columns, body, note)
+
+
+def biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTable:
+    """How far the judge lies above people, by what it says."""
+    columns = (
+        Column("judge", "text"), Column("judge_says", "text"), Column("units", decimals=0),
+        Column("judge_minus_people", "signed", decimals=2), Column("low", "signed", decimals=2),
+        Column("high", "signed", decimals=2),
+    )  # fmt: skip
+    body = tuple((of, one.said, one.n, one.mean, one.low, one.high) for of, one in rows)
+    return ColumnTable(name, "Where the judge is off", columns, body, "")

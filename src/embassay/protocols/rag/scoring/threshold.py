@@ -1,0 +1,218 @@
+"""The score under which to answer "nothing found": from runs and judgements, with a promise.
+
+A query is answered where the best score of its list reaches a threshold. It is answered well where a passage of grade 4
+or 5 is among the first K, which are what an answer is made from. So queries take the place of pairs in a calibration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay import __version__
+from embassay.data.judged_runs import Entries
+from embassay.errors import UsageError
+from embassay.measures.judgements import RELEVANT
+from embassay.protocols.calibration.options import CalibrationOptions
+from embassay.protocols.calibration.probability import Calibration, Curve, too_few
+from embassay.protocols.calibration.protocol import (
+    HEADLINE,
+    Context,
+    fit_pairs,
+    quality,
+    skill,
+    thresholds_table,
+)
+from embassay.protocols.kernel.outcome import Run, moment
+from embassay.protocols.kernel.session import check_same_arguments
+from embassay.protocols.kernel.tables import write_tables
+from embassay.protocols.rag.scoring.inputs import Inputs, ScoreRequest, fingerprint, graded, read_inputs
+from embassay.protocols.rag.scoring.placement import Board, Placed, place
+from embassay.records import Result, Score
+from embassay.runs.folder import RunFolder, hardware, slug, to_json, versions, write_atomic, write_columns
+from embassay.text import open_tokenizer
+
+PROTOCOL, TASK = "calibration", "answers"
+CUTOFF = 10
+"""Passages that an answer is made from, unless another number is given."""
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RunCalibrationRequest:
+    """`files` are runs and judgements, `cutoff` is how many passages an answer is made from."""
+
+    files: ScoreRequest
+    cutoff: int
+    options: CalibrationOptions
+
+    def __post_init__(self) -> None:
+        if self.cutoff < 1:
+            raise UsageError(f"-k is {self.cutoff}.", mend="An answer is made from 1 passage or more.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared when they are given again."""
+        plain = self.files.as_dict()
+        own = {name: plain[name] for name in ("qrels", "runs", "grades", "seed", "split", "mapping")}
+        return {**own, "cutoff": self.cutoff, "options": self.options.as_dict()}
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One run on the judged queries for which it has a list: their ids, the best score of each (n,), and whether the
+    evidence is among the first (n,). `empty` queries have no list, and so are never answered."""
+
+    run: str
+    ids: list[str]
+    best: Values
+    good: NDArray[np.bool_]
+    empty: int
+
+
+def answered(inputs: Inputs, board: Board, cutoff: int) -> Iterator[Answered]:
+    """Every run."""
+    for run, entries in zip(board.runs, inputs.runs.values(), strict=True):
+        yield _answered(run, entries, board.queries, cutoff)
+
+
+def _answered(run: Placed, entries: Entries, queries: tuple[str, ...], cutoff: int) -> Answered:
+    import polars as pl
+
+    frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
+    best = dict(frame.group_by("query").agg(pl.col("value").max()).iter_rows())
+    rows = [place for place, query in enumerate(queries) if best.get(query) is not None]
+    good = np.asarray((run.graded.top[:, :cutoff] >= RELEVANT).any(axis=1), dtype=np.bool_)
+    return Answered(
+        run.name, [queries[row] for row in rows], np.array([best[queries[row]] for row in rows], dtype=np.float64),
+        good[rows], len(queries) - len(rows),
+    )  # fmt: skip
+
+
+def calibrate_runs(request: RunCalibrationRequest, out: Path, command: str = "") -> Run:
+    """Calibrate the scores of runs into the folder `out`; the same request writes it anew.
+
+    Raises DataError for files that are not what they should be, UsageError where `out` holds another run.
+    """
+    folder = RunFolder(out)
+    check_same_arguments(folder, request)
+    inputs = read_inputs(request.files)
+    board = place(inputs, graded(inputs.qrels, request.files.grades))
+    cells = [_Cell(one, inputs, request) for one in answered(inputs, board, request.cutoff)]
+    with folder.locked():
+        _write(folder, inputs, request, cells, command)
+    return Run(folder.path)
+
+
+class _Cell:
+    """What a calibration found of one run."""
+
+    def __init__(self, of: Answered, inputs: Inputs, request: RunCalibrationRequest) -> None:
+        self.of = of
+        self.curve: Curve | None = None
+        self.held = np.full(len(of.ids), np.nan)
+        self.reason = too_few(of.good, "queries have evidence among the first passages", "have none") or _odd(
+            of.best
+        )
+        self.scores: tuple[Score, ...] = (Score(HEADLINE, None, len(of.ids), reason=self.reason),)
+        if self.reason:
+            return
+        context = Context(
+            inputs.name, open_tokenizer("words", later=True), request.files.seed, request.options
+        )
+        self.curve, chosen = fit_pairs(of.best, of.good, None, context)
+        self.held = chosen.held_out
+        self.scores = (
+            skill(self.held, of.good, None, context, "queries").score(HEADLINE),
+            *quality(of.best, of.good, self.held, None, self.curve, context, "queries"),
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be known of the run."""
+        empty = self.of.empty
+        return (
+            [f"{empty:,} judged queries have no list: they are never answered, whatever the threshold"]
+            if empty
+            else []
+        )
+
+
+def _odd(best: Values) -> str:
+    return "" if np.isfinite(best).all() else "a score is not a finite number"
+
+
+def _write(
+    folder: RunFolder, inputs: Inputs, request: RunCalibrationRequest, cells: list[_Cell], command: str
+) -> None:
+    rows = [row for cell in cells for row in _results(inputs.name, cell, request.files.seed)]
+    for cell, entries in zip(cells, inputs.runs.values(), strict=True):
+        _write_items(folder.items_path(TASK, inputs.name, cell.of.run), cell)
+        if cell.curve is not None:
+            name = f"{slug(cell.of.run)}--{slug(inputs.name)}.json"
+            Calibration(
+                cell.of.run, "", fingerprint([entries]), inputs.name, fingerprint([inputs.qrels]), "",
+                request.files.seed, None, cell.curve,
+            ).save(folder.path / "calibrations" / name)  # fmt: skip
+    folder.write_results(rows)
+    write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
+    write_tables(folder.path, [thresholds_table(rows)])
+    folder.write_manifest(_manifest(folder, inputs, request, cells, command))
+
+
+def _write_items(path: Path, cell: _Cell) -> None:
+    of = cell.of
+    columns: Mapping[str, Values] = {
+        "similarity": of.best, "same": of.good.astype(np.float64), "probability": cell.held
+    }  # fmt: skip
+    n = len(of.ids)
+    write_columns(path, {
+        "item_id": of.ids * 3, "variant": [""] * 3 * n, "measure": [name for name in columns for _ in range(n)],
+        "value": [None if np.isnan(one) else float(one) for column in columns.values() for one in column],
+        "reason": [""] * 3 * n,
+    })  # fmt: skip
+
+
+def _results(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
+    for name in (dataset, ""):
+        for one in cell.scores if name else cell.scores[:1]:
+            yield Result(
+                PROTOCOL, TASK, name, one.subset, "", one.variant, cell.of.run, one.measure, one.value, one.n,
+                one.ci_low, one.ci_high, one.method, seed, one.reason,
+            )  # fmt: skip
+
+
+def _manifest(
+    folder: RunFolder, inputs: Inputs, request: RunCalibrationRequest, cells: list[_Cell], command: str
+) -> dict[str, Any]:
+    before, now = folder.read_manifest() or {}, moment()
+    n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
+    return {
+        "embassay": __version__, "protocol": PROTOCOL, "name": folder.path.resolve().name, "status": "finished",
+        "created": before.get("created", now), "updated": now, "command": command, "arguments": request.as_dict(),
+        "tokenizer": {"name": "", "identity": ""},
+        "systems": [
+            {"name": name, "kind": "run", "identity": fingerprint([entries]), "facts": {"path": entries.path}}
+            for name, entries in inputs.runs.items()
+        ],
+        "datasets": [{
+            "name": inputs.name, "source": inputs.qrels.path, "lang": "", "fingerprint": fingerprint([inputs.qrels]),
+            "tasks": {TASK: {"n": n, "skipped": [], "warnings": []}},
+        }],
+        "hardware": hardware(), "versions": versions(),
+        "cells": [
+            {
+                "key": cell.of.run, "task": TASK, "dataset": inputs.name, "system": cell.of.run, "status": "done",
+                "reason": "", "seconds": None, "counts": {"queries": len(cell.of.ids), "missing": cell.of.empty},
+                "skipped": [], "warnings": cell.warnings,
+            }
+            for cell in cells
+        ],
+        "sessions": [*before.get("sessions", ()), {"started": now, "ended": now, "spent": {}}],
+        "spent": {"usd": 0.0, "max_usd": None, "systems": {}}, "problems": {"failed_cells": 0},
+    }  # fmt: skip

@@ -1,0 +1,169 @@
+"""A judge's grades corrected by people's: against direct computation, with judges of no use, and at the gate."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import embassay as eb
+from embassay.errors import DataError
+from embassay.protocols.rag.scoring.correction import read_corrections
+from embassay.runs.folder import RunFolder
+from stub.ranked import qrels, run
+
+JUDGED = qrels(60, 3)
+RUNS = {"good": run(JUDGED, 1, skill=3.0), "poor": run(JUDGED, 2, skill=0.1)}
+WHOLE = [f"q{i}" for i in range(0, 60, 3)]
+"""The queries that people have graded."""
+
+
+def people(queries=WHOLE):
+    return {query: JUDGED[query] for query in queries}
+
+
+def written(path, grades):
+    rows = (
+        {"query_id": query, "doc_id": doc, "relevance": grade}
+        for query, docs in grades.items()
+        for doc, grade in docs.items()
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def noisy(kappa, seed=5):
+    """A judge that is right with this chance, and otherwise gives any grade."""
+    rng = np.random.default_rng(seed)
+    return {
+        query: {
+            doc: grade if rng.random() < kappa else int(rng.integers(1, 6)) for doc, grade in docs.items()
+        }
+        for query, docs in JUDGED.items()
+    }
+
+
+def scored(tmp_path, judge, own=None, measures=("nDCG@5", "Precision4+@5"), name="scored", runs=RUNS):
+    found = eb.rag.score(
+        people() if own is None else own, runs, measures=list(measures), resamples=200,
+        judge_grades=written(tmp_path / f"{name}.jsonl", judge), out=tmp_path / name,
+    )  # fmt: skip
+    return found, read_corrections(tmp_path / name / "corrected.json")
+
+
+def row(corrections, run, measure, other=""):
+    return next(one for one in corrections.rows if (one.run, one.other, one.measure) == (run, other, measure))
+
+
+def per_query(grades, measure, name):
+    found = eb.rag.score(grades, RUNS, measures=[measure], resamples=10)
+    frame = found.per_query.filter(found.per_query["run"] == name)
+    return dict(zip(frame["query_id"], frame["value"], strict=True))
+
+
+def test_a_value_is_that_of_the_regression(tmp_path) -> None:
+    """Mean of people, plus slope times how far the judge's mean over all is from its mean where people graded too."""
+    judge = noisy(0.6)
+    found, corrections = scored(tmp_path, judge, measures=["Precision4+@5"])
+    one = row(corrections, "good", "Precision4+@5")
+    y, x = (per_query(grades, "Precision4+@5", "good") for grades in (people(), judge))
+    own = np.array([y[query] for query in WHOLE])
+    same = np.array([x[query] for query in WHOLE])
+    slope = np.cov(own, same)[0, 1] / same.var(ddof=1)
+    expected = own.mean() + slope * (np.mean(list(x.values())) - same.mean())
+    assert one.value == pytest.approx(expected, abs=1e-9)
+    assert (one.unit, one.n, one.total) == ("queries", len(WHOLE), len(JUDGED))
+    assert one.alone == pytest.approx(own.mean())
+    assert one.judge == pytest.approx(np.mean(list(x.values())))
+    assert one.low < one.value < one.high
+    assert one.high - one.low < one.alone_high - one.alone_low
+    value = found.record.value("good", "Precision4+@5")
+    assert (value.value, value.low, value.high) == (one.value, one.low, one.high)
+
+
+def test_a_judge_who_is_right_is_worth_all_labels(tmp_path) -> None:
+    """The corrected values are then those of all grades, and nearly certain beside people's alone."""
+    _, corrections = scored(tmp_path, JUDGED)
+    everything = eb.rag.score(JUDGED, RUNS, measures=["nDCG@5"], resamples=10)
+    one = row(corrections, "good", "nDCG@5")
+    assert one.value == pytest.approx(everything.record.value("good", "nDCG@5").value, abs=1e-6)
+    assert one.effective > 2.5 * one.n
+    assert corrections.exact == 1.0
+    assert all(part.mean == 0 for part in corrections.off)
+
+
+def test_a_judge_who_always_says_five_is_of_no_use(tmp_path) -> None:
+    """And is told to be: the corrected values are people's."""
+    fives = {query: dict.fromkeys(docs, 5) for query, docs in JUDGED.items()}
+    rng = np.random.default_rng(2)
+    known = {
+        name: {
+            query: {doc: skill * grade + rng.normal() for doc, grade in docs.items()}
+            for query, docs in JUDGED.items()
+        }
+        for name, skill in (("good", 1.0), ("poor", 0.0))
+    }
+    _, corrections = scored(tmp_path, fives, measures=["nDCG@5"], runs=known)
+    one = row(corrections, "good", "nDCG@5")
+    assert (one.slope, one.effective) == (0.0, one.n)
+    assert (one.value, one.low, one.high) == pytest.approx((one.alone, one.alone_low, one.alone_high))
+    assert "tell as much" in corrections.use
+    bias = {part.kind: part.mean for part in corrections.off}
+    assert (bias["grade 1"], bias["grade 5"]) == (4.0, 0.0)
+
+
+def test_differences_are_corrected_and_what_is_open_has_an_outlook(tmp_path) -> None:
+    """Two runs that are equal cannot be told apart; more queries are priced in labels."""
+    found, corrections = scored(tmp_path, noisy(0.5))
+    gap = row(corrections, "good", "nDCG@5", "poor")
+    assert gap.value == pytest.approx(
+        row(corrections, "good", "nDCG@5").value - row(corrections, "poor", "nDCG@5").value, abs=0.05
+    )
+    pair = found.record.comparison("nDCG@5").pairs[0]
+    assert (pair.difference, pair.better) == (gap.value, "good")
+    same = {"one": RUNS["poor"], "two": run(JUDGED, 7, skill=0.1)}
+    again = eb.rag.score(
+        people(), same, measures=["nDCG@5"], resamples=50, out=tmp_path / "same",
+        judge_grades=written(tmp_path / "judge.jsonl", noisy(0.5)),
+    )  # fmt: skip
+    bought = read_corrections(tmp_path / "same" / "corrected.json").ahead
+    assert again.record.comparison("nDCG@5").pairs[0].better == ""
+    assert [one.more for one in bought] == sorted({one.more for one in bought})
+    assert all(one.unit == "queries" and one.labels > 1 for one in bought)
+
+
+def test_single_passages_do_for_precision_and_for_nothing_else(tmp_path) -> None:
+    """A measure of a whole pool has then no value, and says what the judge alone would."""
+    rng = np.random.default_rng(1)
+    some = {
+        query: own
+        for query, docs in JUDGED.items()
+        if (own := {doc: grade for doc, grade in docs.items() if rng.random() < 0.5 and len(docs) > 4})
+    }
+    found, corrections = scored(tmp_path, noisy(0.7), some)
+    one = row(corrections, "good", "Precision4+@5")
+    assert (one.unit, one.n < one.total) == ("passages", True)
+    undefined = found.record.value("good", "nDCG@5")
+    assert undefined.value is None
+    assert "by the judge alone" in undefined.reason
+    assert any("whole" in note for note in corrections.notes)
+
+
+def test_grades_of_other_passages_are_refused(tmp_path) -> None:
+    others = {query: {f"x{doc}": grade for doc, grade in docs.items()} for query, docs in JUDGED.items()}
+    with pytest.raises(DataError, match="graded by people and by the judge"):
+        scored(tmp_path, others)
+
+
+def test_a_bar_is_held_against_the_corrected_value(tmp_path) -> None:
+    """What `embassay gate` reads of the folder is the corrected score with its interval."""
+    _, corrections = scored(tmp_path, noisy(0.6))
+    one = row(corrections, "good", "nDCG@5")
+    rows = [found for found in RunFolder(tmp_path / "scored").read_results() if found.measure == "nDCG@5"]
+    [own] = [found for found in rows if found.system == "good" and found.dataset]
+    assert (own.value, own.ci_low, own.ci_high) == (one.value, one.low, one.high)
+    name = "rag.score.nDCG@5[good]"
+    for bar, met in ((one.low - 0.01, True), (one.low + 0.01, False)):
+        found = eb.gate(tmp_path / "scored", f"{name}>={bar}@lower")
+        assert found.passed is met
