@@ -179,7 +179,9 @@ def _per_question(one: Measured) -> float:
 def _beyond(beyond: Sequence[Measured], weights: Weights) -> Iterator[str]:
     """Collections that are no part of the fit."""
     yield "\n## Where it fails\n"
-    yield "Left out of the fit, by the shipped weights; regrets are means over the sets.\n"
+    yield "Left out of the fit, by the shipped weights; regrets are means over the sets. It was measured like the "
+    yield "others, and taken out once its result was seen: with it among 19 collections, mean regret was "
+    yield ".0251 against .0189 of the naive rule.\n"
     yield "| Collection | Choose | Naive | By lot |"
     yield "|---|---:|---:|---:|"
     for one in beyond:
@@ -363,7 +365,8 @@ def _with_a_model(
         f"the worst of the documents' own questions: mean square {scales.mean():.4f} per unit of disagreement (of the "
         f"fitted signals: {np.mean([one.scale for one in weights]):.4f}), however many they are. No model was asked "
         "here. Stand-ins: questions of keywords, which are nobody's, and 40 of the people's own questions, which are "
-        "the truth.\n"
+        "the truth. The error of sentences was tried first; that of keywords replaced it when the table showed "
+        "harm.\n"
     )
     yield "| Stand-in | Sets | Regret without | With | Brier without | With |"
     yield "|---|---:|---:|---:|---:|---:|"

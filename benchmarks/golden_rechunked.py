@@ -46,7 +46,7 @@ def main() -> None:
     claims, evidence = lay_out(asked.data / "retrieval/scifact", asked.work, asked.documents)
     print(HEAD.format(claims=len(claims), documents=asked.documents))
     print("\n".join(rechunked(asked.work, claims, evidence)))
-    print("\n".join(added(asked.work, claims, evidence)))
+    print("\n".join(added(asked.work, claims)))
 
 
 def lay_out(source: Path, work: Path, most: int) -> tuple[dict[str, str], list[dict[str, Any]]]:
@@ -179,9 +179,8 @@ def rechunked(work: Path, claims: Mapping[str, str], evidence: Sequence[Mapping[
             )
 
 
-def added(work: Path, claims: Mapping[str, str], evidence: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def added(work: Path, claims: Mapping[str, str]) -> Iterator[str]:
     """A new engine by a golden set whose pools never asked it, and by one that graded what it found."""
-    del evidence
     found = runs(work, JUDGED, claims)
     before = made(work, "golden-before", {})
     yield "\n## A new engine\n"

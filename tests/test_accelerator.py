@@ -27,7 +27,7 @@ def test_a_device_is_asked_for_by_its_name(monkeypatch, said, asked):
 def test_other_names_are_refused(monkeypatch, said):
     """With the names that there are."""
     monkeypatch.setenv(accelerator.VARIABLE, said)
-    with pytest.raises(UsageError, match="no device") as refused:
+    with pytest.raises(UsageError, match="not a device") as refused:
         accelerator.card()
     assert "cuda:1" in refused.value.mend
 

@@ -75,7 +75,7 @@ def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch
     assert chosen_device([]) == ("cpu", "the processor: there is no CUDA card")
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
     assert chosen_device(["NVIDIA H100"]) == ("cpu", "the processor, as EMBASSAY_DEVICE says")
-    for asked, why in (("cuda:1", "torch finds no CUDA card"), ("gpu", "no device")):
+    for asked, why in (("cuda:1", "torch finds no CUDA card"), ("gpu", "not a device")):
         monkeypatch.setenv(accelerator.VARIABLE, asked)
         device, said = chosen_device([])
         assert device is None

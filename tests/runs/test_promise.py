@@ -150,7 +150,7 @@ def test_work_without_cells_is_stopped_where_it_holds_more():
 @linux
 def test_what_a_stopped_command_keeps_is_said():
     """Commands that keep what is finished say so of Ctrl-C; here it is said with the figure."""
-    said = pytest.raises(UsageError, match=r"was stopped\. What is finished is kept\.")
+    said = pytest.raises(UsageError, match=r"was stopped\. Finished work is kept\.")
     PeakMemory()
     with said, promised(held_now() + 2**27, stop=True):
         kept_at_an_interrupt()

@@ -481,7 +481,7 @@ def _verbs(alpha: float) -> tuple[Term, ...]:
         ),
         _term(
             "reading-loses", "loses 4.1 points (3.3–4.9)", "The change, with its 95% interval.",
-            "Where the interval reaches 0, it cannot be told from no loss.",
+            "Where the interval reaches 0, there may be no loss.",
         ),
     )  # fmt: skip
 

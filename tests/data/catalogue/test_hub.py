@@ -155,7 +155,7 @@ def test_a_mirror_that_cannot_be_written(hub: Any, tmp_path: Path, monkeypatch: 
 
 def test_by_hand(mirror: Path) -> None:
     """What is not on a hub says how to come by it."""
-    with pytest.raises(DataError, match="is on no hub") as caught:
+    with pytest.raises(DataError, match="is not on a hub") as caught:
         fetch(entry("robust04"), _silent)
     assert "NIST" in caught.value.mend
     assert not list(mirror.iterdir())
