@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from embassay.contracts import Ranked
+from embassay.machine import cores
 from embassay.search import exact_search
-from embassay.search.exact import cores
 from embassay.search.indexes import open_index
 from embassay.search.indexes.store import digest_of, recall
 

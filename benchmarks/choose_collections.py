@@ -351,6 +351,7 @@ COLLECTIONS: dict[str, Callable[[Files, str], Collection]] = {
     "mrpc": paraphrases("pair_classification/mrpc_test", 1, "label"),
     "stsb": paraphrases("sts/stsb_en_test", 4), "sick": paraphrases("sts/sick_r_test_trial", 4.5),
     "sts13": paraphrases("sts/sts13_test", 4), "stsb_es": paraphrases("sts/stsb_es_test", 4),
+    "sts12": paraphrases("sts/sts12_test", 4), "stsb_zh": paraphrases("sts/stsb_zh_test", 4),
 }  # fmt: skip
 
 Search = Callable[[Sequence[str], Sequence[str]], Top]

@@ -102,3 +102,10 @@ def _missing(asked: str | None) -> str:
     if number >= torch.cuda.device_count():
         return f"there are {torch.cuda.device_count()} cards, the first being cuda:0"
     return ""
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -25,6 +25,17 @@ def attribute(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names are imported when they are asked for: name -> module in `package`."""
+
+    def find(name: str) -> Any:
+        if name in homes:
+            return getattr(import_module(f"{package}.{homes[name]}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
+
+
 @dataclass(frozen=True)
 class Range:
     """The numbers that a parameter may be: `least` to `most`, without `least` itself where it is `above`. NaN and

@@ -176,8 +176,10 @@ def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
 
 LITTLE = {
     "doctor", "list", "data list", "data show", "data fetch", "cache info", "cache clear", "hume links", "rag prompts",
+    "reproduce",
 }  # fmt: skip
-"""Commands that read none of a user's data, and so little that there is nothing to promise."""
+"""Commands that read none of a user's data, and so little that there is nothing to promise; `reproduce` hands the
+promise on to the command that it calls."""
 
 
 def test_every_command_that_reads_data_takes_a_promise():

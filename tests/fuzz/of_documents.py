@@ -64,7 +64,7 @@ def spans(content: bytes, folder: Path) -> object:
 
 def drafts(content: bytes, folder: Path) -> object:
     """What a run of questions has written down so far, its last line cut off or not."""
-    from embassay.protocols.rag.questions.protocol import read_drafts
+    from embassay.protocols.questions.authors import read_drafts
 
     path = folder / "drafts.jsonl"
     path.write_bytes(content)
@@ -72,7 +72,7 @@ def drafts(content: bytes, folder: Path) -> object:
 
 
 def _draft() -> bytes:
-    from embassay.protocols.rag.questions.drafts import Draft
+    from embassay.protocols.questions.drafts import Draft
 
     return lines(
         Draft("k", "fact", "d#1", "d", "kept", "Who runs?", "One fox runs.", "a fox", 0, 13).as_dict()

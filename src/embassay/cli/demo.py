@@ -19,8 +19,8 @@ import typer
 
 from embassay.cli.options import Wide, Workers
 from embassay.errors import EmbassayError
+from embassay.machine import cores
 from embassay.runs.execution import be_a_worker
-from embassay.systems.encoders.batches import available_cores
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
@@ -69,7 +69,7 @@ def demo(
 
     systems, display = _systems(), Display(False, wide, brief=not wide)
     rest = partial(_run_rest, systems, out, display)
-    with _beside(rest) if available_cores() > 1 else nullcontext(rest) as finish:
+    with _beside(rest) if cores() > 1 else nullcontext(rest) as finish:
         _run_sage(systems, out / "sage", display, workers)
         _run_pteb(systems, out / "pteb", display, workers)
         _run_hteb(systems, out / "hteb", display, workers)

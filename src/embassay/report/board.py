@@ -36,7 +36,7 @@ PLACES = {
     "original": "embassay.report.pteb.conclusions",
     "hteb": "embassay.report.pteb.conclusions",
 }
-DECLARED = ("calibration", "choose")
+DECLARED = ("calibration",)
 """Kinds whose tasks are those that their rows name, as those of a protocol of another package."""
 
 

@@ -63,7 +63,7 @@ WORDINGS["calibration"] = Wording(
 )
 WORDINGS["choose"] = Wording(
     "The chance of each system to be the best on these documents, and the regret to expect of it, from signals weighed "
-    "as 17 public collections taught; labels update both.",
+    "as 18 public collections taught; labels update both.",
     "Of a difference: 95%, from what the weights did not foretell on collections left out, wider where systems "
     "disagree.",
     "docs/choose.md",
@@ -204,7 +204,7 @@ OPTIONS = {
     "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
     "paraphrasers": "embassay.protocols.pteb.selection.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
-    "questions": "embassay.protocols.rag.questions.options:QuestionsOptions",
+    "questions": "embassay.protocols.questions.options:QuestionsOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""
 

@@ -91,7 +91,7 @@ class Forest:
 def forest_of(record: Record, board: Board) -> Forest | None:
     """The best system of the leading scope against each other ranked one; None where nothing is compared."""
     scope = record.scope(board.lead)
-    if not scope.pairs or not board.ranked:
+    if not scope.pairs or not board.ranked or not board.tasks:
         return None
     base = board.ranked[0]
     found = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]

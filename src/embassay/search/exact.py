@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Spread
 from embassay.errors import ModelError, UsageError
-from embassay.machine import card
+from embassay.machine import card, cores
 
 
 def top_k(scores: NDArray[np.floating[Any]], k: int) -> Ranked:
@@ -93,13 +92,6 @@ RowScores = Callable[[slice], Scores]
 CANDIDATE_BLOCK = 32_768
 """Candidates per block: a row of float64 scores then stays within a core's cache."""
 _BLOCK_CELLS = 2**19
-
-
-def cores() -> int:
-    """The cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def blocks(n: int, size: int) -> Iterator[slice]:

@@ -15,15 +15,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.search.exact import (
-    CANDIDATE_BLOCK,
-    SCORE_DECIMALS,
-    RowScores,
-    blocks,
-    cores,
-    merge,
-    ranked_blocks,
-)
+from embassay.machine import cores
+from embassay.search.exact import CANDIDATE_BLOCK, SCORE_DECIMALS, RowScores, blocks, merge, ranked_blocks
 
 Summed = Literal["overlaps", "products"]
 """What the terms that two texts share add up to: repetitions clipped, or products of weights."""

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread
+from embassay.machine import cores
 from embassay.randomness import random_bytes
-from embassay.search.exact import RowScores, condensed_blocks, cores, over_shards, ranked_blocks
+from embassay.search.exact import RowScores, condensed_blocks, over_shards, ranked_blocks
 from embassay.systems.lexical.bags import check_pairs
 
 _MANTISSA_BITS = 53

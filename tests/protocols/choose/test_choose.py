@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,18 @@ import pytest
 from typer.testing import CliRunner
 
 import embassay as eb
-from embassay.errors import UsageError
+from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.choose import ChoiceOptions
 from embassay.protocols.choose.conclusions import SIGNALS, shipped
+from embassay.protocols.choose.library import asked_of
+from embassay.protocols.choose.model_questions import cell_options
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
 from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder
 from report.pages import printed
+from stub.asking import PLANTED, asking
+from stub.server import StubServer
 
 SYSTEMS = ["bm25", "jaccard", "wordllama"]
 OPTIONS = ChoiceOptions(questions=60, resamples=50)
@@ -160,6 +165,9 @@ def test_the_same_request_gives_the_same_bytes(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("systems", "options", "said"),
     [
+        (SYSTEMS, {"kinds": "fact"}, "none is named"),
+        (SYSTEMS, {"llm": "openai:stub", "kinds": "facts"}, "Did you mean fact"),
+        (SYSTEMS, {"llm": "openai:stub", "kinds": "language"}, "in which language"),
         (["bm25"], {}, "nothing to choose between"),
         (SYSTEMS, {"labels": "ids.tsv"}, "their texts are nowhere"),
         (SYSTEMS, {"labels": "foreign.jsonl"}, "None of the 1 judged passages"),
@@ -173,9 +181,18 @@ def test_mistakes_are_told_before_any_work(
     (folder / "ids.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp1\t1\n")
     (folder / "foreign.jsonl").write_text('{"query": "a question", "doc_id": "elsewhere", "relevance": 1}\n')
     (folder / "others.jsonl").write_text('{"id": "x", "text": "another question"}\n')
-    named = {name: str(folder / value) for name, value in options.items()}
+    files = ("labels", "queries")
+    named: dict[str, Any] = {
+        name: str(folder / value) if name in files else value for name, value in options.items()
+    }
+
+    def wrong() -> Run:
+        return eb.choose(
+            systems, folder / "corpus.jsonl", out=folder / "wrong", options=ChoiceOptions(**named)
+        )
+
     with pytest.raises(UsageError, match=said):
-        eb.choose(systems, folder / "corpus.jsonl", out=folder / "wrong", options=ChoiceOptions(**named))
+        wrong()
     assert not (folder / "wrong").exists()
 
 
@@ -207,6 +224,116 @@ def test_a_folder_of_documents_from_the_command_line(tmp_path: Path, monkeypatch
     shutil.rmtree(tmp_path / "run")
     assert CliRunner().invoke(with_commands("choose"), [*asked, "--dry-run"]).exit_code == 0
     assert not (tmp_path / "run").exists()
+
+
+def written(stub: StubServer, more: str = "", **options: Any) -> ChoiceOptions:
+    """Options with questions by a stub."""
+    spec = f"openai:stub?base_url={stub.url}/v1{more}"
+    return ChoiceOptions(questions=20, resamples=50, llm=spec, written_per_kind=4, **options)
+
+
+def test_questions_by_a_model_are_one_more_witness(folder: Path, tmp_path: Path) -> None:
+    """What is kept is asked of every system over whole passages, counts in the belief, and is told with its price;
+    what is bad is counted and not asked. Done again, nothing is asked of the model and the bytes are the same."""
+    with StubServer(chat=asking(dict.fromkeys(PLANTED, 0.1))) as stub:
+        options = written(stub, "&price=1&price_output=2", kinds="fact,typo")
+        made = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=tmp_path / "run", options=options, max_usd=1.0)
+        calls = stub.requests.total()
+        before = {name: (made.path / name).read_bytes() for name in ("results.jsonl", "comparisons.json")}
+        eb.choose(SYSTEMS, folder / "corpus.jsonl", out=made.path, options=options, max_usd=1.0)
+        assert stub.requests.total() == calls > 0
+    assert {name: (made.path / name).read_bytes() for name in before} == before
+    said = made.manifest["questions"]
+    [drafts] = said["drafts"].values()
+    assert sum(sum(own.values()) for own in drafts.values()) == said["wanted"]["corpus"] == 8
+    assert (
+        sum(own.get("kept", 0) for own in drafts.values())
+        == said["kept"]["corpus"]
+        == told_of(made)["corpus"]["written"]
+    )
+    asked = [json.loads(line) for line in (made.path / "model_questions.jsonl").read_text().splitlines()]
+    assert len(asked) == said["kept"]["corpus"]
+    texts = {row["id"]: row["text"] for row in corpus()}
+    assert all(one["evidence"] in texts[one["passage"]] for one in asked)
+    families = {row.variant for row in RunFolder(made.path).read_results() if row.measure == "found"}
+    assert families >= {f"model: {one['kind']}" for one in asked}
+    assert made.manifest["spent"]["usd"] > 0
+    shown = " ".join(printed(run_view(made.path)).split())
+    assert "one more witness" in shown
+    named = [json.loads(line) for line in (made.path / "to_grade.jsonl").read_text().splitlines()]
+    assert {row["id"] for row in named} <= {one["id"] for one in asked}
+
+
+def test_without_a_model_nothing_is_changed_by_its_signal(run: Run) -> None:
+    """No vote, no table of drafts, no fact in the manifest."""
+    assert told_of(run)["corpus"]["written"] == 0
+    assert "questions" not in run.manifest
+    assert not (run.path / "tables" / "choice_drafts.csv").exists()
+
+
+def test_a_model_that_writes_only_bad_questions_has_no_part(folder: Path, tmp_path: Path) -> None:
+    """The choice is that of the documents, and it is said."""
+    with StubServer(chat=asking(always="copied")) as stub:
+        made = eb.choose(
+            SYSTEMS[:2], folder / "corpus.jsonl", out=tmp_path / "run", options=written(stub, kinds="fact")
+        )
+    assert told_of(made)["corpus"]["written"] == 0
+    assert made.manifest["status"] == "finished"
+    assert "no part in the choice" in " ".join(printed(run_view(made.path)).split())
+
+
+def test_money_that_ends_while_questions_are_written_keeps_them(folder: Path, tmp_path: Path) -> None:
+    """A second attempt with more pays for the rest alone."""
+    with StubServer(chat=asking()) as stub:
+        options = written(stub, "&price=100&price_output=100", kinds="fact")
+        with pytest.raises(BudgetExceeded):
+            eb.choose(
+                SYSTEMS[:2], folder / "corpus.jsonl", out=tmp_path / "run", options=options, max_usd=0.2
+            )
+        assert RunFolder(tmp_path / "run").read_manifest()["status"] == "partial"
+        made = eb.choose(
+            SYSTEMS[:2], folder / "corpus.jsonl", out=tmp_path / "run", options=options, max_usd=20.0
+        )
+    assert made.manifest["status"] == "finished"
+    assert told_of(made)["corpus"]["written"] > 0
+    keys = [json.loads(line)["key"] for line in (made.path / "drafts.jsonl").read_text().splitlines()]
+    assert len(keys) == len(set(keys)) == 4
+
+
+def test_a_golden_set_goes_on_from_a_choice(run: Run, folder: Path) -> None:
+    """Its pools have what the likeliest systems found, and its lowest grade is no gain."""
+    from embassay.report.rag.choice import next_commands
+    from embassay.report.record import read_record
+
+    golden, again = next_commands(read_record(run.path))
+    words = golden.split()
+    added = [Path(words[place + 1]) for place, word in enumerate(words) if word == "--add-run"]
+    assert {path.stem for path in added} <= {*SYSTEMS}
+    named = {json.loads(line)["id"]: line for line in (run.path / "to_grade.jsonl").read_text().splitlines()}
+    for path in added:
+        for line in path.read_text().splitlines():
+            one = json.loads(line)
+            passages = {each["id"] for each in json.loads(named[one["query_id"]])["passages"]}
+            assert {each["id"] for each in one["documents"]} <= passages
+            assert len(one["documents"]) <= 10
+    judged = {key: json.loads(line)["passages"] for key, line in named.items()}
+    qrels = folder / "qrels.tsv"
+    grades = [
+        f"{key}\t{doc['id']}\t{1 if place else 5}"
+        for key, docs in judged.items()
+        for place, doc in enumerate(docs)
+    ]
+    qrels.write_text("\n".join(["query-id\tcorpus-id\tscore", *grades]) + "\n")
+    eb.rag.golden(
+        "wordllama", f"simulated:{qrels}", corpus=folder / "corpus.jsonl", queries=run.path / "to_grade.jsonl",
+        ranking="grades", options=eb.rag.GoldenOptions(depth=10), add_runs=added, out=folder / "golden",
+    )  # fmt: skip
+    options = replace(OPTIONS, labels=str(folder / "golden"))
+    labelled = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=folder / "run-labelled", options=options)
+    assert told_of(labelled)["corpus"]["judged"] > 0
+    assert "--labels" in again
+    gains = asked_of(cell_options(options, "")).qrels
+    assert min(min(own.values()) for own in gains.values()) == 0
 
 
 def test_the_shipped_weights_are_those_of_the_signals() -> None:

@@ -271,10 +271,6 @@ Binary = Annotated[
 Runs = Annotated[int, typer.Option("--runs", min=1, max=100, help="Answers per item; scores average them.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Discard earlier answers of these models.")]
 ONCE = ("--replace",)
-OneLlm = Annotated[str, typer.Option("--llm", help="Whose answers. Default: the one model that answered.")]
-HybridOut = Annotated[
-    Path | None, typer.Option("--out", help="File of the items. Default: hybrid.jsonl in the study.")
-]
 
 
 def annotate(

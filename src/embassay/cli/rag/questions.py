@@ -11,7 +11,7 @@ import typer
 from embassay.cli import options as given
 from embassay.cli.options import default_out, settings
 from embassay.protocols.kernel.request import column_map
-from embassay.protocols.rag.questions.options import QuestionsOptions
+from embassay.protocols.questions.options import QuestionsOptions
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from embassay.registry import lazily
 
 if TYPE_CHECKING:
     from embassay.protocols.choose.options import ChoiceOptions
@@ -13,8 +14,4 @@ __all__ = ["ChoiceOptions", "choose"]
 
 _HOMES = {"ChoiceOptions": "options", "choose": "protocol"}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(__name__, _HOMES)

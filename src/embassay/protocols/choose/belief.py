@@ -102,14 +102,16 @@ def believed(weights: Weights, evidence: Evidence, seed: int = 1337) -> Belief:
     return Belief((mean,) * SIZES, tuple(size * unit for size in sizes), np.full(SIZES, 1 / SIZES), seed)
 
 
-def updated(belief: Belief, values: Values, noise: Values) -> Belief:
-    """After judged questions: `values` (questions, systems) are their nDCG@10, `noise` the covariance of one question
-    that public collections let expect, which their own replaces as they get more."""
+def updated(belief: Belief, values: Values, noise: Values, bias: Values | None = None) -> Belief:
+    """After questions whose passages are known: `values` (questions, systems) are their nDCG@10, `noise` the covariance
+    of one question that public collections let expect, which their own replaces as they get more. `bias` is the
+    covariance of what all of them may be off together, however many, where they are not the users' own."""
     n, systems = values.shape
     own = np.cov(values, rowvar=False) if n > 1 else np.zeros((systems, systems))
     each = (TRUSTED * noise + n * own) / (TRUSTED + n)
     basis = contrasts(systems)
-    seen, error = basis.T @ values.mean(axis=0), basis.T @ each @ basis / n
+    shared = 0.0 if bias is None else bias
+    seen, error = basis.T @ values.mean(axis=0), basis.T @ (each / n + shared) @ basis
     means, covariances, logs = [], [], []
     for mean, covariance in zip(belief.means, belief.covariances, strict=True):
         before = basis.T @ covariance @ basis

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
+from embassay.protocols.choose.model_questions import BY_MODEL
 from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, evidence
-from embassay.protocols.choose.signals import AGREED, FITTED, nearness
+from embassay.protocols.choose.signals import AGREED, FITTED, gains, nearness
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.records import Result
 
 SIGNALS = (*FITTED, "agreement")
 """What the shipped weights are for."""
 CANNOT = "cannot say"
+K = 10
 CONTENDERS = 4
 """Systems whose disagreement makes a question worth a label."""
 MOST_GRADED = 20
@@ -33,6 +35,9 @@ class Fit:
     weights: Weights
     per_question: float
     """Variance of one question's nDCG@10 per unit of disagreement, on the public collections."""
+    asked_scale: float
+    """How far the nDCG@10 of questions of keywords, taken as it is, lies from that of people's questions: mean square
+    per unit of disagreement. Questions by a model, of which nobody knows better, are trusted as little."""
     collections: tuple[str, ...]
     systems: int
 
@@ -49,7 +54,10 @@ def shipped() -> Fit:
         float(plain["scale"]),
         float(plain["freedom"]),
     )
-    return Fit(found, float(plain["per_question"]), tuple(plain["collections"]), int(plain["systems"]))
+    return Fit(
+        found, float(plain["per_question"]), float(plain["asked_scale"]),
+        tuple(plain["collections"]), int(plain["systems"]),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,8 @@ class Standing:
     tolerance: float
     questions: int
     judged: Values
+    written: Values
+    """nDCG@10 of the questions that a model wrote, (questions, systems)."""
     labels: int | None
     """Judged questions more that would decide; None where 640 would not."""
     regret_with: Mapping[int, float]
@@ -133,8 +143,12 @@ def standing(
     systems, fit = tuple(answers), shipped()
     evidence = evidence_of(list(answers.values()))
     belief = believed(fit.weights, evidence, seed)
-    noise = fit.per_question * (evidence.agreement + NUGGET * np.eye(len(systems)))
-    judged = _judged(list(answers.values()))
+    kernel = evidence.agreement + NUGGET * np.eye(len(systems))
+    noise = fit.per_question * kernel
+    written = _shared([_written(one) for one in answers.values()])
+    if len(written):
+        belief = updated(belief, written, noise, fit.asked_scale * kernel)
+    judged = _shared([one.judged for one in answers.values()])
     if len(judged):
         belief = updated(belief, judged, noise)
     labels, regrets = labels_for(belief, noise, tolerance)
@@ -148,18 +162,29 @@ def standing(
         tolerance,
         questions,
         judged,
+        written,
         labels,
         regrets,
         tuple(missing),
     )
 
 
-def _judged(answers: Sequence[Answers]) -> Values:
-    """nDCG@10 of the user's questions that all systems answered, (questions, systems)."""
-    first, *rest = (one.judged for one in answers)
+def _shared(answers: Sequence[Mapping[str, float]]) -> Values:
+    """The values of the questions that all systems answered, (questions, systems)."""
+    first, *rest = answers
     shared = [question for question in first if all(question in other for other in rest)]
-    values = [[one.judged[question] for one in answers] for question in shared]
+    values = [[one[question] for one in answers] for question in shared]
     return np.array(values).reshape(len(shared), len(answers))
+
+
+def _written(one: Answers) -> dict[str, float]:
+    """nDCG@10 of the questions that a model wrote, each about one passage."""
+    return {
+        question: float(gains(np.array(place if place <= K else 0)))
+        for family, places in one.ranks.items()
+        if family.startswith(BY_MODEL)
+        for question, place in places.items()
+    }
 
 
 def concluded(one: Standing, seed: int) -> Iterator[Result]:
@@ -167,6 +192,8 @@ def concluded(one: Standing, seed: int) -> Iterator[Result]:
     fit, belief = shipped(), one.belief
     near, pick = belief.near(one.tolerance), belief.pick
     method = f"weights of {len(fit.collections)} public collections, {one.questions} passages asked"
+    if len(one.written):
+        method += f", {len(one.written)} questions by a model"
     if len(one.judged):
         method += f", {len(one.judged)} judged questions"
     for place, system in enumerate(one.systems):
@@ -197,6 +224,7 @@ def told(one: Standing) -> dict[str, Any]:
         "labels": one.labels,
         "regret_with_labels": {str(n): value for n, value in one.regret_with.items()},
         "judged": len(one.judged),
+        "written": len(one.written),
         "questions": one.questions,
         "missing": list(one.missing),
         "trained_on": list(shipped().collections),
@@ -222,29 +250,49 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
         "choice", "Which system, and how sure", columns, rows,
         f"Regret is how far below the best nDCG@10 a system is expected to lie. Judged questions: {len(one.judged)}.",
     )  # fmt: skip
-    signals = tuple(Column(name, decimals=3) for name in SIGNALS)
+    more = one.written.mean(axis=0)[:, None] if len(one.written) else np.empty((len(one.systems), 0))
+    heads = (*SIGNALS, *(["model's questions"] if len(one.written) else []))
+    values = np.column_stack([one.evidence.values, more])
     yield ColumnTable(
-        "choice_signals", "What the documents ask of themselves", (Column("system", "text"), *signals),
-        tuple((one.systems[place], *map(float, one.evidence.values[place])) for place in order),
-        "How near the first place the passage of a question is, from 0 to 1; and how much of the first ten others have "
-        "too.",
+        "choice_signals", "What the documents ask of themselves",
+        (Column("system", "text"), *(Column(name, decimals=3) for name in heads)),
+        tuple((one.systems[place], *map(float, values[place])) for place in order),
+        "How near the first place the passage of a question is, from 0 to 1; how much of the first ten others have "
+        "too; and nDCG@10 of what a model asked.",
     )  # fmt: skip
+
+
+def contenders_of(one: Standing) -> list[str]:
+    """The systems whose disagreement makes a question worth a label, the likeliest first: two or more."""
+    order = np.argsort(one.belief.regret, kind="stable").tolist()
+    able = [place for place in order if one.belief.best[place] >= 0.05]
+    return [one.systems[place] for place in (able if len(able) > 1 else order)[:CONTENDERS]]
 
 
 def deciding(answers: Mapping[str, Answers], one: Standing) -> list[tuple[str, str, tuple[str, ...]]]:
     """The questions that would tell most: (family, question, passages), those first on which the contenders' first ten
-    differ most. They are the user's own where there are any, judged ones left out; the passages are the contenders'."""
-    order = np.argsort(one.belief.regret, kind="stable").tolist()
-    able = [place for place in order if one.belief.best[place] >= 0.05]
-    contenders = [answers[one.systems[place]] for place in (able if len(able) > 1 else order)[:CONTENDERS]]
-    family = "queries" if all("queries" in other.first for other in contenders) else "half"
-    judged = contenders[0].judged
-    found = []
-    for question in contenders[0].first.get(family, {}):
-        tens = [other.first.get(family, {}).get(question, frozenset()) for other in contenders]
-        if question not in judged:
-            union = frozenset().union(*tens)
-            shared = np.mean([len(ten) for ten in tens]) / max(len(union), 1)
-            found.append((shared, question, tuple(sorted(union))))
-    found.sort(key=lambda entry: (entry[0], entry[1]))
-    return [(family, question, passages) for _, question, passages in found[:MOST_GRADED]]
+    differ most. They are the user's own while some of them are not judged, else those of a model, else those of the
+    documents; the passages are the contenders'."""
+    contenders = [answers[name] for name in contenders_of(one)]
+    first, *rest = (other.first for other in contenders)
+    families = [family for family in first if all(family in other for other in rest)]
+    written = [family for family in families if family.startswith(BY_MODEL)]
+    for group in (["queries"], written, ["half"]):
+        ranked = [
+            (*_unlike([one.get(question, frozenset()) for one in tens]), family, question)
+            for family in group
+            if family in families
+            for tens in [[other.first[family] for other in contenders]]
+            for question in tens[0]
+            if question not in contenders[0].judged
+        ]
+        if ranked:
+            ranked.sort(key=lambda entry: (entry[0], entry[2:]))
+            return [(family, question, passages) for _, passages, family, question in ranked[:MOST_GRADED]]
+    return []
+
+
+def _unlike(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
+    """How much of all that is found each finds, and all that is found."""
+    union = frozenset[str]().union(*tens)
+    return float(np.mean([len(ten) for ten in tens])) / max(len(union), 1), tuple(sorted(union))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, Options, TaskRequest, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, TaskRequest, option
+from embassay.protocols.questions.options import OF_MODELS, check_kinds, check_language, usual_kinds
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,16 @@ class ChoiceOptions(Options):
         "", "Your users' questions, without judgements: a file with a column text.", group=DATA
     )
     labels: str = option(
-        "", "The judgements there are: query_id (or query), doc_id, relevance; TREC and BEIR too."
+        "",
+        "The judgements there are: query_id (or query), doc_id, relevance; TREC, BEIR, or a run of rag golden.",
     )
+    llm: str = option(
+        "", "A chat model that writes questions too: ollama:gemma3:27b. Default: none.", group=SYSTEMS
+    )
+    checker: str = option("", "The chat model that checks what --llm wrote. Default: --llm.", group=SYSTEMS)
+    kinds: str = option("", f"Kinds it writes, with commas: {', '.join(OF_MODELS)}. Default: all.")
+    written_per_kind: int = option(20, "Questions it writes of each kind.")
+    into: str = option("", "Language of the kind `language`, as a code: de.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -28,6 +37,20 @@ class ChoiceOptions(Options):
             raise UsageError(
                 f"tolerance is {self.tolerance:g}.", mend="Use a number between 0 and 1, such as 0.03."
             )
+        check_kinds(self.asked_kinds, OF_MODELS)
+        check_language(self.asked_kinds, self.into)
+        named = next((name for name in ("checker", "kinds", "into") if getattr(self, name)), "")
+        if named and not self.llm:
+            raise UsageError(
+                f"--{named} is for the questions that a language model writes, and none is named.",
+                mend="Name one with --llm, or leave it out.",
+            )
+
+    @property
+    def asked_kinds(self) -> tuple[str, ...]:
+        """The kinds that a model writes; none without a model."""
+        named = tuple(dict.fromkeys(one.strip() for one in self.kinds.split(",") if one.strip()))
+        return named or (usual_kinds(self.into) if self.llm else ())
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.data import Dataset, open_dataset
-from embassay.data.judged_runs import read_qrels
-from embassay.data.judged_runs.runs import read_content
+from embassay.data import Dataset
 from embassay.errors import UsageError
 from embassay.measures import ndcg
 from embassay.parquet import read_parquet
@@ -23,24 +20,42 @@ from embassay.protocols.choose.conclusions import (
     Standing,
     choice_tables,
     concluded,
+    contenders_of,
     deciding,
     standing,
     told,
 )
+from embassay.protocols.choose.library import Asked, Drawn, Library, asked_of, probed
+from embassay.protocols.choose.model_questions import (
+    BY_MODEL,
+    FILE,
+    CellOptions,
+    Commission,
+    Posed,
+    cell_options,
+    commission,
+    draft_tables,
+    open_writer,
+    read_posed,
+    told_of,
+)
 from embassay.protocols.choose.options import ChoiceOptions
-from embassay.protocols.choose.signals import DEPTH, Probe, gains, probe, ranks
-from embassay.protocols.kernel import evaluation
+from embassay.protocols.choose.signals import DEPTH, gains, ranks
+from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
+from embassay.protocols.questions.authors import DRAFTS, read_drafts, write
+from embassay.protocols.questions.authors import forecast as calls
+from embassay.protocols.questions.drafts import Draft, Writer
 from embassay.protocols.tasks.task import outcome
-from embassay.randomness import generator
-from embassay.records import Loaded, Result, TaskOutcome
+from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
-from embassay.runs.folder import CellRecord, digest, to_json, write_atomic
+from embassay.runs.folder import Cell, CellRecord, digest, to_json, write_atomic
+from embassay.runs.forecast import Forecast, Forecasts
 from embassay.systems.remote import Ledger
 
 TASK, HEADLINE = "choice", "found"
@@ -49,35 +64,22 @@ FEW = 50
 """Passages that are asked about, below which a choice is warned of."""
 TO_GRADE = "to_grade.jsonl"
 """The file of a run that names the questions to judge next."""
+CONTENDERS = "contenders"
+"""The folder of a run with what the likeliest systems found for them."""
 LABELS, QUERIES = "labels", "queries"
 """Families of questions that are the user's: with judgements, and without."""
-
-
-@dataclass(frozen=True, eq=False)
-class Library:
-    """The passages of a corpus with the titles of those that have one ("" of others)."""
-
-    ids: Sequence[str]
-    texts: Sequence[str]
-    titles: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Questions of users by id, and their judgements where there are any."""
-
-    queries: Mapping[str, str]
-    qrels: Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
 class Context(evaluation.Context):
     """With the options of a choice."""
 
-    options: ChoiceOptions = field(default_factory=ChoiceOptions)
+    options: CellOptions = field(default_factory=CellOptions)
+
+    def __post_init__(self) -> None:
+        # Where nothing is evaluated for a run, nothing is written for it either.
+        if not isinstance(self.options, CellOptions):
+            object.__setattr__(self, "options", cell_options(self.options, ""))
 
 
 def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome:
@@ -107,6 +109,7 @@ def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome
         rankings.add(name, ids, top[rows, :K])
         for passage, value in zip(ids, values[rows].tolist(), strict=True):
             by_passage.setdefault(passage, []).append(value)
+    scores += _search_written(system, own, context, items, rankings)
     if options.queries or options.labels:
         _search_asked(system, own, asked_of(options), items, rankings)
     means = np.array([np.mean(some) for some in by_passage.values()])
@@ -134,6 +137,24 @@ def _mean(values: NDArray[np.float64], context: Context, purpose: str) -> Estima
     return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
 
 
+def _search_written(
+    system: Similarity, own: Drawn, context: Context, items: Items, rankings: _Rankings
+) -> Iterator[Score]:
+    """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
+    places = {doc: row for row, doc in enumerate(own.ids)}
+    by_kind: dict[str, list[Posed]] = {}
+    for one in read_posed(context.options.written, context.dataset):
+        by_kind.setdefault(f"{BY_MODEL}{one.kind}", []).append(one)
+    for family, some in by_kind.items():
+        ids = [one.id for one in some]
+        top = system.search([one.text for one in some], own.texts, DEPTH).indices
+        found = ranks(top, np.array([places[one.passage] for one in some]))
+        items.add(ids, gains(found), HEADLINE, family)
+        items.add(ids, found, "rank", family)
+        rankings.add(family, ids, top[:, :K])
+        yield _mean(gains(found), context, family).score(HEADLINE, variant=family)
+
+
 def _search_asked(system: Similarity, own: Drawn, asked: Asked, items: Items, rankings: _Rankings) -> None:
     """The user's questions, over the passages as they are."""
     ids = list(asked.queries)
@@ -159,73 +180,6 @@ class _Rankings:
                 if row >= 0:
                     for name, value in zip(self.columns, (query, version, rank, self._ids[row]), strict=True):
                         self.columns[name].append(value)
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """The passages that are searched, and the questions that they ask of themselves."""
-
-    ids: Sequence[str]
-    texts: Sequence[str]
-    probe: Probe
-
-    def judged(self, asked: Asked) -> dict[str, dict[str, float]]:
-        """The judgements of passages that are searched, of questions with a relevant one."""
-        known = set(self.ids)
-        found = {
-            query: {doc: gain for doc, gain in asked.qrels.get(query, {}).items() if doc in known}
-            for query in asked.queries
-        }
-        return {query: grades for query, grades in found.items() if any(gain > 0 for gain in grades.values())}
-
-
-@lru_cache(maxsize=4)
-def probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
-    """The passages that are drawn, all that are judged among them."""
-    asked = asked_of(options) if options.labels else Asked({}, {})
-    judged = {doc for grades in asked.qrels.values() for doc in grades}
-    n = len(data)
-    first = [row for row, one in enumerate(data.ids) if one in judged] if judged else []
-    if judged and not first:
-        doc = min(judged)
-        raise UsageError(
-            f"None of the {len(judged):,} judged passages is in the corpus, which has no {doc!r} for example.",
-            mend="Judgements name passages by their ids; `embassay data check` shows those of the corpus.",
-        )
-    if n > options.passages:
-        known = set(first)
-        order = generator(seed, "choose", "draw").permutation(n).tolist()
-        rest = [row for row in order if row not in known][: max(0, options.passages - len(first))]
-        rows = sorted([*first, *rest])
-    else:
-        rows = list(range(n))
-    ids, texts, titles = ([column[row] for row in rows] for column in (data.ids, data.texts, data.titles))
-    return Drawn(ids, texts, probe(texts, titles, options.questions, seed))
-
-
-@lru_cache(maxsize=4)
-def asked_of(options: ChoiceOptions) -> Asked:
-    """The user's questions and judgements. UsageError where questions are named by ids and the texts are nowhere."""
-    qrels: dict[str, dict[str, float]] = {}
-    if options.labels:
-        frame = read_qrels(Path(options.labels)).frame
-        for query, doc, value in frame.select("query", "doc", "value").iter_rows():
-            qrels.setdefault(query, {})[doc] = float(value)
-    if options.queries:
-        loaded = open_dataset(options.queries).load("documents").data
-        queries = dict(zip(loaded.ids, loaded.texts, strict=True))
-        if qrels and not qrels.keys() & queries.keys():
-            raise UsageError(
-                f"No judged question is in {options.queries}, which has no {min(qrels)!r} for example.",
-                mend="query_id of the judgements must be the id of the questions.",
-            )
-        return Asked(queries, qrels)
-    if qrels and not any(" " in query for query in qrels):
-        raise UsageError(
-            f"{options.labels} names questions by ids such as {min(qrels)!r}, and their texts are nowhere.",
-            mend="Give the questions with --queries FILE, or judgements whose column query has their texts.",
-        )
-    return Asked({query: query for query in qrels}, qrels)
 
 
 def choice() -> Task:
@@ -262,6 +216,15 @@ class Choices(TaskProtocol):
     context = Context
     options = ChoiceOptions
     kinds: ClassVar = {TASK: "search"}
+    reads_folder = True
+
+    def __init__(self) -> None:
+        self.commissions: tuple[Commission, ...] = ()
+        """What a model is to write, by dataset; none without a model."""
+        self.drafts: dict[str, Draft] = {}
+        self.failed: dict[tuple[str, str], str] = {}
+        self.written: str | None = ""
+        """The questions that a model wrote, as a file; None where they are not all there yet."""
 
     def texts(self, task: Task, data: Library, options: ChoiceOptions) -> int:
         """Passages that are searched, and questions in their wordings."""
@@ -276,20 +239,19 @@ class Choices(TaskProtocol):
         return super().needed(task, system, few, {"text": (few.ids, few.texts)}, options)
 
     def own_key(self, system: Any, task: Any) -> dict[str, Any]:
-        """What the files of questions and judgements hold."""
+        """What the files of questions and judgements hold, and what a model wrote."""
         del system, task
-        return self.files
+        return {**self.files, **({"written": digest(self.written)} if self.written else {})}
 
     def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """UsageError besides where there is nothing to choose between."""
         options = request.options
-        self.files = {
-            name: digest(read_content(Path(path)).decode("latin-1"))
-            for name in (QUERIES, LABELS)
-            if (path := getattr(options, name))
-        }
+        self.files = {}
+        self.written = None if options.llm else ""
         if options.queries or options.labels:
-            asked_of(options)
+            asked = asked_of(cell_options(options, ""))
+            self.files = {"users": digest([asked.queries, asked.qrels])}
+        writer = open_writer(options, request.seed, cache, ledger) if options.llm else None
         plan = super().plan(request, cache, ledger)
         if sum(one.kind != "reference" for one in plan.systems) < 2:
             raise UsageError(
@@ -298,33 +260,114 @@ class Choices(TaskProtocol):
             )
         for one in plan.datasets if options.labels else ():
             probed(self.loaded(request, one.source, TASK).data, options, request.seed)
-        return plan
+        if writer is None:
+            return plan
+        self.drafts = read_drafts(self.folder.path / DRAFTS)
+        self.commissions = tuple(self._commissions(plan, writer))
+        if not any(one.lacks(self.drafts) for one in self.commissions):
+            self.written = self._questions()
+        return replace(plan, cells=tuple(self._cells(plan)))
+
+    def _commissions(self, plan: Plan, writer: Writer) -> Iterator[Commission]:
+        request = plan.request
+        for one in plan.datasets:
+            own = probed(self.loaded(request, one.source, TASK).data, request.options, request.seed)
+            dataset = inputs.dataset(request.dataset(one.source))
+            kinds = request.options.asked_kinds
+            yield commission(writer, kinds, dataset, one.name, frozenset(own.ids))
+
+    def _questions(self) -> str:
+        return "".join(to_json(row) + "\n" for one in self.commissions for row in one.rows(self.drafts))
+
+    def _cells(self, plan: Plan) -> Iterator[Cell]:
+        """None before all that a model is to write is there: what cells are asked is part of what they are."""
+        path = str(self.folder.path / FILE) if self.written else ""
+        for cell in super()._cells(plan) if self.written is not None else ():
+            job: Any = cell.job
+            yield replace(cell, job=replace(job, options=cell_options(job.options, path)))
+
+    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+        """What a model is to write, and then the cells."""
+        heads = (
+            (one, Forecast(f"questions: {kind}", one.dataset, "", 0, 0, 0), kind, drawn)
+            for one in self.commissions
+            for kind, drawn in one.drawn.items()
+        )
+        written = [
+            found
+            for one, head, kind, drawn in heads
+            for found in calls(head, one.writer, kind, drawn, self.drafts)
+        ]
+        cells = super().forecast(plan, measure=measure)
+        return replace(cells, cells=(*written, *cells.cells))
+
+    def told(self, plan: Plan) -> dict[str, Any]:
+        """What became of the questions that a model was to write."""
+        del plan
+        said = told_of(self.commissions, self.drafts, self.failed)
+        return {"questions": said} if said else {}
+
+    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+        """The same once they are written."""
+        return self.told(session.plan)
 
     def work(self, session: Session, listener: Silent) -> None:
-        """The cells, and then the questions whose judgements would tell most, with the passages to grade."""
+        """What a model writes, the cells, and then the questions whose judgements would tell most, with the passages
+        to grade and the rankings of the likeliest systems."""
+        if self.written is None:
+            session.whole = False
+            self._write(listener)
+            session.plan = replace(session.plan, cells=tuple(self._cells(session.plan)))
+            session.whole = not self.failed
+        if self.written:
+            write_atomic(self.folder.path / FILE, self.written)
         session.do(listener)
         plan = session.plan
         for one in plan.datasets:
             answers = self._answered(plan, one.name, session.ended())
             if len(answers) > 1:
                 found = self._concluded(plan, one.name, answers)
-                write_atomic(self.folder.path / TO_GRADE, self._to_grade(plan, one.source, answers, found))
+                rows = self._to_grade(plan, one.source, answers, found)
+                write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
+                self._rankings(one.name, {(row["asked by"], row["id"]) for row in rows}, found)
 
-    def _to_grade(self, plan: Plan, source: str, answers: Mapping[str, Answers], found: Standing) -> str:
+    def _write(self, listener: Silent) -> None:
+        for one in self.commissions:
+            path = self.folder.path / DRAFTS
+            self.failed |= write(one.writer, one.drawn, path, self.drafts, listener)
+            one.writer.chat.cache.close()
+        self.written = self._questions()
+
+    def _rankings(self, dataset: str, questions: Container[tuple[str, str]], found: Standing) -> None:
+        """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools."""
+        for name in contenders_of(found):
+            path = self.folder.items_path(TASK, dataset, name, ".rankings")
+            by_question: dict[str, list[dict[str, str]]] = {}
+            columns = ["version", "query_id", "doc_id"]
+            for family, query, doc in read_parquet(path, columns).iter_rows():
+                if (family, query) in questions:
+                    by_question.setdefault(query, []).append({"id": doc})
+            lines = (
+                to_json({"query_id": query, "documents": docs}) + "\n" for query, docs in by_question.items()
+            )
+            write_atomic(self.folder.path / CONTENDERS / f"{path.name.split('.')[0]}.jsonl", "".join(lines))
+
+    def _to_grade(
+        self, plan: Plan, source: str, answers: Mapping[str, Answers], found: Standing
+    ) -> list[dict[str, Any]]:
         options = plan.request.options
         own = probed(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
         texts = dict(zip(own.ids, own.texts, strict=True))
-        asked: Mapping[str, str] = asked_of(options).queries
         posed = {own.ids[one.row]: one.text for one in own.probe.questions.get("half", ())}
-        rows = (
+        posed |= {one.id: one.text for one in read_posed(str(self.folder.path / FILE), found.dataset)}
+        posed |= asked_of(cell_options(options, "")).queries
+        return [
             {
-                "id": question,
-                "text": asked[question] if family == QUERIES else posed[question],
+                "id": question, "text": posed[question], "asked by": family,
                 "passages": [{"id": doc, "text": texts[doc]} for doc in passages],
             }
             for family, question, passages in deciding(answers, found)
-        )
-        return "".join(to_json(row) + "\n" for row in rows)
+        ]  # fmt: skip
 
     def call(self, request: Any, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
@@ -337,6 +380,7 @@ class Choices(TaskProtocol):
         made = [self._concluded(plan, name, some) for name, some in answered.items() if len(some) > 1]
         more = [row for one in made for row in concluded(one, plan.request.seed)]
         tables = [table for one in made for table in choice_tables(one)]
+        tables += draft_tables(self.commissions, self.drafts)
         choices = {one.dataset: told(one) for one in made}
         return replace(
             before, rows=[*before.rows, *more], tables=[*before.tables, *tables],

@@ -5,8 +5,9 @@ Frank, Afli, "The Harder Text Embedding Benchmark (HTEB): Beyond One-dimensional
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from embassay.registry import lazily
 
 if TYPE_CHECKING:
     from embassay.protocols.hteb.options import HtebOptions, Request, TransformOptions
@@ -22,8 +23,4 @@ _HOMES = {
     "transform": "protocol",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(__name__, _HOMES)

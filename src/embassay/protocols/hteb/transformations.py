@@ -33,11 +33,6 @@ class Transformation:
     drawn: bool = False
     common: bool = False
 
-    @property
-    def has_languages(self) -> bool:
-        """Whether a target or pivot language belongs to it."""
-        return self.drawn or self.common
-
 
 TRANSFORMATIONS: Mapping[str, Transformation] = {
     one.name: one

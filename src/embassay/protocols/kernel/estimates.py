@@ -418,3 +418,13 @@ class Lost:
 def _failures(system: Similarity) -> dict[str, str]:
     """What the system could not encode so far; a lexical metric has no such thing."""
     return dict(getattr(system, "failures", {}))
+
+
+def summed(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
+    """One entry per reason."""
+    by_reason: dict[str, Skipped] = {}
+    for one in skipped:
+        before = by_reason.get(one.reason, Skipped(one.reason, 0))
+        examples = (*before.examples, *one.examples)[:5]
+        by_reason[one.reason] = Skipped(one.reason, before.count + one.count, examples)
+    return tuple(by_reason.values())

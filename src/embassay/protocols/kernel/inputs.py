@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -337,3 +338,15 @@ class Prompt:
     def as_dict(self) -> dict[str, str]:
         """As saved in a manifest."""
         return {**asdict(self), "identity": self.identity}
+
+
+def labels(n: int) -> list[str]:
+    """A label for each of n texts: letters, and two of them from the 27th on.
+
+    >>> labels(3), labels(28)[-2:]
+    (['A', 'B', 'C'], ['AA', 'AB'])
+    """
+    return [
+        ascii_uppercase[i] if i < 26 else ascii_uppercase[i // 26 - 1] + ascii_uppercase[i % 26]
+        for i in range(n)
+    ]

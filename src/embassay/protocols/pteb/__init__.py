@@ -6,8 +6,9 @@ EACL 2026.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from embassay.registry import lazily
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.judging.protocol import judge
@@ -21,17 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["TASKS", "PtebOptions", "Request", "judge", "make_plan", "paraphrasers", "run"]
 
 _HOMES = {
-    "TASKS": "embassay.protocols.tasks",
-    "PtebOptions": "embassay.protocols.tasks.task",
-    "Request": "embassay.protocols.pteb.options",
-    "judge": "embassay.protocols.pteb.judging.protocol",
-    "make_plan": "embassay.protocols.pteb.plan",
-    "paraphrasers": "embassay.protocols.pteb.selection.protocol",
-    "run": "embassay.protocols.pteb.protocol",
+    "TASKS": "tasks",
+    "PtebOptions": "tasks.task",
+    "Request": "pteb.options",
+    "judge": "pteb.judging.protocol",
+    "make_plan": "pteb.plan",
+    "paraphrasers": "pteb.selection.protocol",
+    "run": "pteb.protocol",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily("embassay.protocols", _HOMES)

@@ -6,13 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from embassay.protocols.questions.options import QuestionsOptions
     from embassay.protocols.rag import golden, sweep
     from embassay.protocols.rag.answers.evaluation import AnswerRequest
     from embassay.protocols.rag.answers.protocol import answer
     from embassay.protocols.rag.golden.options import GoldenOptions
     from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
     from embassay.protocols.rag.probes.protocol import probe_names, probe_noise
-    from embassay.protocols.rag.questions.options import QuestionsOptions, QuestionsRequest
+    from embassay.protocols.rag.questions.options import QuestionsRequest
     from embassay.protocols.rag.questions.protocol import questions
     from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import Scoring, score

@@ -5,8 +5,9 @@ Goel, Lee, Ramchandran, "SAGE: A Realistic Benchmark for Semantic Understanding"
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from embassay.registry import lazily
 
 if TYPE_CHECKING:
     from embassay.protocols.sage.options import Request, SageOptions
@@ -23,8 +24,4 @@ _HOMES = {
     "run": "protocol",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(__name__, _HOMES)

@@ -19,6 +19,7 @@ from embassay.protocols.kernel.estimates import (
     Lost,
     over_sets,
     over_texts_of_a_set,
+    summed,
     undefined,
 )
 from embassay.protocols.sage.tasks import Context
@@ -51,8 +52,8 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
             clusters = dict(zip(left, items.columns["value"][-len(left) :], strict=True))
             whole = over_texts_of_a_set(data, name, clusters, context)
     if alone is not None and scores:
-        return _outcome(whole, scores, items, _summed(skipped), tuple(warnings))
-    return _outcome(over_sets(scores, context), scores, items, _summed(skipped), tuple(warnings))
+        return _outcome(whole, scores, items, summed(skipped), tuple(warnings))
+    return _outcome(over_sets(scores, context), scores, items, summed(skipped), tuple(warnings))
 
 
 def _drawn(data: LabelledTexts, rows: list[int], system: Similarity, context: Context) -> list[int]:
@@ -126,13 +127,3 @@ def _outcome(
         warnings,
         {"texts": texts, "sets": len(scores)},
     )
-
-
-def _summed(skipped: list[Skipped]) -> tuple[Skipped, ...]:
-    """One entry per reason."""
-    by_reason: dict[str, Skipped] = {}
-    for one in skipped:
-        before = by_reason.get(one.reason, Skipped(one.reason, 0))
-        examples = (*before.examples, *one.examples)[:5]
-        by_reason[one.reason] = Skipped(one.reason, before.count + one.count, examples)
-    return tuple(by_reason.values())

@@ -14,7 +14,7 @@ from embassay.contracts import Role, Similarity
 from embassay.errors import UsageError
 from embassay.measures.summary import counted_spearman
 from embassay.protocols.kernel import inputs as context
-from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, undefined
+from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, summed, undefined
 from embassay.protocols.kernel.forecast import (
     dimensions,
     distances,
@@ -346,7 +346,7 @@ def outcome(
     counts: Mapping[str, int],
 ) -> TaskOutcome:
     """The outcome whose headline is `found`, or has no value for the reason that `found` is. `n` counts the items."""
-    left_out, noted = _summed(skipped), tuple(warnings)
+    left_out, noted = summed(skipped), tuple(warnings)
     if isinstance(found, str):
         row = undefined(headline, n, found)
         component = Component(None, n, reason=found)
@@ -355,16 +355,6 @@ def outcome(
         units = found.n if found.units is None else found.units
         component = replace(found.component(), n=n, units=None if units == n else units)
     return TaskOutcome((row, *scores), {headline: component}, items.columns, left_out, noted, counts)
-
-
-def _summed(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
-    """One entry per reason."""
-    by_reason: dict[str, Skipped] = {}
-    for one in skipped:
-        before = by_reason.get(one.reason, Skipped(one.reason, 0))
-        examples = (*before.examples, *one.examples)[:5]
-        by_reason[one.reason] = Skipped(one.reason, before.count + one.count, examples)
-    return tuple(by_reason.values())
 
 
 _DRAWS = 1 << 18

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from embassay.document.blocks import (
@@ -24,6 +25,7 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
+from embassay.protocols.questions.options import OF_MODELS
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.notes import care, notes_of
@@ -31,6 +33,7 @@ from embassay.report.record import Record, System, labels
 from embassay.report.runs import ReportRun
 
 TASK = "choice"
+TO_GRADE = "to_grade.jsonl"
 SIGNALS = {
     "sentence": "a sentence taken out", "half": "half of its shared words gone", "apart": "all of them gone",
     "keywords": "its rarest words", "typos": "typing errors", "reworded": "similar words", "title": "its title",
@@ -62,17 +65,27 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
 def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sentence]:
     p, near = numbers.percent(told["p_best"]), numbers.percent(told["p_near"])
     n = len(record.ranked_systems) - len(told["missing"])
+    regret, lot = SCORE.text(told["expected_regret"]), SCORE.text(told["regret_of_random"])
     yield (
-        f"It is the best of {n} on {dataset} with {p}, and within {told['tolerance']:g} nDCG@10 of the best with "
-        f"{near}. Expected regret: {SCORE.text(told['expected_regret'])}; of a random choice "
-        f"{SCORE.text(told['regret_of_random'])}.",
-    )  # fmt: skip
+        f"With {p} probability it is the best of {n} on {dataset}, with {near} at most {told['tolerance']:g} nDCG@10 "
+        f"below the best. Expected: {regret} below; a random choice {lot}.",
+    )
+    if told.get("written"):
+        yield (_by_model(record, told),)
     if told["judged"]:
         yield (f"{numbers.counted(told['judged'], 'judged question')} of yours count in it.",)
     else:
         yield ("No label was used.",)
     if told["expected_regret"] > told["tolerance"]:
         yield (_labels(told),)
+
+
+def _by_model(record: Record, told: Mapping[str, Any]) -> str:
+    said = record.manifest.get("questions") or {}
+    spent = (record.manifest.get("spent") or {}).get("usd")
+    cost = f" (${spent:.2f})" if spent else ""
+    asked = numbers.counted(told["written"], "question")
+    return f"{asked} that {said.get('by', 'a model')} wrote{cost} count in it, as one more witness."
 
 
 def _labels(told: Mapping[str, Any]) -> str:
@@ -108,9 +121,12 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Heading("What the documents ask of themselves", "choose-signals")
         yield Text(BIAS)
         yield replace(_signals(record, dataset), title=f"nDCG@10 on {dataset}")
+        yield from _drafts(record, dataset)
         yield Heading("What would decide", "choose-labels")
         yield Text(_labels(told))
-        yield Text(("Questions to judge next, with the passages to grade: ", Command("to_grade.jsonl"), "."))
+        if (record.path / TO_GRADE).exists():
+            yield Text(("Questions to judge next, with the passages to grade: ", Command(TO_GRADE), "."))
+            yield from _next(record)
         yield replace(_after(told), title="Expected regret after so many judged questions")
         yield Text(f"The weights of the signals were fitted on {', '.join(told['trained_on'])}.")
 
@@ -124,9 +140,63 @@ def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator
         if wide:
             yield _signals(record, dataset)
         notes += [f"{name} did not answer and is left out." for name in told["missing"]]
+    notes += _of_model(record)
     yield Care(tuple(notes), more=(BIAS,))
-    if (run / "to_grade.jsonl").exists():
-        yield Text(("To judge next: ", Command(str(run / "to_grade.jsonl"))))
+    if (run / TO_GRADE).exists():
+        yield Text(("To judge next: ", Command(str(run / TO_GRADE))))
+        yield from _next(record)
+
+
+def _of_model(record: Record) -> Iterator[str]:
+    """What of the questions by a model is missing."""
+    said = record.manifest.get("questions") or {}
+    if failed := said.get("failed"):
+        reason = next(iter(failed.values()))
+        yield (
+            f"{numbers.counted(len(failed), 'question')} could not be had of {said['by']} ({reason}). The same command "
+            "tries again."
+        )
+    elif said and not sum(said["kept"].values()):
+        yield f"None of the questions that {said['by']} wrote passed the checks; it has no part in the choice."
+
+
+def _drafts(record: Record, dataset: str) -> Iterator[Block]:
+    """What became of what a model wrote."""
+    counts: Mapping[str, Mapping[str, int]] = (
+        (record.manifest.get("questions") or {}).get("drafts") or {}
+    ).get(dataset, {})
+    outcomes = list(dict.fromkeys(name for own in counts.values() for name in own))
+    if outcomes:
+        yield Heading("What a model asked", "choose-drafts")
+        heads: list[str | Column] = ["Kind", *figures(*(name.capitalize() for name in outcomes))]
+        rows: list[list[str | Entry]] = [
+            [kind, *(Entry(f"{own.get(name, 0):,}") for name in outcomes)] for kind, own in counts.items()
+        ]
+        yield replace(Table.of(f"drafts-{dataset}", heads, rows), title="Questions by what became of them")
+
+
+def _next(record: Record) -> Iterator[Block]:
+    """The commands that have them judged, and that choose again."""
+    for command in next_commands(record):
+        yield Text((Command(command),))
+
+
+def next_commands(record: Record) -> tuple[str, ...]:
+    """A golden set of the questions to judge, its pools those of the likeliest systems, and the choice with it."""
+    arguments, run = record.arguments, str(record.path)
+    corpus = quote(arguments["datasets"][0])
+    dataset = next(iter(_choices(record)), "")
+    encoders = [one.name for one in _ordered(record, dataset) if one.kind == "embedding"]
+    judge = arguments["options"].get("llm") or "MODEL"
+    golden = f"{run}-golden"
+    runs = [f"--add-run {quote(str(path))}" for path in sorted((record.path / "contenders").glob("*.jsonl"))]
+    systems = " ".join(f"-s {quote(one)}" for one in arguments["systems"])
+    return (
+        f"embassay rag golden --corpus {corpus} --queries {quote(f'{run}/{TO_GRADE}')} "
+        f"-s {quote(encoders[0] if encoders else 'wordllama')} -j {quote(judge)} --ranking grades --depth 10 "
+        f"{' '.join(runs)} --out {quote(golden)}",
+        f"embassay choose {corpus} {systems} --labels {quote(golden)} --out {quote(f'{run}-labelled')}",
+    )
 
 
 def _ordered(record: Record, dataset: str) -> list[System]:
@@ -184,8 +254,10 @@ def _against(row: Result | None) -> Entry:
 def _signals(record: Record, dataset: str) -> Table:
     """A line per system, a column per family of questions."""
     label = labels([system.name for system in record.systems])
-    families = [name for name in SIGNALS if _has(record, dataset, name)]
-    heads: list[str | Column] = ["System", *figures(*(SIGNALS[name].capitalize() for name in families))]
+    asked = {f"model: {kind}": f"a model's: {kind}" for kind in OF_MODELS}
+    named = {**SIGNALS, **asked}
+    families = [name for name in named if _has(record, dataset, name)]
+    heads: list[str | Column] = ["System", *figures(*(named[name].capitalize() for name in families))]
     rows: list[list[str | Entry]] = [
         [label[one.name], *(_score(record, dataset, one.name, name) for name in families)]
         for one in _ordered(record, dataset)

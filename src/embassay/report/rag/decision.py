@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from embassay.document.blocks import Block, Entry, Heading, Line, Table, Text, Verdict, figures
+from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, figures
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import STEPS, JudgeBias, Quantity, ahead
 from embassay.protocols.rag.decision.outcome import Ahead, Decision, Standing
@@ -65,13 +65,6 @@ def ahead_table(ahead: Sequence[Ahead]) -> Table:
     )  # fmt: skip
     titles = ("Interval", "Chance of a decision", *(("Cost",) if priced else ()))
     return Table("ahead", "What more labels would buy", "Labels", figures(*titles), lines, is_sortable=False)
-
-
-def ahead_blocks(ahead: Sequence[Ahead]) -> Iterator[Block]:
-    """The same under a heading, on a page."""
-    if ahead:
-        yield Heading("What would more labels buy?", "ahead")
-        yield ahead_table(ahead)
 
 
 def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block]:

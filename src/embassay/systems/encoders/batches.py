@@ -11,7 +11,6 @@ with those of each batch alone. A shape that fails is never used again.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
+from embassay.machine import cores
 from embassay.systems.models import KnownModel, first_line
 
 if TYPE_CHECKING:
@@ -195,15 +195,8 @@ def on_all_cores(
     """`work` for every batch, in as many threads as there are cores; `start` is called in each thread first."""
     if not batches:
         return
-    with ThreadPoolExecutor(min(available_cores(), len(batches)), initializer=start) as pool:
+    with ThreadPoolExecutor(min(cores(), len(batches)), initializer=start) as pool:
         list(pool.map(work, batches))
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 Vectors = NDArray[np.float32]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.batches import available_cores
+from embassay.machine import cores as available_cores
 from embassay.systems.models import first_line
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
-from embassay.search.exact import blocks, cores, in_threads
+from embassay.machine import cores
+from embassay.search.exact import blocks, in_threads
 from embassay.search.sparse import Sparse, Summed
 
 Rows = NDArray[np.int64]

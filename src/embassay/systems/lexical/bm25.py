@@ -16,16 +16,9 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
 from embassay.errors import UsageError
+from embassay.machine import cores
 from embassay.search import exact as blockwise
-from embassay.search.exact import (
-    blocks,
-    condensed_blocks,
-    cores,
-    in_threads,
-    merge,
-    over_shards,
-    ranked_blocks,
-)
+from embassay.search.exact import blocks, condensed_blocks, in_threads, merge, over_shards, ranked_blocks
 from embassay.search.sparse import Sparse, accumulate
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,

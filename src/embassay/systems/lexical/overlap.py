@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
-from embassay.search.exact import RowScores, condensed_blocks, cores, over_shards, ranked_blocks
+from embassay.machine import cores
+from embassay.search.exact import RowScores, condensed_blocks, over_shards, ranked_blocks
 from embassay.search.sparse import Sparse, accumulate
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,

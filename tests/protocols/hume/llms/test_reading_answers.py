@@ -13,7 +13,6 @@ from embassay.protocols.hume.llms.annotator import (
     Order,
     Unread,
     form,
-    letters,
     messages,
     prompt,
     read_label,
@@ -21,9 +20,10 @@ from embassay.protocols.hume.llms.annotator import (
     read_order,
     read_rating,
 )
+from embassay.protocols.kernel.inputs import labels
 from hume_small import LABELS, small_study
 
-ABC = letters(3)
+ABC = labels(3)
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_servers_hear_which_answers_there_are(folder):
     }
     assert told["mood"]["properties"]["label"]["enum"] == ["sadness", "joy", "anger"]
     assert told["pairs"]["properties"]["rating"]["maximum"] == 5
-    assert told["search"]["properties"]["ranking"]["items"]["enum"] == letters(7)
+    assert told["search"]["properties"]["ranking"]["items"]["enum"] == labels(7)

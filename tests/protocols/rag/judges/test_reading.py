@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.judges.chat import Malformed, Mended, grade_of, labels, mended_order, order_of
+from embassay.protocols.kernel.inputs import labels
+from embassay.protocols.rag.judges.chat import Malformed, Mended, grade_of, mended_order, order_of
 
 GRADES = {
     '{"grade_1_5": 4}': 4, ' {"grade_1_5":1}\n': 1, '```json\n{"grade_1_5": 5}\n```': 5, '```\n{"grade_1_5": 2}```': 2,

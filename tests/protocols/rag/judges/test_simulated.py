@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
+from embassay.protocols.kernel.inputs import labels
 from embassay.protocols.rag.judges import NoVerdict, Passage, Question, open_judge
-from embassay.protocols.rag.judges.chat import Malformed, grade_of, labels, order_of
+from embassay.protocols.rag.judges.chat import Malformed, grade_of, order_of
 from embassay.protocols.rag.judges.simulation import MALFORMED_GRADES, Noise, SimulatedJudge, malformed_orders
 
 Q = Question("q", "Why?")

@@ -25,7 +25,7 @@ from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
 from embassay.protocols.hume.folder import LabelChoice, Scale, Task
 from embassay.protocols.hume.llms.answers import LlmRow, Mode, Status
 from embassay.protocols.hume.study import Item, Label
-from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.kernel.inputs import Prompt, labels
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Hope
 from embassay.runs.store import CachedChat, Question
@@ -112,21 +112,11 @@ def shown(task: Task, payload: Mapping[str, Any]) -> str:
     if task.family == "reranking":
         documents = payload["documents"]
         texts = [
-            (f"document {at}", one["text"])
-            for at, one in zip(letters(len(documents)), documents, strict=True)
+            (f"document {at}", one["text"]) for at, one in zip(labels(len(documents)), documents, strict=True)
         ]
         return _blocks([("query", payload["query"]), *texts])
     names = ("text1", "text2") if task.family == "sts" else ("text",)
     return _blocks([(name, payload[name]) for name in names])
-
-
-def letters(n: int) -> list[str]:
-    """A name for each of n documents: letters, and two of them from the 27th on.
-
-    >>> letters(3), letters(28)[-2:]
-    (['A', 'B', 'C'], ['AA', 'AB'])
-    """
-    return [_ALPHABET[i] if i < 26 else _ALPHABET[i // 26 - 1] + _ALPHABET[i % 26] for i in range(n)]
 
 
 @cache
@@ -342,7 +332,7 @@ def form(task: Task, mode: Mode, payload: Mapping[str, Any]) -> Form:
         scale = task.scale or Scale()
         ends = {"minimum": scale.low, "maximum": scale.high}
         return Form(_model(RATING, float, ends), partial(_rating, scale))
-    names = letters(len(payload["documents"]))
+    names = labels(len(payload["documents"]))
     listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
         return Form(_model(RANKING, list[str], listed), partial(_order, names))

@@ -25,7 +25,6 @@ from embassay.systems.remote.ledger import Ledger
 VERSION = "1"
 """Of the prompts and of how questions and passages are laid out; raised when a word of either changes."""
 Kind = Literal["answer", "correct"]
-NO_ANSWER = "NO ANSWER"
 RIGHT = "right"
 READY = "Before you answer: say the one word READY, and nothing else."
 """What is asked for the time of a first word: all is read as for an answer, and next to nothing is written."""

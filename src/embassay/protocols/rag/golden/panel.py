@@ -6,7 +6,6 @@ a panel's grade is that of every passage that at least one has graded.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
@@ -302,9 +301,3 @@ def verdict(panel: Panel) -> str:
         best, name = max(known, key=lambda one: one[0] or 0.0)
         text += f" Nearest to people is {name}, weighted kappa {best:.2f}."
     return text
-
-
-def read_panel(path: Path) -> dict[str, Any]:
-    """What `panel.json` in this folder holds."""
-    found: dict[str, Any] = json.loads((path / FILE).read_text("utf-8"))
-    return found

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from embassay.contracts import ChatModel, Message, Sampling
 from embassay.errors import TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.kernel.inputs import Prompt, labels
 from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, unreadable
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
@@ -56,15 +56,6 @@ def order_messages(question: Question, passages: Sequence[Passage]) -> list[Mess
     for label, passage in zip(labels(len(passages)), passages, strict=True):
         shown.append(block(f"passage {label}", mark, passage.text))
     return [Message("system", prompt("order").text), Message("user", "\n\n".join(shown))]
-
-
-def labels(n: int) -> list[str]:
-    """A label for each of n passages: letters, and two of them from the 27th on.
-
-    >>> labels(3), labels(28)[-2:]
-    (['A', 'B', 'C'], ['AA', 'AB'])
-    """
-    return [_ALPHABET[i] if i < 26 else _ALPHABET[i // 26 - 1] + _ALPHABET[i % 26] for i in range(n)]
 
 
 def block(name: str, mark: str, text: str) -> str:

@@ -22,8 +22,8 @@ from embassay.data.retrieval import grade_map
 from embassay.data.rows import Row, key_of, number_of, shown, wrong
 from embassay.data.tables import JsonLines
 from embassay.errors import DataError, UsageError
+from embassay.protocols.kernel.inputs import labels
 from embassay.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict, chat, unreadable
-from embassay.protocols.rag.judges.chat import labels
 from embassay.randomness import generator
 from embassay.runs.folder import digest
 from embassay.spec import QUERY, Spec

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.check.figures import Nearness, Sketches
 from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable
-from embassay.protocols.rag.questions.drafts import KEPT, OUTCOMES, Draft
+from embassay.protocols.questions.authors import near_repeats
+from embassay.protocols.questions.drafts import KEPT, OUTCOMES, Draft
+from embassay.protocols.questions.options import OF_MODELS
 from embassay.protocols.rag.questions.draw import DOCUMENTS, TASK, QuestionsPlan, User
-from embassay.protocols.rag.questions.options import OF_DOCUMENTS, OF_MODELS
+from embassay.protocols.rag.questions.options import OF_DOCUMENTS
 from embassay.records import Result
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats import wilson
@@ -98,19 +99,6 @@ def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gat
         tuple(one for one in every if one.id not in gone), final, pseudo.passages,
         {kind: len(drawn) for kind, drawn in plan.drawn.items()}, pseudo.rejected, dict(left_out),
     )  # fmt: skip
-
-
-def near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
-    """The places of texts that are, or nearly are, an earlier one: equal but for case and spaces, or with a Jaccard
-    index of their runs of 5 characters of `threshold` or more."""
-    seen: dict[str, int] = {}
-    found = set()
-    for place, text in enumerate(texts):
-        if seen.setdefault(" ".join(text.casefold().split()), place) != place:
-            found.add(place)
-    if len(texts) > 1 and threshold < 1:
-        found |= {pair.second for pair in Sketches(texts, Nearness(threshold)).pairs()}
-    return sorted(found)
 
 
 def _unmistaken(users: Sequence[User]) -> list[User]:

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from embassay.contracts import ChatModel
 from embassay.data import Dataset, open_dataset
 from embassay.data.documents import Placed, passage_places
 from embassay.data.intake import Intake
 from embassay.data.tables import known_suffix, table
 from embassay.data.views import Draw, Renamed
-from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import unknown_price
-from embassay.protocols.rag.questions.drafts import (
-    Draft,
-    Writer,
-    check_messages,
-    prompt,
-    write_messages,
-)
-from embassay.protocols.rag.questions.options import OF_DOCUMENTS, OF_MODELS, QuestionsRequest
-from embassay.randomness import random_bytes
+from embassay.errors import UsageError
+from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
+from embassay.protocols.questions import authors
+from embassay.protocols.questions.drafts import Writer, prompt
+from embassay.protocols.questions.options import OF_MODELS
+from embassay.protocols.rag.questions.options import OF_DOCUMENTS, QuestionsRequest
 from embassay.runs.folder import Cell, digest
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
-from embassay.runs.store import AnswerCache, CachedChat
-from embassay.systems.chat import open_chat
+from embassay.runs.forecast import Forecast, Forecasts
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import likely_tokens
 
 TASK = "questions"
 DOCUMENTS = "documents"
 """Who asks the questions that no model writes."""
-_ANSWER = 700
-"""Tokens that an answer may have."""
-_WRITTEN, _CHECKED = 70, 35
-"""Tokens of usual answers."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +50,17 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     dataset = open_dataset(request.corpus, mapping=request.mapping)
     passages = passage_places(dataset)
     users = read_users(request.queries) if request.queries else ()
-    writer = _writer(request, cache, ledger) if request.llm else None
-    drawn = draw_passages(passages, request)
+    kinds = [kind for kind in request.chosen if kind in OF_MODELS]
+    writer = (
+        authors.writer_of(request.llm, request.checker, request.options, request.seed, cache, ledger)
+        if request.llm
+        else None
+    )
+    drawn = authors.draw_passages(passages, kinds, request.options, request.seed, request.corpus)
     cells = tuple(_cell(kind, dataset, request, writer) for kind in request.chosen)
     task = PlannedTask(TASK, sum(map(len, drawn.values())), len(passages), dataset.skipped, dataset.notes)
     planned = PlannedDataset(request.corpus, dataset.name, dataset.lang, dataset.fingerprint, (task,))
-    systems = () if writer is None else _systems(request, writer, ledger)
+    systems = () if writer is None else authors.planned(request.llm, request.checker, writer, ledger)
     return QuestionsPlan(
         request, systems, (planned,), cells, cache=cache, passages=passages, drawn=drawn, users=users, writer=writer
     )  # fmt: skip
@@ -90,40 +80,6 @@ def read_users(name: str) -> tuple[User, ...]:
     return tuple(User(key, texts[0]) for key, texts in rows)
 
 
-def draw_passages(passages: Sequence[Placed], request: QuestionsRequest) -> dict[str, tuple[Placed, ...]]:
-    """Kind -> the passages that a model is to ask about, drawn by id and seed; none twice while there are others."""
-    fit = [one for one in passages if len(one.body.split()) >= request.options.words]
-    used: dict[str, int] = {}
-    drawn = {}
-    for kind in request.chosen:
-        if kind in OF_DOCUMENTS:
-            continue
-        ranked = sorted(
-            fit, key=lambda one: (used.get(one.id, 0), random_bytes(8, request.seed, TASK, kind, one.id))
-        )
-        drawn[kind] = tuple(ranked[: request.options.n])
-        used |= {one.id: used.get(one.id, 0) + 1 for one in drawn[kind]}
-    if drawn and not fit:
-        raise DataError(
-            f"no passage has {request.options.words} words", path=request.corpus,
-            mend="Ask about shorter ones: --words 10.",
-        )  # fmt: skip
-    return drawn
-
-
-def _writer(request: QuestionsRequest, cache: Path | None, ledger: Ledger | None) -> Writer:
-    answers = AnswerCache.open(cache)
-    chat = CachedChat(_opened(request.llm, ledger), answers)
-    checker = CachedChat(_opened(request.checker, ledger), answers) if request.checker else chat
-    return Writer(chat, checker, request.options, request.seed)
-
-
-def _opened(spec: str, ledger: Ledger | None) -> ChatModel:
-    chat = open_chat(spec, ledger=ledger)
-    suit = getattr(chat, "suited", None)
-    return chat if suit is None else suit(tokens=_ANSWER + 4_000, think=False)
-
-
 def _cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Writer | None) -> Cell:
     by = DOCUMENTS if kind in OF_DOCUMENTS or writer is None else writer.chat.name
     made = [] if writer is None else [writer.chat.identity, writer.checker.identity, prompt("check").identity]
@@ -131,46 +87,13 @@ def _cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Writer
     return Cell(TASK, dataset.name, by, key, 1, None, variant=kind)
 
 
-def _systems(request: QuestionsRequest, writer: Writer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
-    roles = [(request.llm, writer.chat, "writes questions")]
-    if request.checker:
-        roles.append((request.checker, writer.checker, "checks that its passage answers a question"))
-    found = []
-    for spec, chat, role in roles:
-        price = getattr(chat.model, "price", None)
-        if price is None and ledger is not None and ledger.max_usd is not None:
-            raise unknown_price(chat.name)
-        facts: dict[str, Any] = {"summary": role}
-        if price is not None:
-            facts["usd_per_million_input"] = price.usd_per_million_input
-            facts["usd_per_million_output"] = price.usd_per_million_output
-        found.append(PlannedSystem(spec, chat.name, chat.identity, "llm", facts))
-    return tuple(found)
-
-
-def forecast(plan: QuestionsPlan, done: Mapping[str, Draft]) -> Forecasts:
+def forecast(plan: QuestionsPlan, done: Container[str]) -> Forecasts:
     """Two calls for each draft that is not `done` (by key), as if the first attempt were kept."""
-    found = []
+    found: list[Forecast] = []
     for cell in plan.cells:
-        kind = cell.variant
-        head = Forecast(f"{TASK}: {kind}", cell.dataset, cell.system, 0, 0, 0)
-        if kind not in OF_MODELS or plan.writer is None:
+        head = Forecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
+        if cell.variant in OF_MODELS and plan.writer is not None:
+            found += authors.forecast(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
+        else:
             found.append(head)
-            continue
-        asked = [one for one in plan.drawn[kind] if plan.writer.key(kind, one) not in done]
-        into = plan.request.options.into
-        writer = plan.writer
-        sent = [(writer.chat, [write_messages(kind, one, into) for one in asked], _WRITTEN)]
-        sent.append((writer.checker, [check_messages("?" * 60, one) for one in asked], _CHECKED))
-        for chat, calls, written in sent:
-            model: Any = chat.model
-            price, out = getattr(model, "price", None), written * len(asked)
-            read = sum(likely_tokens([message.content for message in call]) for call in calls)
-            found.append(
-                replace(
-                    head, system=chat.name, items=len(asked), texts=len(asked), tokens=read + out,
-                    requests=len(asked), usd=None if price is None else price.usd(read, out),
-                    seconds=remote_seconds(model, len(asked), read + out), assumed=True,
-                )
-            )  # fmt: skip
     return Forecasts(tuple(found))

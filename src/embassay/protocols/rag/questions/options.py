@@ -6,48 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from embassay.data.rows import nearest
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, check_options, option
+from embassay.protocols.questions.options import (
+    OF_MODELS,
+    QuestionsOptions,
+    check_kinds,
+    check_language,
+    usual_kinds,
+)
 from embassay.text import questions
 
 OF_DOCUMENTS = questions.KINDS
-OF_MODELS = ("fact", "comparison", "procedure", "keywords", "typo", "language")
-"""The kinds that a language model writes; `typo` is a fact with typing errors, made by ourselves."""
 KINDS = (*OF_MODELS, *OF_DOCUMENTS)
-
-
-@dataclass(frozen=True)
-class QuestionsOptions:
-    """How questions are written and which are kept."""
-
-    n: int = option(20, "Questions to write of each kind.", group=DATA)
-    into: str = option("", "Language of the kind `language`, as a code: de.")
-    attempts: int = option(3, "Answers drawn for a question until one passes the checks.", group=SYSTEMS)
-    copied: float = option(
-        0.6, "Largest share of a question's words that may be a run of words of the passage."
-    )
-    near: float = option(0.8, "Jaccard index from which a question repeats an earlier one.")
-    words: int = option(25, "Fewest words of a passage that is asked about.")
-    temperature: float = option(0.7, "Sampling temperature of the writer.", group=SYSTEMS)
-    top_p: float = option(0.95, "Nucleus sampling share (top-p) of the writer.", group=SYSTEMS)
-
-    def __post_init__(self) -> None:
-        check_options(self)
-        if not 0 < self.copied <= 1 or not 0.3 <= self.near <= 1:
-            raise UsageError(
-                f"copied is {self.copied:g} and near is {self.near:g}.",
-                mend="Use a share above 0 for --copied, and 0.3 to 1 for --near.",
-            )
-        if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1:
-            raise UsageError(
-                f"temperature is {self.temperature:g} and top_p is {self.top_p:g}.",
-                mend="Take a temperature from 0 to 2, and a top_p above 0 and at most 1.",
-            )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Every option with its value, as saved in a manifest."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -66,13 +36,7 @@ class QuestionsRequest:
     tokenizer: str = "words"
 
     def __post_init__(self) -> None:
-        for kind in self.kinds:
-            if kind not in KINDS:
-                near = nearest(kind, KINDS)
-                raise UsageError(
-                    f"There is no kind of question called {kind!r}.",
-                    mend=f"{f'Did you mean {near}? ' if near else ''}Kinds are {', '.join(KINDS)}.",
-                )
+        check_kinds(self.kinds, KINDS)
         asked = set(self.chosen)
         if not self.llm and asked & set(OF_MODELS):
             raise UsageError(
@@ -80,11 +44,7 @@ class QuestionsRequest:
                 "language model, and none is named.",
                 mend=f"Name one with --llm, or take kinds that need none: {', '.join(OF_DOCUMENTS)}.",
             )
-        if "language" in asked and not self.options.into:
-            raise UsageError(
-                "The kind 'language' needs a language to ask in.",
-                mend="Add --into de.",
-            )
+        check_language(asked, self.options.into)
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -93,7 +53,7 @@ class QuestionsRequest:
             return tuple(kind for kind in KINDS if kind in self.kinds)
         if not self.llm:
             return OF_DOCUMENTS
-        return tuple(kind for kind in OF_MODELS if kind != "language" or self.options.into)
+        return usual_kinds(self.options.into)
 
     @property
     def systems(self) -> tuple[str, ...]:

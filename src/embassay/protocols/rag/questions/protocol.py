@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from embassay.data.documents import Placed
-from embassay.errors import DataError
-from embassay.limits import WHOLE, read_bounded
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
 from embassay.protocols.kernel.tables import write_tables
+from embassay.protocols.questions import authors
+from embassay.protocols.questions.authors import DRAFTS, read_drafts
+from embassay.protocols.questions.drafts import Draft, prompt
+from embassay.protocols.questions.options import OF_MODELS
 from embassay.protocols.rag.questions.dataset import Gathered, gathered, rows_of, tables, write_export
-from embassay.protocols.rag.questions.drafts import Draft, prompt
 from embassay.protocols.rag.questions.draw import QuestionsPlan, forecast, make_plan
-from embassay.protocols.rag.questions.options import OF_MODELS, QuestionsRequest
-from embassay.runs.execution import Failure, Workers, all_of
-from embassay.runs.folder import Cell, CellRecord, to_json
+from embassay.protocols.rag.questions.options import QuestionsRequest
+from embassay.runs.execution import Workers
+from embassay.runs.folder import Cell, CellRecord
 from embassay.runs.forecast import Forecasts
 from embassay.systems.remote import Ledger
-
-DRAFTS = "drafts.jsonl"
 
 
 def questions(
@@ -110,29 +104,10 @@ class QuestionsSession(Attempt):
         writer = self.plan.writer
         if writer is None:
             return
-        waiting = [
-            (kind, one)
-            for kind, drawn in self.plan.drawn.items()
-            for one in drawn
-            if writer.key(kind, one) not in self.drafts
-        ]
-        listener.stage("writing questions", len(waiting), "questions")
-        asyncio.run(self._write(waiting, listener))
-
-    async def _write(self, waiting: Sequence[tuple[str, Placed]], listener: Silent) -> None:
-        writer = self.plan.writer
-        assert writer is not None
-        jobs = (partial(writer.draft, kind, one) for kind, one in waiting)
-        with (self.folder.path / DRAFTS).open("a", encoding="utf-8") as kept:
-            async for position, found in all_of(jobs, progress=listener.advanced_by):
-                kind, one = waiting[position]
-                if isinstance(found, Failure):
-                    self.failed[kind, one.id] = found.reason
-                    continue
-                self.drafts[found.key] = found
-                self.done_now += 1
-                kept.write(to_json(found.as_dict()) + "\n")
-                kept.flush()
+        path = self.folder.path / DRAFTS
+        before = len(self.drafts)
+        self.failed = authors.write(writer, self.plan.drawn, path, self.drafts, listener)
+        self.done_now = len(self.drafts) - before
 
     def end(self) -> None:
         """Put together what is there: export, rows and tables; whatever has happened."""
@@ -163,12 +138,7 @@ class QuestionsSession(Attempt):
     def decided(self) -> dict[str, list[Draft]]:
         """Kind -> the drafts of its passages that are decided, in the order of the draw."""
         writer = self.plan.writer
-        if writer is None:
-            return {}
-        return {
-            kind: [self.drafts[key] for one in drawn if (key := writer.key(kind, one)) in self.drafts]
-            for kind, drawn in self.plan.drawn.items()
-        }
+        return {} if writer is None else authors.decided(writer, self.plan.drawn, self.drafts)
 
     def facts(self) -> dict[str, Any]:
         """What it is made with, and where questions came from."""
@@ -183,31 +153,3 @@ class QuestionsSession(Attempt):
     def counted(self) -> dict[str, Any]:
         """Drafts that were decided."""
         return {"drafts_done": self.done_now}
-
-
-def read_drafts(path: Path) -> dict[str, Draft]:
-    """The drafts of a file by key. A last line that a kill cut off is passed over; DataError for any other that is
-    none."""
-    if not path.is_file():
-        return {}
-    found = {}
-    content = read_bounded(path, WHOLE)
-    lines = content.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            one = _draft(json.loads(line))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            if number == len(lines):
-                path.write_bytes(content[: len(content) - len(line)])
-                break
-            raise DataError(
-                "this line is not a draft", path=path, line=number, found=str(error), mend="Remove the line."
-            ) from error
-        found[one.key] = one
-    return found
-
-
-def _draft(said: Mapping[str, Any]) -> Draft:
-    return Draft(**{**said, "rejected": tuple(said["rejected"])})

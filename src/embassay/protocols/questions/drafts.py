@@ -17,7 +17,7 @@ from embassay.data.documents import Placed
 from embassay.data.language import foreign, language_fault
 from embassay.errors import TextRefused, Unanswered
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.rag.questions.options import QuestionsOptions
+from embassay.protocols.questions.options import QuestionsOptions
 from embassay.randomness import random_bytes
 from embassay.runs.folder import digest
 from embassay.runs.store import CachedChat
@@ -101,7 +101,7 @@ class Checked(BaseModel):
 @cache
 def prompt(kind: str, into: str = "") -> Prompt:
     """The instructions for a kind of question, or for the `check`."""
-    texts = files("embassay.protocols.rag.questions").joinpath("prompt_texts")
+    texts = files("embassay.protocols.questions").joinpath("prompt_texts")
 
     def text(name: str) -> str:
         return texts.joinpath(f"{name}.txt").read_text("utf-8").strip()
