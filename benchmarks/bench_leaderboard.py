@@ -248,7 +248,7 @@ def _asked(client: Client, label: str, path: str) -> None:
 
 def _until_tested(client: Client, place: str) -> None:
     until = time.perf_counter() + WAIT_SECONDS
-    while time.perf_counter() < until and "are being made" in client.get(place).text:
+    while time.perf_counter() < until and "are being computed" in client.get(place).text:
         time.sleep(0.2)
 
 

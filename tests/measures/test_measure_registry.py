@@ -132,7 +132,12 @@ def test_every_measure_has_its_row_in_the_documentation() -> None:
     """The reference says of each measure what the registry says; the page about measures names each kind."""
     page = Path(__file__).parents[2] / "docs" / "reference" / "measures.md"
     lines = page.read_text(encoding="utf-8").replace("\\", "").splitlines()
-    rows = {line.split("`")[1]: line for line in lines if line.startswith("| [`")}
+    rows = {
+        name: line
+        for line in lines
+        if line.startswith("| [`")
+        for name in line.split(" | ")[0].split("`")[1::2]
+    }
     for one in MEASURES:
         facts = dict(one.facts)
         low, high = ast.literal_eval(facts["range"])

@@ -42,7 +42,7 @@ def test_grades_are_kept_and_maps_are_used(tmp_path):
     assert five.grades == ({0: 1, 1: 2, 2: 3, 3: 4, 4: 5},)
     folder = _folder(tmp_path / "three", [("q", f"d{i}", i) for i in range(4)])
     assert _read(folder, grades="trec3").grades == ({0: 1, 1: 3, 2: 4, 3: 5},)
-    with pytest.raises(DataError, match="no grades from 1 to 5") as caught:
+    with pytest.raises(DataError, match="not grades from 1 to 5") as caught:
         _read(folder)
     assert "trec3" in caught.value.mend
 
