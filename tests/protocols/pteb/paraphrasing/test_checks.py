@@ -28,8 +28,8 @@ ASKED = "what is the number of my library card"
         ("im sorry but i do not have access to library cards", "speaks as an assistant"),
         ("which library are you referring to", "asks back"),
         ("could you please provide more details about the card", "speaks as an assistant"),
-        ("Paraphrase: what number does my library card have?", "tells of itself"),
-        ("What number has my card? (Note: the meaning is kept)", "tells of itself"),
+        ("Paraphrase: what number does my library card have?", "talks about itself"),
+        ("What number has my card? (Note: the meaning is kept)", "talks about itself"),
     ],
 )
 def test_answers_in_place_of_a_wording(wording, why):

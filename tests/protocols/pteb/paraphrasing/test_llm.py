@@ -142,6 +142,15 @@ def test_a_later_answer_is_used(tmp_path):
     assert row.seed == 1337 + 2 * SEED_STEP
 
 
+def test_an_answer_in_place_of_a_wording_is_counted_where_it_is_looked_at(tmp_path):
+    """Every draw of it."""
+    generation = Generation(retries=1, meaning=True)
+    with StubServer(chat=lambda body: Reply("Paraphrase: what number does my library card have?")) as stub:
+        asked = [SourceText("What is the number of my library card?", "en")]
+        (row,) = written(opened(stub, tmp_path, generation=generation), asked)
+    assert (row.outcome, row.rejected) == ("answered", "answered;answered")
+
+
 def test_how_often_and_how_long_is_settable(tmp_path):
     """Fewer retries, and the reference's strict limit of five times the text."""
     strict = Generation(retries=1, strict_length=True)
