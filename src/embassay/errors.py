@@ -85,7 +85,8 @@ class DataError(EmbassayError):
         facts = "; ".join(
             f"{name} {what}" for name, what in (("expected", expected), ("found", found)) if what
         )
-        super().__init__(f"{where}{message}" + (f" ({facts})." if facts else ""), mend=mend)
+        end = f" ({facts})." if facts else "." if mend and message[-1:].isalnum() else ""
+        super().__init__(f"{where}{message}{end}", mend=mend)
         self.path, self.line, self.what, self.expected, self.found = path, line, message, expected, found
 
 

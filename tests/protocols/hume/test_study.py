@@ -87,7 +87,7 @@ def test_a_task_is_of_a_family_and_tells_its_labels_apart() -> None:
 def test_what_does_not_belong() -> None:
     """An unknown item, a repeated answer, a repeated item."""
     twice = [Annotation("0", "a", 1.0), Annotation("0", "a", 2.0)]
-    with pytest.raises(DataError, match="no item of the study"):
+    with pytest.raises(DataError, match="an item that the study does not have"):
         answers_by_annotator(RATED, {"0": 1.0}, [Annotation("9", "a", 1.0)])
     with pytest.raises(DataError, match="is there twice"):
         answers_by_annotator(RATED, {"0": 1.0}, twice)

@@ -177,7 +177,7 @@ def test_notes_are_sentences() -> None:
     """A favour that is sure is named, one that is not is said not to be seen."""
     favour, circles, shown = judge_notes([answers(seed, noise=0.5, bias=0.6) for seed in range(5)])
     assert favour.startswith("The judge favours what is shown first: the first place gains +")
-    assert "go round in a circle" in circles
+    assert "form a circle" in circles
     assert shown.startswith("A passage was shown ")
     assert judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith(
         "No favour of the judge"

@@ -70,7 +70,7 @@ def test_values_are_as_yaml_has_them(tmp_path):
         ("rules: {measure: RA-nWG@5}", 3, "'RA-nWG@5', is not measured", "RA-nWG"),
         ("rules: {measure: Harm@10}", 3, "lower Harm@10 is better", ""),
         ("rules: {efficiency: {nDCG@5: 1}}", 3, "'nDCG@5', which is not measured", "nDCG@10"),
-        ("rules: {efficiency: {nDCG@10: 0}}", 3, "have no sum", "above 0"),
+        ("rules: {efficiency: {nDCG@10: 0}}", 3, "sum to 0", "above 0"),
         ("prices: {rerank: {overlap: 0.05}}", 3, "no reranker of the sweep", ""),
         ("deduplicate: 1.5", 3, "deduplicate is 1.5", ""),
         ("latency: {queries: 0}", 3, "latency.queries is 0", ""),
@@ -104,7 +104,7 @@ def test_words_alone_are_no_encoder(tmp_path):
     ("text", "error", "wrong"),
     [
         ("encoder: wordllama\n", UsageError, "'datasets' is missing"),
-        ("- a\n", DataError, "no mapping"),
+        ("- a\n", DataError, "not a mapping"),
         ("datasets: sample\ndatasets: sample\n", DataError, "there twice"),
         ("a: [\n", DataError, "not valid YAML"),
     ],
