@@ -34,6 +34,7 @@ def speller():
     return Speller()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noisy", "clean"),
     [

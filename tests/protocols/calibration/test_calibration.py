@@ -130,6 +130,7 @@ def test_negated_copies_are_where_words_fail(run: Run) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_pairs_that_share_texts_count_once(tmp_path: Path) -> None:
     """Five copies of forty pairs are forty units, and the run says so."""
     few = rows(40)
@@ -241,6 +242,7 @@ def test_a_cost_names_both_mistakes(cost: str) -> None:
         CalibrationOptions(cost=cost)
 
 
+@pytest.mark.slow
 def test_a_cut_reads_grades_where_there_are_labels_too(tmp_path: Path) -> None:
     """And where there are labels alone, it is told to change nothing."""
     both = [{**row, "score": place % 5} for place, row in enumerate(rows(120))]
@@ -283,6 +285,7 @@ def test_kinds_that_rows_name_are_slices(tmp_path: Path) -> None:
     assert not {one for one in kinds if one.startswith("source") or "rare" in one}
 
 
+@pytest.mark.slow
 def test_a_translation_has_the_error_of_other_data(tmp_path: Path) -> None:
     """With several datasets the threshold that the others give, and how far off it is."""
     options = CalibrationOptions(resamples=20, edits=False)

@@ -123,6 +123,7 @@ def test_stored_texts_are_replayed_without_a_model(finished, tmp_path, pairs):
         run(f"stored:{done.path}", tmp_path / "three", datasets=[pairs()], runs=3)
 
 
+@pytest.mark.slow
 def test_two_workers_make_the_same_bytes(finished, tmp_path, pairs):
     """Every process finds the same texts."""
     _, model, done = finished
