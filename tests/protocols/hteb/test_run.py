@@ -27,7 +27,7 @@ from embassay.runs.folder import CellRecord
 from embassay.text import open_tokenizer
 from hteb_reader import strict
 from report.pages import printed
-from stub.chat import echo
+from stub.chat import Reply, echo
 from stub.transforming import transforming
 
 QUICK = HtebOptions(resamples=60)
@@ -266,6 +266,18 @@ def test_lengths_can_be_enforced(transformer, tmp_path, pairs):
     )
     kept = ParaphraseSet.open(refused.path).rows("expansion", "pairs", 1337)
     assert {(row.outcome, row.attempts) for row in kept} == {("wrong length", 2)}
+
+
+def test_a_cut_answer_is_no_text(transformer, tmp_path, pairs):
+    """However much of it can be read."""
+    _, model = transformer(chat=lambda _: Reply('{"transformed_text": "The ferry was sold', finish="length"))
+    options = TransformOptions(retries=1)
+    done = run(
+        model, tmp_path / "run", datasets=[pairs(4)], transformations=("expansion",), generation=options
+    )
+    kept = ParaphraseSet.open(done.path).rows("expansion", "pairs", 1337)
+    assert {row.outcome for row in kept} == {"cut"}
+    assert [row["value"] for row in rows(done, measure="delta")] == [None] * len(rows(done, measure="delta"))
 
 
 def test_the_price_is_told_before_and_kept_to(transformer, tmp_path, pairs, monkeypatch):
