@@ -20,7 +20,7 @@ ABOUT = f"embassay-{embassay.__version__}.dist-info"
 LARGEST = 3_000_000
 """Bytes of the wheel; a new file of some size is a decision."""
 KINDS = {
-    *(".css", ".html", ".js", ".json", ".jsonl", ".md", ".py"),
+    *(".css", ".csv", ".html", ".js", ".json", ".jsonl", ".md", ".py"),
     *(".svg", ".toml", ".tsv", ".txt", ".typed", ".yaml"),
 }
 """What the package is made of; another kind of file is a decision."""
