@@ -29,7 +29,11 @@ def made_study(path, block=6):
     population = population_of(
         {"good": entries_of(right, "run", "good"), "bad": entries_of(wrong, "run", "bad")}, "Precision4+@3"
     )
-    documents = {doc: f"A passage of grade {grade_of(doc)}." for _, doc in population.keys}
+    # No two are alike: whoever waits for the next one waits for another text.
+    documents = {
+        doc: f"A passage of grade {grade_of(doc)}, number {place}."
+        for place, (_, doc) in enumerate(population.keys)
+    }
     texts = Texts({query: f"What is {query}?" for query in queries}, documents)
     save_study(path, Study(population, Terms(0.05, 1, block), texts))
     return path
