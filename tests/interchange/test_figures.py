@@ -55,6 +55,7 @@ def test_the_same_bytes_each_time(real_runs: Path) -> None:
     assert plot(real_runs / "rag").files == plot(real_runs / "rag").files
 
 
+@pytest.mark.slow
 def test_a_folder_has_all_and_a_file_one(real_runs: Path, tmp_path: Path) -> None:
     """Files by run and figure; several figures do not fit one file, which is said with their names."""
     done = export([real_runs / "sage", real_runs / "rag"], "figures", tmp_path / "all")

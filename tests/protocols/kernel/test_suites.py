@@ -124,6 +124,7 @@ def test_pteb_has_the_papers_rows(whole_pteb: Run) -> None:
         assert said in (whole_pteb.path / "tables" / f"{table}.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said(part: Path, tmp_path: Path) -> None:
     """A set that is absent, and a forum that is: 13 of 15, in the headline, the tables, the page and its verdict."""
     shutil.rmtree(part / "nfcorpus")
@@ -147,6 +148,7 @@ def test_what_is_missing_is_said(part: Path, tmp_path: Path) -> None:
     assert "13 of 15 sets of beir" in page
 
 
+@pytest.mark.slow
 def test_a_set_that_comes_later_joins_the_run(part: Path, tmp_path: Path) -> None:
     """The same command after the set was fetched does what is missing, and counts it."""
     kept = tmp_path / "kept"

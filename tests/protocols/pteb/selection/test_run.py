@@ -129,6 +129,7 @@ def test_the_paraphrases_are_kept(four):
     assert found.wording == reworded("free-27b", text)
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_stopped(write_pairs, spec, models, tmp_path):
     """Nothing is asked twice, in either stage; other arguments are refused."""
     paths = [write_pairs("one", 10), write_pairs("second", 10)]
