@@ -148,6 +148,42 @@ def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: 
     }
 
 
+def manifest_at_once(
+    folder: RunFolder,
+    protocol: str,
+    command: str,
+    arguments: Plain,
+    *,
+    systems: Iterable[Plain],
+    datasets: Iterable[Plain],
+    cells: Iterable[Plain] = (),
+    kind: str = "",
+) -> Plain:
+    """The manifest of a run that reads files, asks nobody and is done in one go; written anew it keeps its beginning
+    and its earlier sessions."""
+    before, now = folder.read_manifest() or {}, moment()
+    return {
+        "embassay": __version__,
+        "protocol": protocol,
+        **({"kind": kind} if kind else {}),
+        "name": folder.path.resolve().name,
+        "status": "finished",
+        "created": before.get("created", now),
+        "updated": now,
+        "command": command,
+        "arguments": arguments,
+        "tokenizer": {"name": "", "identity": ""},
+        "systems": list(systems),
+        "datasets": list(datasets),
+        "hardware": hardware(),
+        "versions": versions(),
+        "cells": list(cells),
+        "sessions": [*before.get("sessions", ()), {"started": now, "ended": now, "spent": {}}],
+        "spent": {"usd": 0.0, "max_usd": None, "systems": {}},
+        "problems": {"failed_cells": 0},
+    }
+
+
 def sessions(previous: Mapping[str, Any], this: Plain, spending: Spending) -> list[Plain]:
     """All attempts at the run with what each has spent: one that was killed could not say so itself."""
     return [

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embassay import __version__
 from embassay.protocols.hume.ceiling import human_ceiling, needed
 from embassay.protocols.hume.folder import Task
 from embassay.protocols.hume.models import VECTORS
@@ -52,10 +51,10 @@ from embassay.protocols.hume.results.options import StudyRequest
 from embassay.protocols.hume.scoring import AP_MODES, MAIN, Scored, people_agreement, who_counts
 from embassay.protocols.hume.study import Answers, Who
 from embassay.protocols.hume.tables import disputed
-from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
-from embassay.runs.folder import CellRecord, RunFolder, hardware, to_json, versions, write_atomic
+from embassay.runs.folder import CellRecord, RunFolder, to_json, write_atomic
 from embassay.stats import Estimate
 
 PROTOCOL, OVERALL = "hume", "overall"
@@ -173,29 +172,8 @@ def write_finished(
     write_tables(folder.path, tables)
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}, indent=1) + "\n")
-    before, now = folder.read_manifest() or {}, moment()
-    folder.write_manifest(
-        {
-            "embassay": __version__,
-            "protocol": "hume",
-            "name": folder.path.resolve().name,
-            "status": "finished",
-            "created": before.get("created", now),
-            "updated": now,
-            "command": command,
-            "arguments": request.as_dict(),
-            "tokenizer": {"name": "", "identity": ""},
-            "systems": list(systems),
-            "datasets": list(datasets),
-            "hardware": hardware(),
-            "versions": versions(),
-            "cells": [],
-            "sessions": [*before.get("sessions", ()), {"started": now, "ended": now, "spent": {}}],
-            "spent": {"usd": 0.0, "max_usd": None, "systems": {}},
-            "problems": {"failed_cells": 0},
-            **extra,
-        }
-    )
+    done = manifest_at_once(folder, "hume", command, request.as_dict(), systems=systems, datasets=datasets)
+    folder.write_manifest({**done, **extra})
 
 
 OTHER_METHOD = (

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay import __version__
 from embassay.data.judged_runs import Entries
-from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import inert, write_tables
@@ -74,7 +73,7 @@ from embassay.protocols.rag.scoring.tables import (
     tables,
     tag_table,
 )
-from embassay.runs.folder import RunFolder, hardware, to_json, versions, write_atomic
+from embassay.runs.folder import RunFolder, to_json, write_atomic
 
 if TYPE_CHECKING:
     import polars as pl
@@ -310,24 +309,17 @@ def _wide(frame: pl.DataFrame) -> pl.DataFrame:
 def _manifest(
     folder: RunFolder, request: ScoreRequest, inputs: Inputs, score: Score, command: str
 ) -> dict[str, Any]:
-    before = folder.read_manifest() or {}
-    now = moment()
-    return {
-        "embassay": __version__,
-        "protocol": PROTOCOL,
-        "kind": TASK,
-        "name": folder.path.resolve().name,
-        "status": "finished",
-        "created": before.get("created", now),
-        "updated": now,
-        "command": command,
-        "arguments": request.as_dict(),
-        "tokenizer": {"name": "", "identity": ""},
-        "systems": [
+    return manifest_at_once(
+        folder,
+        PROTOCOL,
+        command,
+        request.as_dict(),
+        kind=TASK,
+        systems=(
             {"name": run.name, "kind": "run", "identity": fingerprint([entries]), "facts": {"path": run.path}}
             for run, entries in zip(score.runs, inputs.runs.values(), strict=True)
-        ],
-        "datasets": [
+        ),
+        datasets=[
             {
                 "name": score.judgements.name,
                 "source": score.judgements.path,
@@ -336,13 +328,8 @@ def _manifest(
                 "tasks": {TASK: {"n": score.judgements.queries, "skipped": [], "warnings": []}},
             }
         ],
-        "hardware": hardware(),
-        "versions": versions(),
-        "cells": [_cell(score, run.name) for run in score.runs],
-        "sessions": [*before.get("sessions", ()), {"started": now, "ended": now, "spent": {}}],
-        "spent": {"usd": 0.0, "max_usd": None, "systems": {}},
-        "problems": {"failed_cells": 0},
-    }
+        cells=(_cell(score, run.name) for run in score.runs),
+    )
 
 
 def _cell(score: Score, run: str) -> dict[str, Any]:

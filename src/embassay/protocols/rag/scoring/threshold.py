@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay import __version__
 from embassay.data.judged_runs import Entries
 from embassay.errors import UsageError
 from embassay.measures.judgements import RELEVANT
@@ -28,13 +27,13 @@ from embassay.protocols.calibration.protocol import (
     skill,
     thresholds_table,
 )
-from embassay.protocols.kernel.outcome import Run, moment
+from embassay.protocols.kernel.outcome import Run, manifest_at_once
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.scoring.inputs import Inputs, ScoreRequest, fingerprint, graded, read_inputs
 from embassay.protocols.rag.scoring.placement import Board, Placed, place
 from embassay.records import Result, Score
-from embassay.runs.folder import RunFolder, hardware, slug, to_json, versions, write_atomic, write_columns
+from embassay.runs.folder import RunFolder, slug, to_json, write_atomic, write_columns
 from embassay.text import open_tokenizer
 
 PROTOCOL, TASK = "calibration", "answers"
@@ -190,29 +189,23 @@ def _results(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
 def _manifest(
     folder: RunFolder, inputs: Inputs, request: RunCalibrationRequest, cells: list[_Cell], command: str
 ) -> dict[str, Any]:
-    before, now = folder.read_manifest() or {}, moment()
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
-    return {
-        "embassay": __version__, "protocol": PROTOCOL, "name": folder.path.resolve().name, "status": "finished",
-        "created": before.get("created", now), "updated": now, "command": command, "arguments": request.as_dict(),
-        "tokenizer": {"name": "", "identity": ""},
-        "systems": [
+    return manifest_at_once(
+        folder, PROTOCOL, command, request.as_dict(),
+        systems=(
             {"name": name, "kind": "run", "identity": fingerprint([entries]), "facts": {"path": entries.path}}
             for name, entries in inputs.runs.items()
-        ],
-        "datasets": [{
+        ),
+        datasets=[{
             "name": inputs.name, "source": inputs.qrels.path, "lang": "", "fingerprint": fingerprint([inputs.qrels]),
             "tasks": {TASK: {"n": n, "skipped": [], "warnings": []}},
         }],
-        "hardware": hardware(), "versions": versions(),
-        "cells": [
+        cells=(
             {
                 "key": cell.of.run, "task": TASK, "dataset": inputs.name, "system": cell.of.run, "status": "done",
                 "reason": "", "seconds": None, "counts": {"queries": len(cell.of.ids), "missing": cell.of.empty},
                 "skipped": [], "warnings": cell.warnings,
             }
             for cell in cells
-        ],
-        "sessions": [*before.get("sessions", ()), {"started": now, "ended": now, "spent": {}}],
-        "spent": {"usd": 0.0, "max_usd": None, "systems": {}}, "problems": {"failed_cells": 0},
-    }  # fmt: skip
+        ),
+    )  # fmt: skip
