@@ -282,7 +282,7 @@ def _verdict(report: Report) -> str:
 def _file(file: File, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
-    blank = f"{counted(file.blank, 'blank line')} passed over" if file.blank else ""
+    blank = f"{counted(file.blank, 'blank line')} skipped" if file.blank else ""
     facts += [counted(file.rows, "row"), blank, size]
     _say_lines([f"{file.path}: {', '.join(filter(None, facts))}"])
     rows = []
@@ -476,7 +476,7 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
     except KeyboardInterrupt:
         raise Interrupted(
             f"Stopped. Finished files are kept in {mirror_folder()}.",
-            mend="The same command goes on from there.",
+            mend="The same command continues from there.",
         ) from None
     _show(fetched, json=json)
     if failed:

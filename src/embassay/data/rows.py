@@ -142,7 +142,10 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
     likely = called[0] if len(called) == 1 else "" if called else nearest(column, found)
     pair = target or column, likely or "COLUMN"
-    mend = f"Name it with --map {pair[0]}={pair[1]} (in a description, map: {{{pair[0]}: {pair[1]}}})."
+    mend = (
+        f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
+        f"map: {{{pair[0]}: {pair[1]}}})."
+    )
     if len(called) > 1:
         mend += f" It may be {' or '.join(called)}: `embassay data check` looks at what they hold."
     if len(found) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in found[0]]):

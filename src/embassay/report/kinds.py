@@ -107,7 +107,7 @@ WORDINGS |= {
     ),
 }
 WORDINGS["score"] = Wording(
-    "The mean over queries where a measure is defined; where it is not is counted. RA-nWG weighs grades 5, 4 and 3 by "
+    "The mean over queries where a measure is defined; the others are counted. RA-nWG weighs grades 5, 4 and 3 by "
     "how rare they are in a query’s judgements, summed over the first K and divided by the best sum that any K "
     "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is how much "
     "of it is reached.",
@@ -141,7 +141,7 @@ WORDINGS["sweep"] = replace(
     "sessions, then the median over queries; p95: over all samples. A stack is dominated where another one is no worse "
     "in price, time and quality, and better in one. %PROC is the share of what the candidates allow, a ratio of means.",
     intervals="95%, percentile bootstrap over queries, the same resamples for every stack; times over timed queries. "
-    "Shares of winners: how often the rule takes a stack when queries and timed queries are drawn anew.",
+    "Shares of winners: how often the rule takes a stack when queries and timed queries are drawn again.",
     pages="docs/sweep_findings.md",
     files="sweep.json (all that this page shows), tables/, results.jsonl",
 )
@@ -339,7 +339,7 @@ SCALES = {
     ),
     "noise": Scale(
         "What does small talk around a question do?",
-        "Drop in percent of the similarity that the clean question has to what is meant; 0 means no harm.",
+        "Drop in percent of the clean question's similarity to its meaning; 0 means no harm.",
         ("A drop in similarity costs only where another passage overtakes: see what retrieval loses.",),
     ),
     "hume": Scale(

@@ -46,7 +46,7 @@ class Drawing:
         "Take every item as it is: the data are an annotated set. Of the suite hume this is the default.",
     )
 
-    give_k: bool = option(False, "Tell people how many groups there are, as models know it.")
+    give_k: bool = option(False, "Tell people how many groups there are, as models are told.")
 
     def as_content(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""

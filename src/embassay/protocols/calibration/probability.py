@@ -187,7 +187,7 @@ def calibration(path: str | Path) -> Calibration:
         found = sorted((file / "calibrations").glob("*.json"))
         if len(found) != 1:
             raise DataError(
-                "There is no one calibration here" if found else "There is no calibration here", path=file,
+                "There are several calibrations here" if found else "There is no calibration here", path=file,
                 found=", ".join(one.name for one in found) or "none",
                 mend="Give one of the files in its folder calibrations/.",
             )  # fmt: skip

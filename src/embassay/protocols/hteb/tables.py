@@ -118,7 +118,7 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
     )  # fmt: skip
     note = (
         "A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets weigh equally. "
-        "The original stands on the items that have a transformed text, and is no part of the total."
+        "The original stands on the items that have a transformed text, and does not count in the total."
     )
     return ColumnTable(name, title, columns, tuple(rows), note)
 

@@ -306,8 +306,8 @@ def wins_figure(summary: Summary) -> ColumnTable:
         Column("pairs", decimals=0), *(Column(name, decimals=1) for name in ("win_rate", "low", "high")),
     )  # fmt: skip
     note = (
-        "A tie is no win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share datasets and "
-        "annotators, so they are too narrow."
+        "A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share datasets "
+        "and annotators, so they are too narrow."
     )
     return ColumnTable("hume_figure3", "HUME figure 3: pairs that people win", columns, rows, note)
 

@@ -155,7 +155,7 @@ def _lede(found: Sequence[Profile], record: Record) -> Iterator[Sentence]:
     yield (f"{len(sure)} of {whole} changes by axis are certain losses: their intervals lie below 0.",)
     failed = _failed(record)
     if failed:
-        yield (f"{numbers.percent(failed)} of the texts could not be transformed, and are no part of this.",)
+        yield (f"{numbers.percent(failed)} of the texts could not be transformed, and do not count here.",)
 
 
 def _failed(record: Record) -> float:

@@ -250,7 +250,7 @@ def _noise(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         yield (
             "noise",
             f"On {_on(noisy)} {one}: {pair_names(noisy, 5)}.",
-            "It may have learned labels that they do not share: that is no sign of a better model.",
+            "It may have learned labels that they do not share: that does not make it a better model.",
             noisy[0].advice or "Improve the task or drop it.",
         )
     if low:

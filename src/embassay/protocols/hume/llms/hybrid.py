@@ -37,7 +37,7 @@ class HybridOptions:
     """When a model's answer stands."""
 
     check: float = option(0.2, "Share of the items with equal draws that people answer too.")
-    least: int = option(10, "Fewest items of that sample, as far as there are so many.")
+    least: int = option(10, "Fewest items of that sample, or all if there are fewer.")
     most_wrong: float = option(
         0.1,
         "Share of the sample that people may contradict: above it by its interval, people get the whole task.",

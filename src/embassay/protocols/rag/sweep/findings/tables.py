@@ -142,7 +142,7 @@ def _alternatives(findings: Findings) -> ColumnTable:
         for part in findings.parts
         for one in part.recommendation.alternatives
     ]
-    return ColumnTable("rag_alternatives", "Other choices, less the recommended one", columns, tuple(rows))
+    return ColumnTable("rag_alternatives", "Other choices minus the recommended one", columns, tuple(rows))
 
 
 def _shares(findings: Findings) -> ColumnTable:
