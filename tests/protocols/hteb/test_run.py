@@ -1,6 +1,7 @@
 """Whole runs against a model that transforms by rule: scores, weights, failures, resuming (spec hteb 8, 14)."""
 
 import json
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,7 @@ from embassay.records import Component
 from embassay.report import write_report
 from embassay.report.terminal import run_view
 from embassay.runs.folder import CellRecord
+from embassay.systems import SYSTEMS
 from embassay.text import open_tokenizer
 from hteb_reader import strict
 from report.pages import printed
@@ -315,6 +317,47 @@ class Lengths:
 
     def count_truncated(self, texts):
         return 0
+
+
+class Prompted(Lengths):
+    """Ships a prompt for STS; `seen` has the texts that come with it."""
+
+    seen: ClassVar[set[str]] = set()
+    similarity_fn_name = "cosine"
+
+    def __init__(self, task=""):
+        super().__init__()
+        self.task, self.identity = task, f"prompted/{task}"
+
+    def for_task(self, task, name):
+        return Prompted(task)
+
+    def encode(self, texts, *, role=None):
+        if self.task == "sts":
+            self.seen.update(texts)
+        return super().encode(texts, role=role)
+
+
+def test_a_models_prompt_for_a_task_is_used_where_asked(transformer, tmp_path):
+    """By default none is; with `reference` in STS alone, which the model has one for, originals and transformations."""
+    _, model = transformer(copying=0.0)
+    SYSTEMS.add("prompted", Prompted)
+    pairs, classes = tmp_path / "pairs.jsonl", tmp_path / "classes.jsonl"
+    texts = ["eels see trees", "a fox", "the long river", "two kings"]
+    pairs.write_text("".join(json.dumps({"id": str(i), "text1": one, "text2": texts[i - 1], "score": i}) + "\n"
+                             for i, one in enumerate(texts)), "utf-8")  # fmt: skip
+    classes.write_text("".join(json.dumps({"id": str(i), "text": f"class {i}", "label": "ab"[i % 2], "split":
+                               ["train", "test"][i // 6]}) + "\n" for i in range(12)), "utf-8")  # fmt: skip
+    for value in ("role", "reference"):
+        Prompted.seen.clear()
+        eb.hteb.run(
+            ["prompted"], transformer=model, datasets=[pairs, classes], out=tmp_path / value, runs=1,
+            tokenizer="words", transformations=("paraphrasing",),
+            options=HtebOptions(resamples=60, prompts=value),
+        )  # fmt: skip
+        assert set(texts) <= Prompted.seen if value == "reference" else not Prompted.seen
+    assert not any(text.startswith("class") for text in Prompted.seen)
+    assert len(Prompted.seen) > len(texts)
 
 
 @pytest.mark.parametrize("by", ["dot", "euclidean", "cosine"])

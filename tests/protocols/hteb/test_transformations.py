@@ -151,7 +151,7 @@ def test_reference_sets_every_trap():
     """Each option with a value of that name has it afterwards."""
     options, texts = as_reference(HtebOptions()), as_reference(TransformOptions())
     assert (options.languages, options.corpus, options.evaluation_seed) == ("reference",) * 3
-    assert (options.semrel, options.candidates) == ("reference",) * 2
+    assert (options.semrel, options.candidates, options.prompts) == ("reference",) * 3
     assert (texts.length, texts.seeds, texts.documents, texts.arabic) == ("reference",) * 4
 
 

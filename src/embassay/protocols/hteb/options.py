@@ -43,6 +43,11 @@ class HtebOptions(PtebOptions):
         "Rerank by cosine, or by the model's own similarity and its prompts by role (`reference`).",
         "H11",
     )
+    prompts: Literal["role", "reference"] = option(
+        "role",
+        "Prompts of queries and documents alone, or also those that a model ships for a task (`reference`).",
+        "H12",
+    )
     evaluation_seed: Literal["reference", "fixed"] = option(
         "reference", "Start k-means from each run's seed (`reference`), or always from the run's first.", "H9"
     )

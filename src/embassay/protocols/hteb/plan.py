@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from embassay.data.catalogue.suites import Suite
 from embassay.data.shapes import check_targets
@@ -15,7 +15,7 @@ from embassay.errors import UsageError
 from embassay.protocols.hteb.options import REFERENCE, HtebOptions, Request
 from embassay.protocols.hteb.slots import REGISTRY, TASKS, Slot, Slots, distinct
 from embassay.protocols.hteb.transformers import Source
-from embassay.protocols.kernel.plan import PlannedSuite, check_names, in_order, planned_systems
+from embassay.protocols.kernel.plan import PlannedSuite, PlannedSystem, check_names, in_order, planned_systems
 from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.wordings.plan import (
@@ -32,6 +32,8 @@ from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import task
 from embassay.records import Loaded
 from embassay.runs.folder import Cell, RunFolder
+from embassay.systems import prompted
+from embassay.systems.encoders.batches import PromptTask
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -58,6 +60,11 @@ class HtebPlan(WordedPlan):
                 for one in dataset.tasks
             )
         return self._slots[dataset.name]
+
+    def opened_as(self, system: PlannedSystem, task: str) -> str:
+        """As it is, or, as in the reference, with the prompt that the model ships for the task [H12]."""
+        by_task = self.request.options.prompts == REFERENCE and task in get_args(PromptTask)
+        return prompted(system.spec, task) if by_task else system.spec
 
     def asked(self, source: Source, dataset: PlannedDataset, seed: int) -> tuple[Slot, ...]:
         """The distinct texts that a transformation is asked for in the run with this seed."""
