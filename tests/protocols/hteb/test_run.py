@@ -494,3 +494,20 @@ def test_echo_without_json_is_no_text(transformer, tmp_path, pairs):
     assert {one.outcome for one in ParaphraseSet.open(free.path).rows("paraphrasing", "pairs", 1337)} == {
         "copied"
     }
+
+
+def test_texts_that_have_nothing_recorded_are_found_before_the_run(tmp_path):
+    """All but 14 pairs of the sample have none; with one task that has them the others are left without a score."""
+    wanted = {"transformer": "recorded", "runs": 1, "tokenizer": "words", "transformations": ("summarise",)}
+    with pytest.raises(UsageError, match=r"-t sts --limit 14"):
+        eb.hteb.run(["jaccard"], datasets=["sample"], out=tmp_path / "all", **wanted)
+    some = eb.hteb.run(
+        ["jaccard"], datasets=["sample"], out=tmp_path / "some", tasks=["sts", "clustering"], limit=14,
+        options=HtebOptions(resamples=60, languages="reference"), **wanted,
+    )  # fmt: skip
+    values = {
+        row["task"]: row["value"]
+        for row in rows(some, measure="original", system="jaccard", dataset="sample")
+    }
+    assert values["sts"] is not None
+    assert values.get("clustering") is None

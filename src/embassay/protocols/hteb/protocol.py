@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import Any, cast
 
 from embassay.contracts import Tokenizer
-from embassay.errors import ModelError
+from embassay.errors import ModelError, UsageError
 from embassay.protocols.hteb.conclusions import conclusion, told
 from embassay.protocols.hteb.options import Request
 from embassay.protocols.hteb.plan import HtebPlan, datasets_of, make_plan, with_runs
-from embassay.protocols.hteb.transformers import LLMTransformer, Needs, Source, TokenCounts, open_transformers
+from embassay.protocols.hteb.transformers import (
+    LLMTransformer,
+    Needs,
+    RecordedTransformer,
+    Source,
+    TokenCounts,
+    open_transformers,
+)
 from embassay.protocols.kernel.inputs import sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.request import data_beside, new_folder, request_of
@@ -45,6 +52,7 @@ class Hteb(Worded):
         plan = make_plan(request, cache, ledger)
         self.sources = opened(request, plan.longest, ledger)
         self.growth = Growth(request, plan.datasets, self.sources)
+        check_recorded(plan, self.sources)
         return plan
 
     def forecast(self, plan: HtebPlan, *, measure: bool = True) -> Forecasts:
@@ -101,6 +109,22 @@ def opened(request: Request, longest: int, ledger: Ledger | None) -> tuple[Sourc
     return open_transformers(
         request.transformer, request.transformations, request.generation, longest=longest, ledger=ledger
     )
+
+
+def check_recorded(plan: HtebPlan, sources: Sequence[Source]) -> None:
+    """UsageError where the recorded transformations would leave every task without a score."""
+    most = plan.request.options.most_lost
+    recorded = [one.paraphraser for one in sources if isinstance(one.paraphraser, RecordedTransformer)]
+    slots = [one for dataset in plan.datasets for one in plan.slots(dataset)]
+    texts = [[text for _, text, _, _ in one.rows] for one in slots]
+    if not recorded or plan.request.on_failure != "leave out":
+        return
+    if all(writer.lacks(some) > most for writer in recorded for some in texts):
+        raise UsageError(
+            "The sample's recorded transformations are of 14 of its pairs, and no task would have enough of them.",
+            mend="Add -t sts --limit 14 --languages reference, or name a language model, such as "
+            "--transformer ollama:gemma3:27b.",
+        )
 
 
 def check_price(sources: Sequence[Source], max_usd: float | None) -> None:

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -392,6 +392,11 @@ class RecordedTransformer:
                 mend="Ask for --runs 1, or name a language model as the transformer.",
             )
         return (first,)
+
+    def lacks(self, texts: Iterable[str]) -> float:
+        """The share of the distinct texts that have nothing recorded; 0 where there is no text."""
+        distinct = {text for text in texts if text.strip()}
+        return len(distinct - self._texts.keys()) / max(1, len(distinct))
 
     def about(self) -> Mapping[str, Any]:
         """Nothing."""
