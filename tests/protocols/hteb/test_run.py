@@ -13,12 +13,17 @@ from embassay.data.catalogue.entries import entry
 from embassay.data.catalogue.suites import suites
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.hteb.exchange import export, import_
-from embassay.protocols.hteb.options import HtebOptions, Request, TransformOptions
-from embassay.protocols.hteb.plan import HtebPlan, datasets_of
+from embassay.protocols.hteb.options import (
+    AXES,
+    TRANSFORMATIONS,
+    HtebOptions,
+    Request,
+    TransformOptions,
+    on_axis,
+)
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, RunTransformation, axis_part
-from embassay.protocols.hteb.protocol import Hteb
+from embassay.protocols.hteb.protocol import Hteb, HtebPlan, datasets_of
 from embassay.protocols.hteb.slots import listed
-from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.wordings.levels import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component

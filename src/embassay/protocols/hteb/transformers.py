@@ -16,14 +16,14 @@ from unicodedata import category
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling, Tokenizer
 from embassay.errors import DataError, TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.hteb.options import TransformOptions
-from embassay.protocols.hteb.slots import Slot
-from embassay.protocols.hteb.transformations import (
+from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
     Transformation,
+    TransformOptions,
     instruction,
     prompt,
 )
+from embassay.protocols.hteb.slots import Slot
 from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored

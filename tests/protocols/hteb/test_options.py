@@ -8,23 +8,21 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.protocols.hteb.options import (
-    HtebOptions,
-    TransformOptions,
-    as_reference,
-    read_families,
-    read_transformations,
-)
-from embassay.protocols.hteb.slots import Slots
-from embassay.protocols.hteb.transformations import (
     PIVOTS,
     TARGETS,
     TRANSFORMATIONS,
+    HtebOptions,
+    TransformOptions,
+    as_reference,
     candidates,
     instruction,
     language_of_dataset,
     language_of_text,
     names_of,
+    read_families,
+    read_transformations,
 )
+from embassay.protocols.hteb.slots import Slots
 from embassay.protocols.hteb.transformers import is_wrong_way, read_answer
 
 LANGUAGES = {
