@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from page_examples import declared_protocol
+
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 BLOCK = re.compile(r"^<!-- package -->\n(?:<!-- run -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TICKETS = "body,queue\nno invoice came,billing\nit crashes,fault\nI paid twice,billing\nno login,fault\n"
@@ -92,23 +94,20 @@ def embassay(warm: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
 POINTS = re.compile(
     r'^```toml\n(\[project.entry-points."embassay.protocols"\]\n.*?)^```$', re.MULTILINE | re.DOTALL
 )
-PROTOCOL = re.compile(r"^<!-- protocol -->\n<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def test_a_protocol_takes_under_120_lines() -> None:
     """The whole declaration."""
-    (code,) = PROTOCOL.findall(PAGE.read_text(encoding="utf-8"))
-    assert len([line for line in code.splitlines() if line.strip()]) < 120
+    assert len([line for line in declared_protocol().splitlines() if line.strip()]) < 120
 
 
 @pytest.mark.slow
 def test_a_protocol_of_another_package(tmp_path: Path, embassay: Any) -> None:
     """It is listed, carried out, resumed, spread over workers, compared, reported and exported, as any other."""
-    (code,) = PROTOCOL.findall(PAGE.read_text(encoding="utf-8"))
     target = tmp_path / "installed"
     facts = target / "shout-1.0.dist-info"
     facts.mkdir(parents=True)
-    (target / "shout.py").write_text(code, encoding="utf-8")
+    (target / "shout.py").write_text(declared_protocol(), encoding="utf-8")
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
     (points,) = POINTS.findall(PAGE.read_text(encoding="utf-8"))
     (facts / "entry_points.txt").write_text(points.replace("project.entry-points.", "").replace('"', ""))

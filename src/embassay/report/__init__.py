@@ -37,9 +37,9 @@ def write_report(
     name = "summary" if summary else "report"
     target = Path(out) if out is not None else _place(folders) / f"{name}.html"
     written: Path = attribute(f"embassay.report.{'summary' if summary else 'html'}:write")(runs, target)
-    for one in () if summary else runs:
-        if why := one.brought[1]:
-            tell(f"The page of {one.title} cannot be shown: {why}")
+    for made in () if summary else runs:
+        if why := made.brought[1]:
+            tell(f"The page of {made.title} cannot be shown: {why}")
     return written
 
 
