@@ -4,8 +4,10 @@ on paper, by keys alone."""
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ import pytest
 import embassay as eb
 from chromium import COLOURS, axe_findings
 from embassay.report import write_report
+from embassay.report.runs import PAGES
+from page_examples import declared_protocol
 
 from .conftest import Heard, Made, turn_to, write_run
 from .hume_run import study, write_hume_run
@@ -291,8 +295,18 @@ def test_items_of_scored_runs_and_probes_can_be_looked_at(see: See) -> None:
 
 
 @pytest.fixture(scope="module")
-def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of what came after the first eight: HTEB, a calibration and a choice without labels."""
+def shout() -> Iterator[Any]:
+    """The protocol of docs/extending.md, its page declared for as long."""
+    module = sys.modules["shout_of_the_docs"] = ModuleType("shout_of_the_docs")
+    exec(declared_protocol(), module.__dict__)
+    yield module.Shout()
+    del PAGES._entries["shout"], sys.modules["shout_of_the_docs"]
+
+
+@pytest.fixture(scope="module")
+def later(tmp_path_factory: pytest.TempPathFactory, shout: Any) -> Path:
+    """A report of what came after the first eight: HTEB, a calibration, a choice without labels, and a protocol of
+    another package."""
     folder = tmp_path_factory.mktemp("later")
     few = {"tokenizer": "words", "limit": 14}
     hteb = eb.hteb.run(["jaccard", "levenshtein"], tasks=["sts"], runs=1, out=folder / "hteb", **few)
@@ -301,7 +315,8 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"id": f"d{n}", "text": f"The boat of ward {n} carries {n * 7} crates of salt."} for n in range(40)
     ]
     chosen = eb.choose(["jaccard", "bm25"], texts, out=folder / "choice", tokenizer="words")
-    return write_report([hteb.path, meant.path, chosen.path], out=folder / "report.html")
+    loud = shout.run(["jaccard", "levenshtein"], out=folder / "shout", **few)
+    return write_report([hteb.path, meant.path, chosen.path, loud.path], out=folder / "report.html")
 
 
 @pytest.mark.slow
@@ -311,7 +326,8 @@ def test_later_pages_are_as_good(later: Path, use: Callable[..., Heard], scheme:
     pytest.importorskip("axe_playwright_python")
     heard = use(color_scheme=scheme)
     heard.page.goto(later.as_uri())
-    assert {"hteb", "calibration", "choose"} <= set(views(heard.page))
+    assert {"hteb", "calibration", "choose", "shout"} <= set(views(heard.page))
+    assert heard.page.locator("#shout-missed").count() == 1
     heard.page.set_viewport_size({"width": 390, "height": 800})
     for place in views(heard.page):
         assert heard.page.evaluate("document.documentElement.scrollWidth") <= 390, place

@@ -37,6 +37,7 @@ class What(StrEnum):
     perturbations = "perturbations"
     tokenizers = "tokenizers"
     protocols = "protocols"
+    pages = "pages"
 
 
 def show(
@@ -119,6 +120,7 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
         What.perturbations: ("embassay.text", "PERTURBATIONS"),
         What.tokenizers: ("embassay.systems", "TOKENIZERS"),
         What.protocols: ("embassay.protocols.kernel.evaluation", "PROTOCOLS"),
+        What.pages: ("embassay.report.runs", "PAGES"),
     }
     tasks = [({"protocol": name}, (f"embassay.protocols.{name}", "TASKS")) for name in ("sage", "pteb")]
     no_more: dict[str, str] = {}
