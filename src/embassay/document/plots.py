@@ -17,12 +17,12 @@ from embassay.document.marks import CLASSES, Scale
 from embassay.records import Result
 
 HEIGHT = 220
-LEFT, WIDE = 8, 62
+LEFT, WIDE = 8, 56
 """Percent of the figure: where the plot begins and how wide it is; names stand on the right."""
 MOST_LINES = 4
 LABEL_GAP = 16
-BESIDE = 'viewBox="-19 0 1 1" width="1" height="1" overflow="visible"'
-"""Moves a sign 19 pixels to the right: a place in percent would lie on the plot where that is narrow."""
+BESIDE = 'viewBox="-18 0 1 1" width="1" height="1" overflow="visible"'
+"""Moves a sign 18 pixels to the right: a place in percent would lie on the plot where that is narrow."""
 GLYPHS = {"l": "▲", "n": "◆"}
 """Points that no end of a stroke can draw: one text, each sign at its place."""
 SIGN = {
@@ -92,7 +92,7 @@ def names(tracks: Sequence[Track], called: Sequence[str], *, plain: Sequence[tup
             parts.append(f'<text x="{LEFT + WIDE}%" y="{height:.0f}" dx="8" dy="4">{name}</text>')
             continue
         parts.append(f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{sign(tracks[i])}</svg>')
-        parts.append(f'<text class="name" x="{LEFT + WIDE}%" y="{height:.0f}" dx="34" dy="4">{name}</text>')
+        parts.append(f'<text class="name" x="{LEFT + WIDE}%" y="{height:.0f}" dx="32" dy="4">{name}</text>')
     return "".join(parts)
 
 

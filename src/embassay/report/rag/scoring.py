@@ -304,11 +304,11 @@ def forest(record: Record, compared: Comparison, place: int) -> Table:
     unit = unit_of(compared.measure)
     ends = [end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference)]
     scale = scale_of([*ends, 0.0], within=None, factor=unit.factor)
-    heads = (f"{compared.measure}, difference, 95%", "p (Holm)", "Queries")
+    heads, kinds = (f"{compared.measure}, difference, 95%", "p (Holm)", "Queries"), kinds_of(record)
     return Table(
         f"pairs-{place}", compared.measure, "Runs",
         (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), Column("In words", style="")),
-        tuple(_pair(pair, unit, scale, kinds_of(record)[pair.a]) for pair in compared.pairs), "forest", 3, is_titled=False,
+        tuple(_pair(pair, unit, scale, kinds[pair.a]) for pair in compared.pairs), "forest", 3, is_titled=False,
         caption=f"Differences between runs, {compared.measure}",
     )  # fmt: skip
 
