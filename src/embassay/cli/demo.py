@@ -279,8 +279,8 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
 
     _say(
-        f"HUME: a study of {ITEMS} items a task. Nobody did it: {SCRIPTS} scripts answer that know what is right and "
-        "err at random."
+        f"HUME: a study of {ITEMS} items a task. No people took part: {SCRIPTS} scripts answer, right except "
+        "for random errors."
     )
     study = out / "study"
     # Of seven candidates some would be French.

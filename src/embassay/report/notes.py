@@ -206,7 +206,7 @@ def _truncated(record: Record) -> Iterator[Note]:
             f"{how_many} texts were cut at the input limit of {label[system.name]}"
             + (f", {numbers.count(limit)} tokens" if limit else "")
             + f" ({tasks}).",
-            "What lies behind the limit does not count in its similarities.",
+            "Text beyond the limit does not count in its similarities.",
         )
 
 

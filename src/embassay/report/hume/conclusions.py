@@ -130,7 +130,7 @@ def _extent(known: int, pairs: int) -> str:
 def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
     low = [one.pair for one in every if one.pair.trust == "low"]
     if low:
-        yield (f"Annotators agree little on {pair_names(low, 3)}: read no order of models there.",)
+        yield (f"Annotators agree little on {pair_names(low, 3)}: do not rank models there.",)
     elif every and all(one.pair.trust is None for one in every):
         yield (
             "Agreement is not known on any pair, so nobody can say how far a score of people may be trusted.",

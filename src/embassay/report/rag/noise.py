@@ -83,9 +83,9 @@ def noise_verdict(record: Record, _: Board) -> Verdict:
     if not lost:
         return Verdict(("No drop is finished yet.",))
     if min(lost) > 0:
-        heading = f"Small talk takes {_range(lost)} of the similarity to a question's meaning"
+        heading = f"Small talk lowers the similarity to a question's meaning by {_range(lost)}"
     elif max(lost) <= 0:
-        heading = "Small talk takes nothing of the similarity to a question's meaning"
+        heading = "Small talk does not lower the similarity to a question's meaning"
     else:
         heading = "Small talk lowers the similarity of some systems, not of all"
     return Verdict((heading,), tuple(_lede(where)))

@@ -141,7 +141,7 @@ def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
         pairs = Link("the paired differences", "score-pairs")
         yield Text((
             "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% interval. Overlap of "
-            "bars is not the test: see ", pairs, ". Bold: may be first, where not all may.",
+            "bars is not the test: see ", pairs, ". Bold: may be first; none if all may.",
         ))  # fmt: skip
         yield Box("panels", tuple(panels))
 

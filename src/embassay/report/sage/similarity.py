@@ -216,7 +216,7 @@ def _retrieval(record: Record, board: Board) -> Iterator[Block]:
     yield from _part(
         _per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
         Heading("nDCG@10 itself", level=3),
-        "Ties: share of queries whose first ten hold equal scores; the original then stands before its copies.",
+        "Ties: share of queries whose first ten hold equal scores; the original then ranks before its copies.",
     )
 
 

@@ -539,7 +539,7 @@ def _depth(ground: Ground, line: str, cutoff: int, turn: Callable[[str], str]) -
         return untested(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
     gain = difference_of(ground, measure, pairs)
     found = status(gain, HARDLY if turn is opposite else 0.0)
-    text = f"K 100 less K 50: {told(gain, signed=True)} of {measure}."
+    text = f"K 100 minus K 50: {told(gain, signed=True)} of {measure}."
     return judged(line, turn(found), text, gain)
 
 

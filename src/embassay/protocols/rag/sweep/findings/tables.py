@@ -207,7 +207,7 @@ def _routing(findings: Findings) -> ColumnTable:
         *(
             column
             for name, k in measures
-            for column in (Column(f"{name} less K {k}", "signed", 3), *(Column(f"{end} ({name}, {k})", "signed", 3)
+            for column in (Column(f"{name} minus K {k}", "signed", 3), *(Column(f"{end} ({name}, {k})", "signed", 3)
                 for end in ("low", "high")))
         ),
     )  # fmt: skip
