@@ -513,6 +513,12 @@ def _unknown(spec: str, path: Path) -> UsageError:
             else f"Download it first: curl -LO {spec}",
         )
     names = [*(entry.name for entry in DATASETS), *suites()]
+    several = spec.replace(",", " ").split()
+    if len(several) > 1 and all(one in names or Path(one).expanduser().exists() for one in several):
+        return UsageError(
+            f"{spec!r} names {len(several)} datasets at once.",
+            mend=f"Every dataset has its own -d: {' '.join(f'-d {one}' for one in several)}",
+        )
     folder = path.parent
     files = (
         [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []
