@@ -26,6 +26,9 @@ SYSTEMS = {
     "bm25?k=1": "k1",
     "minilm?dims=abc": "dims=256",
     "minilm?dims=-1": "dims is",
+    "openai/text-embedding-3-small": "-s openai:text-embedding-3-small",
+    "ollama/nomic-embed-text": "-s ollama:nomic-embed-text",
+    "minilm:384": "Write 'minilm'",
     "": "NAME",
 }
 """A system as a stranger names it -> what the mend must hold."""
@@ -64,6 +67,7 @@ WORDS = {
     "sage run -s jaccard --tokenizer words -d notes.jsonl --map text:label": "text=body",
     "sage run -s jaccard --tokenizer words -d notes.jsonl --map body=text": "text",
     "sage run -s jaccard --tokenizer words -d notes.jsonl -t retrieval": "--map",
+    "sage run -s jaccard --tokenizer words -d notes.jsonl --map text=txt": "leave text=txt out of --map",
     "sage run -s jaccard --tokenizer words -d .": "BEIR",
     "pteb run -s jaccard --tokenizer words -d notes.jsonl": "-p recorded",
     "pteb run -s jaccard --tokenizer words -p gemma3:27b": "ollama:gemma3:27b",
@@ -123,7 +127,7 @@ ADDRESSES = {
 """What is given in place of one dataset -> what the mend must hold."""
 
 
-OF_FILES = ("BEIR", "--out", "name", "hume sample")
+OF_FILES = ("BEIR", "--out", "name", "hume sample", "leave text=txt out of --map")
 """Said of what lies in a file or folder, not of the words: the exit code is 4."""
 
 
