@@ -35,7 +35,7 @@ Runs = Annotated[
     list[str] | None,
     typer.Option(
         "--run", metavar="FILE",
-        help="Instead of a system, what an engine retrieved: the score from which on to answer a question.",
+        help="Instead of a system, what an engine retrieved: the score from which to answer a question.",
     ),
 ]  # fmt: skip
 Qrels = Annotated[
@@ -58,9 +58,9 @@ def calibrate(
     origin: From = None,
     target: To = None,
 ) -> None:
-    """Tell what a similarity means, and where to set a threshold.
+    """Find what a similarity means, and where to set a threshold.
 
-    It is fitted to labelled or graded pairs; or to a run and judgements: from which score on to answer a question.
+    It is fitted to labelled or graded pairs; or to a run and judgements: from which score to answer a question.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """

@@ -199,7 +199,7 @@ def check(
     json: Json = False,
     wide: Wide = False,
 ) -> None:
-    """Tell what your data can be used for, and what is wrong.
+    """Show what your data can be used for, and what is wrong.
 
     Exit code 4 if they cannot be used.
 

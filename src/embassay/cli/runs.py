@@ -32,7 +32,7 @@ def compare(
     json: Json = False,
     wide: Wide = False,
 ) -> None:
-    """Tell whether two systems, or two runs, really differ.
+    """Test whether two systems, or two runs, really differ.
 
     Paired differences with 95% intervals, Holm-corrected p, effect sizes and the difference detectable at 80% power.
     Comparing all systems adds rank ranges and the probability of being best.
@@ -189,17 +189,17 @@ def serve(
     allow_host: AllowHost = None,
     proxy_headers: ProxyHeaders = False,
     stale_after: Annotated[
-        float, typer.Option("--stale-after", min=0.1, help="Minutes without news after which a run is stale.")
+        float,
+        typer.Option("--stale-after", min=0.1, help="Minutes without output after which a run is stale."),
     ] = 15.0,
     every: Annotated[
-        float, typer.Option("--every", min=0.2, help="Seconds between two looks at the folder.")
+        float, typer.Option("--every", min=0.2, help="Seconds between two checks of the folder.")
     ] = 2.0,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the newest board in a browser.")] = False,
 ) -> None:
     """Serve a folder of runs as live leaderboards.
 
-    One board per protocol and version of the data, with rank ranges. It writes nothing, and gives out boards and
-    reports only. Ctrl-C stops it.
+    One board per protocol and version of the data, with rank ranges. It writes nothing, and serves only boards and reports. Ctrl-C stops it.
 
     Example: embassay serve runs --open
     """

@@ -141,7 +141,7 @@ def links(
 ) -> None:
     """Show a study's personal links, and add annotators.
 
-    A running server knows new ones at once.
+    A running server accepts new ones at once.
 
     Example: embassay hume links study -a ann
     """
@@ -384,7 +384,7 @@ def hybrid(
     wide: given.Wide = False,
     options: HybridOptions = HybridOptions(),  # noqa: B008 - replaced by `settings`
 ) -> None:
-    """Tell which items people must answer, and which a model may.
+    """Decide which items people must answer, and which a model may.
 
     A language model's answer stands where its draws agree and a sample that people answer too does not contradict it.
     The same command later counts what people have answered since.

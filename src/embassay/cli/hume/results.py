@@ -121,7 +121,7 @@ GiveK = Annotated[
     bool,
     typer.Option(
         "--give-k/--no-give-k",
-        help="Tell systems the number of gold clusters; else they find one, as people do who are not told.",
+        help="Give systems the number of gold clusters; else they find one, as people do who are not told.",
     ),
 ]
 SmallestGroup = Annotated[

@@ -107,8 +107,10 @@ class PlatformName(StrEnum):
 @settings(Batches)
 def crowd(
     folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
-    platform: Annotated[PlatformName, typer.Option("--platform", help="For whom.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Where. Default: crowd in the study.")] = None,
+    platform: Annotated[PlatformName, typer.Option("--platform", help="The platform.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Output folder. Default: crowd in the study.")
+    ] = None,
     options: Batches = Batches(),  # noqa: B008 - replaced by `settings`
 ) -> None:
     """Write a study's pairs as MTurk or Prolific take them.
@@ -180,7 +182,7 @@ def score(
     json: Json = False,
     wide: Wide = False,
 ) -> None:
-    """Tell which languages' paraphrases people accept.
+    """Decide which languages' paraphrases people accept.
 
     Applies the rules to the ratings: dummies, estimates, low ratings, inspection, rejection of raters.
 

@@ -63,7 +63,7 @@ def answer(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Tell whether answers from a run's passages are right.
+    """Check whether answers from a run's passages are right.
 
     One model answers, another grades. With --distractors, each question is answered again among useless passages.
 

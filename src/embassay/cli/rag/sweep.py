@@ -63,7 +63,7 @@ def sweep(
     json: given.Json = False,
     wide: given.Wide = False,
 ) -> None:
-    """Tell which retrieval stack to use, by quality, time and money.
+    """Find which retrieval stack to use, by quality, time and money.
 
     Measures every combination of the config's axes. Rules (--sla-ms, --budget, --target) and prices may change
     between sessions without measuring again.

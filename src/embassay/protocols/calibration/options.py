@@ -23,7 +23,7 @@ class Promises:
 class CalibrationOptions(Options):
     """What calibrations are told."""
 
-    same_from: float | None = option(None, "Grade from which on graded pairs mean the same.")
+    same_from: float | None = option(None, "Grade from which graded pairs mean the same.")
     precision: float = option(0.9, "Share of accepted pairs that must mean the same.")
     recall: float = option(0.9, "Share of pairs that mean the same that must be accepted.")
     confidence: float = option(0.95, "How sure a promise must be.")
