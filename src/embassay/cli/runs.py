@@ -199,7 +199,8 @@ def serve(
 ) -> None:
     """Serve a folder of runs as live leaderboards.
 
-    One board per protocol and version of the data, with rank ranges. It writes nothing, and serves only boards and reports. Ctrl-C stops it.
+    One board per protocol and version of the data, with rank ranges. It writes nothing, and serves only
+    boards and reports. Ctrl-C stops it.
 
     Example: embassay serve runs --open
     """
