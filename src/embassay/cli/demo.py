@@ -201,7 +201,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.cli.rag.score import run_score
     from embassay.cli.session import show_verdict
     from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-    from embassay.protocols.rag.scoring.inputs import ScoreRequest
+    from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
 
     _say(

@@ -2,89 +2,30 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from embassay.cli import options as given
-from embassay.cli.options import default_out
-from embassay.protocols.kernel.request import column_map
+from embassay.cli.options import Running, of_records
+from embassay.protocols.rag.answers.options import AnswerRequest
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
 
-Data = Annotated[
-    str, typer.Option("--dataset", "-d", metavar="DATA", help="A retrieval set with its judgements.")
-]
-Runs = Annotated[
-    list[str],
-    typer.Option("--run", help="A run as FILE or NAME=FILE: TREC, JSONL, CSV or Parquet.", metavar="FILE"),
-]
-Generator = Annotated[str, typer.Option("--generator", "-g", help="The chat model that answers.")]
-Judge = Annotated[str, typer.Option("--judge", "-j", help="The chat model that grades the answers.")]
-Passages = Annotated[int, typer.Option("-k", min=1, help="Passages of a prompt.")]
-References = Annotated[
-    str | None,
-    typer.Option(
-        "--references", metavar="FILE",
-        help="People's answers: `query_id`, `answer`. Default: the passages of grade 4 and 5.",
-    ),
-]  # fmt: skip
-Distractors = Annotated[
-    int,
-    typer.Option(
-        "--distractors", min=0, help="Useless passages put first, in a second answer to each question."
-    ),
-]
-Grades = Annotated[
-    str | None,
-    typer.Option("--grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."),
-]
 
-
-def answer(
-    dataset: Data,
-    run: Runs,
-    generator: Generator,
-    judge: Judge,
-    k: Passages = 10,
-    references: References = None,
-    distractors: Distractors = 0,
-    grades: Grades = None,
-    mapping: given.Mapping = None,
-    split: given.Split = None,
-    limit: given.Limit = None,
-    seed: given.Seed = 1337,
-    out: given.Out = None,
-    max_cost: given.MaxCost = None,
-    dry_run: given.DryRun = False,
-    json: given.Json = False,
-    wide: given.Wide = False,
-) -> None:
+@of_records()
+def answer(request: AnswerRequest, running: Running) -> None:
     """Tell whether answers from a run's passages are right.
 
     One model answers, another grades. With --distractors, each question is answered again among useless passages.
 
     Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
     """
-    from embassay.cli.session import Display, carry_out, show_plan
-    from embassay.protocols.rag.answers.evaluation import AnswerRequest
+    from embassay.cli.session import do
     from embassay.protocols.rag.answers.protocol import Answering
 
-    request = AnswerRequest(
-        dataset, tuple(run), generator, judge, k=k, references=references, distractors=distractors, grades=grades,
-        mapping=tuple(sorted(column_map(mapping).items())), split=split, limit=limit, seed=seed,
-    )  # fmt: skip
-    display = Display(json, wide)
-    if dry_run:
-        show_plan(partial(Answering().foreseen, request), display)
-        return
-    carry_out(
-        partial(Answering().carry_out, request), out or default_out("answers"), display=display, report=False,
-        show=_show, max_usd=max_cost,
-    )  # fmt: skip
+    do(Answering(), request, running, "answers", report=False, show=_show)
 
 
 def _show(path: Path, display: Display, report: bool) -> None:
