@@ -22,6 +22,7 @@ from embassay.protocols.kernel.request import (
     DETAILS,
     MEASURE,
     OUTPUT,
+    SERVER,
     SPEED,
     STATISTICS,
     SYSTEMS,
@@ -41,7 +42,7 @@ PANELS = {
     OUTPUT: "per-query junit markdown summary format table to project online open revision exposed debug version "
     "install-completion show-completion out",
     SPEED: "force from-stage replace",
-    "Server": "host port root-path allow-host proxy-headers database public-url new-links stale-after every",
+    SERVER: "host port root-path allow-host proxy-headers database public-url new-links stale-after every",
     DETAILS: "",
 }
 """The titles in the help of a command, everywhere the same, and the options of commands under each that no record
@@ -286,6 +287,19 @@ class Spread(Running):
         return crew(self.workers, self.engine, self.address)
 
 
+@dataclass(frozen=True)
+class Server:
+    """Where pages are served."""
+
+    port: int = option(8000, "Port; 0 takes a free one.", least=0, most=65535, group=SERVER)
+    host: str = option("127.0.0.1", "Address to listen on.", group=SERVER)
+    allow_host: tuple[str, ...] = option((), "Another host name that the server answers to.", group=SERVER)
+    proxy_headers: bool = option(
+        False, "Trust X-Forwarded-For from a proxy on this machine.", name="--proxy-headers", group=SERVER
+    )
+    open: bool = option(False, "Open the owner's page in a browser.", name="--open", group=OUTPUT)
+
+
 class EngineName(StrEnum):
     """Where cells are done."""
 
@@ -313,13 +327,6 @@ Wide = Annotated[bool, declared(Shown, "wide")]
 Workers = Annotated[int, declared(Spread, "workers")]
 Engine = Annotated[EngineName, declared(Spread, "engine")]
 Address = Annotated[str | None, declared(Spread, "address")]
-AllowHost = Annotated[
-    list[str] | None,
-    typer.Option("--allow-host", help="Another host name that the server answers to."),
-]
-ProxyHeaders = Annotated[
-    bool, typer.Option("--proxy-headers", help="Trust X-Forwarded-For from a proxy on this machine.")
-]
 
 
 def crew(workers: int, engine: str, address: str | None) -> int | Ray:

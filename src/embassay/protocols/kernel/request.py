@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 SYSTEMS, DATA, MEASURE = "Systems and models", "Data", "What to measure"
 STATISTICS, OUTPUT, SPEED = "Statistics", "Output", "Speed and money"
-DETAILS = "Details of the method"
+SERVER, DETAILS = "Server", "Details of the method"
 """The titles under which the help of a command shows options."""
 
 
