@@ -190,7 +190,9 @@ def _base(public_url: str) -> str:
 
 
 def offline(
-    study: Study,
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="A study folder from `embassay hume sample`.")
+    ],
     annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")],
     out: Annotated[Path | None, typer.Option("--out", help="The file. Default: ANNOTATOR.html.")] = None,
 ) -> None:

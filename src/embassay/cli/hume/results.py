@@ -23,7 +23,7 @@ Study = Annotated[
 ]
 
 
-@of_records()
+@of_records(defaults={"results": ()})
 def score(
     scoring: partial[StudyRequest],
     published: partial[PublishedRequest],
@@ -42,7 +42,7 @@ def score(
     out, display = running.out, Display(running.json, running.wide)
     crew = 1 if running.dry_run else running.crew()
     asked = scoring.keywords
-    if "results" in published.keywords:
+    if published.keywords["results"]:
         _refuse(
             "--from-mteb", study=study, task=asked.get("tasks"), answers=asked.get("answers"),
             human_ap_mode=asked.get("human_ap_mode"), no_give_k="give_k" in asked,

@@ -1,11 +1,15 @@
-"""`embassay rag questions`: questions about documents, written by a language model or asked by themselves."""
+"""`embassay rag questions` and `answer`: questions about documents, written by a language model or asked by themselves;
+and a model that answers from the passages of runs, while another one grades the answers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from embassay.cli.options import Running, of_records
+from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.questions.options import QuestionsRequest
 
 if TYPE_CHECKING:
@@ -23,12 +27,49 @@ def questions(request: QuestionsRequest, running: Running) -> None:
     from embassay.cli.session import do
     from embassay.protocols.rag.questions.protocol import Questioning
 
-    do(Questioning(), request, running, "questions", show=_show)
+    do(Questioning(), request, running, "questions", show=_show_questions)
 
 
-def _show(path: Path, display: Display, report: bool) -> None:
+def _show_questions(path: Path, display: Display, report: bool) -> None:
     """The results as JSON, or the tables and where the set is."""
     from embassay.cli.session import show_run
     from embassay.report.rag.questions import questions_view
 
     show_run(path, display, report, view=questions_view)
+
+
+@of_records()
+def answer(request: AnswerRequest, running: Running) -> None:
+    """Tell whether answers from a run's passages are right.
+
+    One model answers, another grades. With --distractors, each question is answered again among useless passages.
+
+    Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.rag.answers.protocol import Answering
+
+    do(Answering(), request, running, "answers", report=False, show=_show_answers)
+
+
+def _show_answers(path: Path, display: Display, report: bool) -> None:
+    """Every figure of every run, with its interval."""
+    del report
+    from embassay.runs.folder import RunFolder, to_json
+
+    rows = RunFolder(path).read_results()
+    if display.json:
+        typer.echo(to_json({"run": str(path), "results": [row.as_dict() for row in rows]}))
+        return
+    from embassay.cli.terminal import show_table
+    from embassay.protocols.kernel.tables import interval, score
+
+    lines = [
+        [
+            row.system, row.measure, row.variant or "as found", "n/a" if row.value is None else score(row.value),
+            "" if row.ci_low is None or row.ci_high is None else interval(row.ci_low, row.ci_high), f"{row.n:,}",
+        ]
+        for row in rows
+    ]  # fmt: skip
+    show_table(["run", "measure", "prompt", "value", "95%", "n"], lines, wide=display.wide, numbers=True)
+    typer.echo(f"\nAnswers: {path / 'answers'}")
