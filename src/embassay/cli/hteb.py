@@ -23,7 +23,7 @@ from embassay.cli.options import (
     within_memory,
 )
 from embassay.protocols.hteb.options import Request, as_reference
-from embassay.protocols.kernel.request import DATA, OUTPUT, like, option
+from embassay.protocols.kernel.request import DATA, OUTPUT, like, names_of, option
 
 app = App("HTEB: what eight transformations on three axes leave of scores.")
 validation = App("Have people check the transformed texts.")
@@ -204,7 +204,9 @@ class Drawing:
 
     transformations: tuple[str, ...] = like(Request, "transformations")
     datasets: tuple[str, ...] = like(Request, "datasets", default=(), help="Only this dataset.")
-    langs: tuple[str, ...] = option((), "Languages of the originals, such as en. Default: all.", group=DATA)
+    langs: tuple[str, ...] = option(
+        (), "Languages of the originals, such as en. Default: all.", read=names_of, group=DATA
+    )
     pairs: int = option(100, "Pairs of every transformation.", least=1, group=DATA)
     raters: int = option(3, "Ratings of every pair.", least=1)
     dummies: int = option(2, "Pairs per file whose rating is known.", least=0)
@@ -228,10 +230,9 @@ def sample(
     from embassay.protocols.wordings.sets import ParaphraseSet
 
     folder, raters = drawing.out or default_out("hteb-validate"), drawing.raters
-    named = [name.strip() for part in drawing.langs for name in part.split(",") if name.strip()]
     items = draw(
         ParaphraseSet.open(texts), folder, Sample(drawing.pairs, drawing.dummies, raters, drawing.seed),
-        transformations=drawing.transformations, datasets=drawing.datasets, langs=named,
+        transformations=drawing.transformations, datasets=drawing.datasets, langs=drawing.langs,
     )  # fmt: skip
     proper = [item for item in items if not item.is_dummy]
     typer.echo(

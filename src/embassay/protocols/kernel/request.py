@@ -69,6 +69,15 @@ def column_map(entries: Sequence[str] | None) -> dict[str, str]:
     return parse_mapping(",".join(entries))
 
 
+def names_of(entries: Sequence[str]) -> tuple[str, ...]:
+    """What is named several times, with commas, or both.
+
+    >>> names_of(["fra, deu", "eng"])
+    ('fra', 'deu', 'eng')
+    """
+    return tuple(name for entry in entries for one in entry.split(",") if (name := one.strip()))
+
+
 def column_pairs(entries: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
     """The same as sorted pairs, for a request that is a key."""
     return tuple(sorted(column_map(entries).items()))
