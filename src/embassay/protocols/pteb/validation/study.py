@@ -40,7 +40,7 @@ from embassay.data.rows import Row
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.request import DATA, Request, like, names_of, option
 from embassay.protocols.kernel.tables import inert, meant
 from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.wordings.pairs import (
@@ -122,10 +122,12 @@ class Study:
 class Drawing:
     """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
 
-    source: str = ""
-    langs: Sequence[str] = ()
-    datasets: Sequence[str] = ()
-    run_seed: int | None = None
+    source: str = option("", "Whose paraphrases, if the set has several paraphrasers.", group=DATA)
+    langs: tuple[str, ...] = option(
+        (), "Languages, such as fra,deu. Default: all.", read=names_of, group=DATA
+    )
+    datasets: tuple[str, ...] = like(Request, "datasets", default=(), help="Only this dataset.")
+    run_seed: int | None = option(None, "Seed of the run to draw from. Default: the first.", group=DATA)
 
 
 def draw_study(
@@ -293,8 +295,8 @@ class Batches:
     `after_pilot`, those that are left: nobody rates a pair for a second time."""
 
     batch: int = option(20, "Pairs per batch, besides the dummies.")
-    pilot: int = option(0, "Write a pilot of so many pairs per language; the paper's has 20.")
-    after_pilot: int = option(0, "Leave out the so many pairs per language that a pilot had.")
+    pilot: int = option(0, "Write a pilot of this many pairs per language; the paper's has 20.")
+    after_pilot: int = option(0, "Leave out this many pairs per language, which a pilot had.")
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
