@@ -355,7 +355,7 @@ SCALES = {
         ),
     ),
     "calibration": Scale(
-        "How likely do two texts mean the same, given their similarity, and from which one on may you accept?",
+        "How likely do two texts mean the same, given their similarity, and above which one may you accept?",
         "Skill is the share of the uncertainty that the similarity takes away: 0 is none, 1 all.",
         (
             "A promise holds for pairs like those that were labelled; the gaps show kinds of pairs where it ends.",

@@ -89,7 +89,7 @@ class Curve:
         for one in self.thresholds:
             if one.measure == measure:
                 return one
-        raise UsageError(f"There is no promise of {measure!r}.", mend="There are precision and recall.")
+        raise UsageError(f"There is no guarantee of {measure!r}.", mend="There are precision and recall.")
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Calibration:
         value = self.curve.threshold(measure).value
         if value is None:
             raise UsageError(
-                f"No threshold keeps the promise of {measure}.", mend="Label more pairs, or promise less."
+                f"No threshold guarantees this {measure}.", mend="Label more pairs, or ask for less."
             )
         return value
 

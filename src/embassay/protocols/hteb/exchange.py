@@ -196,7 +196,7 @@ def export(
 def _check_seed(seed: int) -> None:
     if seed < 0:
         raise UsageError(
-            f"The set has a run with seed {seed}, and the authors' files have seeds from 0 on.",
+            f"The set has a run with seed {seed}, and the authors' files have seeds of 0 or more.",
             mend="Have the texts transformed with another --seed.",
         )
 

@@ -67,7 +67,7 @@ class SageOptions:
     )
     further_edits: str = option(
         "",
-        "Edits of robustness beside the paper's: synonyms,facts. They have rows, and no part in the score.",
+        "Edits of robustness beside the paper's: synonyms,facts. They do not count in the score.",
     )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
 

@@ -61,7 +61,7 @@ def heading(every: Sequence[PairModels], who: str) -> str:
     ends = "people’s interval" if who == "people" else f"{who}’ interval"
     known, above = [one for one in every if one.side], of_side(every, "above")
     if not known:
-        return f"No interval for {who}: models cannot be set against it"
+        return f"No interval for {who}: models cannot be compared with it"
     where = f" on {known[0].pair.name}"
     if len(known) == 1:
         clause = f", {_trusted([known[0]])}"
@@ -384,7 +384,7 @@ def _signs(summary: Summary) -> Iterator[str]:
     every: Sequence[PairModels] = standings(summary)
     if any(one.best is not None and one.best.outside for one in every):
         yield (
-            f"* outside the interval of {answerers(summary)}. It is not a test: the model’s uncertainty plays no part."
+            f"* outside the interval of {answerers(summary)}. It is not a test: the model’s uncertainty is ignored."
         )
     if any(is_range(one.pair.human) for one in every):
         yield "r: from the lowest to the highest annotator, which is no 95% interval. All others are at 95%."

@@ -278,7 +278,7 @@ def _sides(found: Found, who: str) -> Iterator[str]:
     below = [pair for pair, score in known if score.outside and _gap(pair, score) < 0]
     of = numbers.counted(len(known), "pair")
     if not known:
-        yield f"No interval for {who}: it cannot be set against them."
+        yield f"No interval for {who}: it cannot be compared with them."
         return
     said = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
     said += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []

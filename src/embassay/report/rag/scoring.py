@@ -454,4 +454,4 @@ def _placed(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | N
     row = run.record.find(TASK, system, score.headline, dataset=score.judgements.name)
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
         return None
-    return ranges, len(scope.systems), f"{score.headline} {figure(row)}, as the run of that name"
+    return ranges, len(scope.systems), f"{score.headline} {figure(row)}, as a retrieval run"

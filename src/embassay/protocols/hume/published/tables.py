@@ -340,7 +340,7 @@ def pair_table(summaries: Sequence[PairSummary], own: OwnScores = MappingProxyTy
     rows = tuple((*_pair_row(one), *_own_cells(one, own)) for one in summaries)
     note = (
         "Percents were rounded to two decimals first. The range of the annotators is not a 95% interval, and a model "
-        "outside an interval is not a test: the model's own uncertainty plays no part."
+        "outside an interval is not a test: the model's own uncertainty is ignored."
     )
     return ColumnTable("hume_table8", "HUME table 8: people and the best model", columns, rows, note)
 
