@@ -29,8 +29,7 @@ from pydantic import (
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.options import Question
-from embassay.protocols.hume.study import Family, Item, Label, TaskSpec, Who, gold_values
+from embassay.protocols.hume.study import Family, Item, Label, Question, TaskSpec, Who, gold_values
 from embassay.runs.folder import digest, slug, write_atomic
 
 VERSION = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.study import Family, Question
 from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ Models = Literal["study", "all"]
 """Which systems of result files are models."""
 Mode = Literal["ranking", "binary"]
 """How a language model answers an item of reranking."""
-Question = Literal["language", "expertise", "age", "gender"]
-"""What a study may ask of its annotators (spec hume 13); see `profile`."""
 RUNS = 100
 Words = list[str] | None
 

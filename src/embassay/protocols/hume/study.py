@@ -15,6 +15,8 @@ Label = str | int
 Marks = tuple[int, ...]
 Value = Label | float | Marks
 """A label, a cluster's id, a rating, or one 0 or 1 per document: by family."""
+Question = Literal["language", "expertise", "age", "gender"]
+"""What a study may ask of its annotators (spec hume 13); see `profile`."""
 Who = Literal["person", "simulated"]
 """Whether a person answered, or a script that stands in for one: tables say which."""
 Gold = Mapping[str, Any]

@@ -1,269 +1,48 @@
-"""A human check on disk: what is sent to raters, the key that is not, and the rules, sealed before anybody rates.
-
-FOLDER/study.json          what was drawn from where, and the checksums of rules and key
-FOLDER/rules.json          the rules (in words in rules.md)
-FOLDER/key.jsonl           which text is the paraphrase, and which pairs are dummies: not for raters
-FOLDER/for-raters/         instructions.md and one file per rater
-
-On a crowd platform: files that MTurk and Prolific take, and what they give back, filtered.
+"""A human check on a crowd platform: files that MTurk and Prolific take, and what they give back, filtered.
 
 Out goes a file per language, with two dummies in every batch: for MTurk a line per HIT and the page that shows it, for
-Prolific's task builder a line per pair, batches as its task groups. Back come MTurk's batch results, or a table of
-Prolific's participants and ratings with its export of submissions; what passes the filters becomes a rating file.
+Prolific's task builder a line per pair, batches as its task groups. Back come MTurk's batch results, the task builder's
+report or a table of Prolific's participants and ratings, either with its export of submissions; what passes the filters
+becomes a rating file.
 
 Sources: docs.aws.amazon.com (Requester, publishing and downloading batches; a page of `crowd-form` gives all of its
 answers as JSON in the column Answer.taskAnswers); docs.prolific.com (AI Task Builder, datasets: columns that begin with
-META_ are not shown; states of a submission; the export of submissions, whose columns are Submission id, Participant id,
-Status, Time taken and demographics).
+META_ are not shown; the report of a batch, which is the dataset with the answers beside it; states of a submission; the
+export of submissions, whose columns are Submission id, Participant id, Status, Time taken and demographics); of the
+report's columns the example in Prolific's own repository prolific-ai-task-builder-getting-started. The archive (ZIP) of
+a batch holds the same answers as JSON, whose fields are published nowhere: it is refused.
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
 from embassay.data.rows import Row
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
-from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.request import option
 from embassay.protocols.kernel.tables import inert, meant
 from embassay.protocols.pteb.validation.raters import rating_of
+from embassay.protocols.pteb.validation.study import RATERS, Study
 from embassay.protocols.wordings.pairs import (
-    SHOWN,
     Item,
-    Rules,
-    Sample,
     by_language,
-    candidates,
     cell,
-    in_their_language,
-    rules_from,
-    sample_items,
     sheet,
     source_of,
     write_ratings,
 )
-from embassay.protocols.wordings.sets import ParaphraseSet, Source
 from embassay.randomness import random_bytes
-from embassay.runs.folder import slug, to_json, write_atomic
-
-FORMAT, SCHEMA = "embassay-validation", 1
-RATERS = "for-raters"
-
-INSTRUCTIONS = """\
-# How alike are two texts?
-
-You get pairs of texts in one language that you read well. Say for each pair **how far both mean the same**, with a
-number from 0 to 5. Steps between whole numbers are allowed (3.5).
-
-| Rating | Meaning |
-|---|---|
-| 5 | Both say the same. |
-| 4 | Both say the same but for a detail that hardly matters. |
-| 3 | The main thing is the same, but something that matters is missing, added or different. |
-| 2 | They share a part of what they say. |
-| 1 | They are about the same subject, and say different things. |
-| 0 | They have nothing in common. |
-
-- Judge the meaning only: not style, grammar, length or which text is better.
-- Take the pairs in the order of your file, each by itself, without a translator and without asking others.
-- Write the number into the column `rating` and change nothing else. Leave it blank where you cannot tell.
-- Some pairs look nearly the same and some have nothing to do with each other. That is intended.
-
-Seal of the rules by which ratings are evaluated: `{seal}`
-"""
-
-
-@dataclass(frozen=True)
-class Study:
-    """A study as it was drawn: its facts (`study.json`), rules and key."""
-
-    path: Path
-    facts: dict[str, Any]
-    rules: Rules
-    items: tuple[Item, ...]
-
-    @property
-    def system(self) -> str:
-        """Whose paraphrases are rated."""
-        return str(self.facts["paraphraser"])
-
-    @property
-    def raters(self) -> int:
-        """How many ratings every pair is to have."""
-        return int(self.facts["sample"]["raters"])
-
-    @property
-    def seed(self) -> int:
-        """The seed of the draw, and of the intervals."""
-        return int(self.facts["sample"]["seed"])
-
-    def rater_files(self) -> list[Path]:
-        """The raters' files in the folder."""
-        return sorted(path for path in (self.path / RATERS).iterdir() if path.suffix in (".csv", ".jsonl"))
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
-
-    source: str = ""
-    langs: Sequence[str] = ()
-    datasets: Sequence[str] = ()
-    run_seed: int | None = None
-
-
-def draw_study(
-    of: ParaphraseSet, target: Path, drawing: Drawing, size: Sample, rules: Rules, *, ending: str = "csv"
-) -> Study:
-    """Draw pairs, make the raters' files and seal rules and key. UsageError where `target` holds anything, for a
-    source or language that the set does not have, and for several sources with none named."""
-    if target.exists() and any(target.iterdir()):
-        raise UsageError(
-            f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
-        )
-    source = _source(of, drawing.source)
-    pools = candidates(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
-    langs = _languages(pools, drawing.langs)
-    fit = {lang: in_their_language(pools[lang], lang, size) for lang in langs}
-    items = tuple(item for lang in langs for item in sample_items(fit[lang][0], lang, size))
-    rules_text = to_json(rules.as_dict(), indent=1) + "\n"
-    key = "".join(f"{to_json(item.as_dict())}\n" for item in items)
-    facts = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "created": moment(),
-        "paraphrases": str(of.path),
-        "source": source.name,
-        "paraphraser": source.paraphraser,
-        "identity": source.identity,
-        "prompt": source.prompt,
-        "sample": asdict(size),
-        "run_seed": drawing.run_seed,
-        "languages": {
-            lang: {
-                "candidates": len(pools[lang]),
-                "other_language": fit[lang][1],
-                **_drawn(items, lang),
-            }
-            for lang in langs
-        },
-        "sha256": {"rules.json": _seal(rules_text), "key.jsonl": _seal(key)},
-    }
-    _write_sheets(target, items, size, _seal(rules_text), ending)
-    write_atomic(target / "rules.json", rules_text)
-    write_atomic(target / "rules.md", _rules_page(rules, _seal(rules_text)))
-    write_atomic(target / "key.jsonl", key)
-    # Last, so that a folder with it is whole.
-    write_atomic(target / "study.json", to_json(facts, indent=1) + "\n")
-    return Study(target, facts, rules, items)
-
-
-def read_study(path: Path) -> Study:
-    """The study in a folder. DataError where there is none, and where rules or key are not what was sealed."""
-    facts = _facts(path / "study.json")
-    texts = {name: _sealed(path / name, seal) for name, seal in facts["sha256"].items()}
-    try:
-        rules = rules_from(json.loads(texts["rules.json"]))
-        rows = [json.loads(line) for line in texts["key.jsonl"].split("\n") if line]
-        items = tuple(
-            Item(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise DataError(
-            "the study was written by another version of Embassay", path=path, found=str(error),
-            mend="Use the version that wrote it.",
-        ) from error  # fmt: skip
-    return Study(path, facts, rules, items)
-
-
-def _facts(path: Path) -> dict[str, Any]:
-    try:
-        facts = json.loads(read_bounded(path).decode("utf-8"))
-        if (facts["format"], facts["schema"]) != (FORMAT, SCHEMA):
-            raise ValueError(f"format {facts['format']} {facts['schema']}")
-        return dict(facts)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(
-            "there is no study here", path=path, found=str(error),
-            mend="Give the folder that `embassay pteb validate sample` wrote.",
-        ) from error  # fmt: skip
-
-
-def _sealed(path: Path, seal: str) -> str:
-    try:
-        text = read_bounded(path).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError("the study's file cannot be read", path=path, found=str(error)) from error
-    if _seal(text) != seal:
-        raise DataError(
-            "the file was changed after the sample was drawn", path=path, expected=f"sha256 {seal[:16]}…",
-            found=f"{_seal(text)[:16]}…",
-            mend="Rules are fixed before anybody rates: restore the file, or draw a new study.",
-        )  # fmt: skip
-    return text
-
-
-def _source(of: ParaphraseSet, name: str) -> Source:
-    if name or not of.sources:
-        return of.source(name)
-    if len(of.sources) > 1:
-        raise UsageError(
-            f"The paraphrases in {of.path} have {len(of.sources)} sources.",
-            mend=f"Name one with --source: {', '.join(of.sources)}.",
-        )
-    return next(iter(of.sources.values()))
-
-
-def _languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
-    for lang in asked:
-        if lang not in pools:
-            near = get_close_matches(lang, pools, n=1)
-            raise UsageError(
-                f"There are no paraphrases in the language {lang!r}.",
-                mend=(f"Did you mean {near[0]}? " if near else "") + f"There are {', '.join(sorted(pools))}.",
-            )
-    return list(dict.fromkeys(asked)) or sorted(pools)
-
-
-def _drawn(items: Sequence[Item], lang: str) -> dict[str, int]:
-    own = [item for item in items if item.lang == lang]
-    return {
-        "pairs": sum(not item.is_dummy for item in own),
-        "dummies": sum(item.is_dummy for item in own),
-        "copies": sum(item.outcome == "copied" for item in own),
-    }
-
-
-def _write_sheets(target: Path, items: Sequence[Item], size: Sample, seal: str, ending: str) -> None:
-    for lang, own in by_language(items).items():
-        for number in range(1, size.raters + 1):
-            rater = f"{lang}-rater{number}"
-            write_ratings(
-                target / RATERS / f"{slug(rater)}.{ending}", sheet(own, rater, size.seed), columns=SHOWN
-            )
-    write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
-
-
-def _rules_page(rules: Rules, seal: str) -> str:
-    lines = "\n".join(f"- {sentence}" for sentence in rules.in_words())
-    return f"# Rules of this study, written down before anybody rated\n\n{lines}\n\nSeal: `{seal}`\n"
-
-
-def _seal(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
+from embassay.runs.folder import slug, write_atomic
 
 Platform = Literal["mturk", "prolific"]
 LEFT_OUT = {
@@ -278,6 +57,8 @@ STATUS = ("AssignmentStatus", "Status")
 TIME = ("WorkTimeInSeconds", "Time taken", "time_taken")
 TASK_ANSWERS = "Answer.taskAnswers"
 RATING = "Answer.rating_"
+ANNOTATOR, RESPONSE = re.compile(r"Annotator\d+_ID"), "_Response"
+"""Of a task builder's report, with a line per pair and question: who answered, and beside it what."""
 PILOT = "pilot"
 
 
@@ -390,6 +171,9 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
     """The rows of a file of either platform, if it has what its ratings are read from."""
     source = source_of(path)
     columns = source.columns()
+    if any(ANNOTATOR.fullmatch(name) for name in columns):
+        yield from _reported(path, source.rows(columns), filters)
+        return
     turk = _has(columns, ("Input.pair_1",))
     if not _has(columns, PERSON) or not (turk or _has(columns, PAIR)):
         raise DataError(
@@ -409,6 +193,32 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
             mend="Give the results with their answers" + ("." if turk else ", or name the column: --rating NAME."),
         )  # fmt: skip
     yield from source.rows(columns)
+
+
+def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row]:
+    """The rows of a task builder's report, one for each person who answered.
+
+    DataError for a report without the pairs' ids, and for one with several questions: which is the rating?
+    """
+    asked: dict[str, Row] = {}
+    for row in rows:
+        if _has(row.cells, PAIR) is None:
+            raise DataError(
+                "the report does not say which pair a line is of", path=path, line=1,
+                found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
+                mend="Give the report of a batch whose dataset is the file of `validate crowd`.",
+            )  # fmt: skip
+        asked.setdefault(cell(row, "Question"), row)
+        if len(asked) > 1:
+            raise DataError(
+                "the report has answers to several questions", path=path, line=row.line, found=" | ".join(asked),
+                mend="Leave the lines of one question, that of the rating.",
+            )  # fmt: skip
+        own = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
+        for name in row.cells:
+            if ANNOTATOR.fullmatch(name) and cell(row, name):
+                answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
+                yield Row(row.path, row.line, {**own, PERSON[1]: row.cells[name], filters.rating: answer})
 
 
 def _has(columns: Iterable[str], names: Sequence[str]) -> str | None:
