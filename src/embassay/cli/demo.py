@@ -273,10 +273,10 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
     from embassay.cli.hume.results import run_study
     from embassay.protocols.hume.collection import KIND, simulated_rows
-    from embassay.protocols.hume.folder import read_study, write_annotations, write_study
     from embassay.protocols.hume.options import StudyRequest
     from embassay.protocols.hume.sampling import sample
     from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
+    from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
     _say(
         f"HUME: a study of {ITEMS} items a task. Nobody did it: {SCRIPTS} scripts answer that know what is right and "

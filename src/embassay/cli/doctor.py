@@ -291,8 +291,8 @@ def info(json: Json = False) -> None:
     from dataclasses import asdict
     from json import dumps
 
+    from embassay.data.column import kept_corpora
     from embassay.data.documents.conversion import kept_conversions
-    from embassay.data.stream.column import kept_corpora
     from embassay.machine import corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
     from embassay.runs.store import AnswerCache, PairCache, index_folder
@@ -348,8 +348,8 @@ def clear(
 
     Example: embassay cache clear --indexes
     """
+    from embassay.data.column import clear_corpora
     from embassay.data.documents.conversion import clear_conversions
-    from embassay.data.stream.column import clear_corpora
     from embassay.machine import corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
     from embassay.runs.store import AnswerCache, PairCache, index_folder

@@ -418,7 +418,7 @@ def _fields(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=4)
 def _study(path: str) -> tuple[Any, ...]:
     """The items of the study beside the run; none where it is not there or cannot be read."""
-    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.study import read_study
 
     try:
         return tuple(read_study(Path(path)).items) if path else ()

@@ -249,8 +249,8 @@ def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> Non
 
 def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
     from embassay.cli.session import Display, show_plan
-    from embassay.protocols.hume.folder import read_study
     from embassay.protocols.hume.llms.protocol import forecast, plan_work
+    from embassay.protocols.hume.study import read_study
 
     show_plan(lambda ledger: forecast(study, request, ledger, replace=replace), Display(json, wide))
     _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
@@ -326,8 +326,8 @@ def hybrid(study: Study, asked: Splitting) -> None:
 
     Example: embassay hume hybrid study --check 0.3
     """
-    from embassay.protocols.hume.folder import read_study
     from embassay.protocols.hume.llms.hybrid import study_hybrid, write_hybrid
+    from embassay.protocols.hume.study import read_study
 
     found = study_hybrid(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
@@ -403,7 +403,7 @@ def simulate(study: Study, scripts: Scripts, shown: Shown) -> None:
     Example: embassay hume simulate study
     """
     from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulated_rows
-    from embassay.protocols.hume.folder import read_study, write_annotations
+    from embassay.protocols.hume.study import read_study, write_annotations
 
     annotators, noise = scripts.annotators, scripts.noise
     folder = read_study(study)

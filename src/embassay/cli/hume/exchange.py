@@ -188,7 +188,7 @@ def _export_gold(
     profiles: bool,
     **more: bool,
 ) -> None:
-    from embassay.protocols.hume.exchange.gold import DATA, export_gold
+    from embassay.protocols.hume.adjudication import DATA, export_gold
 
     if form is not None or profiles:
         raise UsageError(

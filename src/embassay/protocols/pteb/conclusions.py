@@ -44,8 +44,7 @@ from embassay.protocols.wordings.levels import (
     original_row,
     scopes,
 )
-from embassay.protocols.wordings.plan import Growth, PlannedDataset, Seeds
-from embassay.protocols.wordings.protocol import PARAPHRASES
+from embassay.protocols.wordings.protocol import PARAPHRASES, Growth, PlannedDataset, Seeds
 from embassay.protocols.wordings.records import quality_rows
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import task as task_named

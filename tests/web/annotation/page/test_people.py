@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chromium import axe_findings
-from embassay.protocols.hume.answers.store import Draft
+from embassay.protocols.hume.store import Draft
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from embassay.cli.hume import app
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.collection import collected
-from embassay.protocols.hume.folder import AnnotationRow, read_study
+from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.page import STATIC, bundle, in_order, render_page, render_single, write_single
 
 from .made_study import write_made_study

@@ -22,10 +22,9 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
-from embassay.protocols.hume.folder import LabelChoice, Scale, Task
 from embassay.protocols.hume.llms.answers import LlmRow, Status
 from embassay.protocols.hume.options import Mode
-from embassay.protocols.hume.study import Item, Label
+from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, Task
 from embassay.protocols.kernel.inputs import Prompt, labels
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Hope

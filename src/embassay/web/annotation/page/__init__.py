@@ -11,8 +11,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.answers.store import own_order
-from embassay.protocols.hume.folder import StudyFolder, read_study
+from embassay.protocols.hume.store import own_order
+from embassay.protocols.hume.study import StudyFolder, read_study
 from embassay.runs.folder import write_atomic
 from embassay.web.annotation.service import SETTINGS, questions_shown, task_shown, titles_of
 

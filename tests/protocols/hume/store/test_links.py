@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.answers.links import Holder, Links, study_key
+from embassay.protocols.hume.links import Holder, Links, study_key
 
 ANN, OWNER = Holder("annotator", "ann"), Holder("owner", "owner")
 KEY = bytes(range(32))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.protocols.hume.answers.store import open_store
-from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.store import open_store
+from embassay.protocols.hume.study import read_study
 from hume_small import small_study
 from team_database import team_database
 

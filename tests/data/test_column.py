@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.stream import ColumnWriter, Picked, TextColumn, column
+from embassay.data import column
+from embassay.data.corpus import ColumnWriter, Picked, TextColumn
 from embassay.errors import DataError
 
 # Half of a surrogate pair is no text for UTF-8, but a reader may let one through.

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.answers.database import Database, Transaction
-from embassay.protocols.hume.answers.store import Role
+from embassay.protocols.hume.database import Database, Transaction
+from embassay.protocols.hume.store import Role
 
 KEY_FILE = "serve.key"
 OWNER = "owner"

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data import open_dataset
+from embassay.data import column, corpus, open_dataset
+from embassay.data.corpus import Picked, TextColumn
 from embassay.data.rows import collecting
-from embassay.data.stream import Picked, TextColumn, column, corpus
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, Loaded, RetrievalSet
 
@@ -204,7 +204,7 @@ def test_full_disk(tmp_path: Path, large: Callable[[], None], monkeypatch: pytes
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("embassay.data.stream.column.ColumnWriter._put", full)
+    monkeypatch.setattr("embassay.data.column.ColumnWriter._put", full)
     with pytest.raises(UsageError, match="No space left"):
         open_dataset(beir(tmp_path / "d")).load("retrieval")
     assert not list((tmp_path / "cache" / "corpora").glob("**/texts"))
@@ -225,13 +225,13 @@ def test_faults_are_collected_every_time(tmp_path: Path, large: Callable[[], Non
 
 PROGRAM = """
 import sys
-from embassay.data.stream import corpus
+from embassay.data.corpus import corpus
 corpus.IN_MEMORY = 100
 from embassay.data import open_dataset
 if len(sys.argv) > 2:
     # Slow enough to be met in the middle.
     from time import sleep
-    from embassay.data.stream.column import ColumnWriter
+    from embassay.data.column import ColumnWriter
     append = ColumnWriter.append
     def slowly(self, text):
         sleep(0.02)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError
-from embassay.protocols.hume.answers.store import checked_value, own_order
-from embassay.protocols.hume.folder import LabelChoice, Scale, Source, Task
+from embassay.protocols.hume.store import checked_value, own_order
+from embassay.protocols.hume.study import LabelChoice, Scale, Source, Task
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

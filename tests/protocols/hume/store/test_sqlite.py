@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from embassay.errors import ModelError
-from embassay.protocols.hume.answers.database import SqliteFile
-from embassay.protocols.hume.answers.store import Draft, Saved, open_store
+from embassay.protocols.hume.database import SqliteFile
+from embassay.protocols.hume.store import Draft, Saved, open_store
 
 
 @pytest.fixture

@@ -1,4 +1,13 @@
-"""A corpus as it is read: what tells it from another, small ones in memory, large ones in a file that is kept."""
+"""Corpora that are too large for memory: texts that lie in a file and are read from there.
+
+    corpus = open_dataset("my_beir_folder").load("retrieval").data.corpus
+    corpus.texts[5], corpus.texts[100:200], len(corpus)
+
+A large corpus is read once, written as columns to the cache folder, and used from there by this run, its workers, and
+later runs.
+
+A corpus as it is read: what tells it from another, small ones in memory, large ones in a file that is kept.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +22,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from embassay.data.intake import Intake, nothing_usable
-from embassay.data.rows import File, Row, Source, fault, is_collecting, label_of
-from embassay.data.stream import column
-from embassay.data.stream.column import (
+from embassay.data import column
+from embassay.data.column import (
     About,
     ColumnWriter,
     KeptCorpus,
@@ -26,10 +33,20 @@ from embassay.data.stream.column import (
     oddities,
     part,
 )
+from embassay.data.intake import Intake, nothing_usable
+from embassay.data.rows import File, Row, Source, fault, is_collecting, label_of
 from embassay.data.views import drawn_places
 from embassay.errors import UsageError
 from embassay.machine import corpus_folder
 from embassay.records import Documents, Skipped
+
+__all__ = ["ColumnWriter", "Picked", "TextColumn", "lies_in_file"]
+
+
+def lies_in_file(texts: Sequence[str]) -> bool:
+    """Whether the texts are read from a file when they are asked for, so that nobody should copy all of them."""
+    return isinstance(texts, TextColumn | Picked)
+
 
 LAYOUT = 2
 """Of what is kept: another one is another key."""

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.answers.store import Draft
+from embassay.protocols.hume.store import Draft
 from embassay.web.annotation.service import ServeOptions, open_service
 
 from .conftest import page_of

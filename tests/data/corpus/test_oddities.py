@@ -7,8 +7,8 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embassay.data.column import oddities, repeats
 from embassay.data.intake import Tally
-from embassay.data.stream.column import oddities, repeats
 from embassay.data.views import Draw, drawn_places
 
 FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.answers import database as clock
-from embassay.protocols.hume.answers.store import LEASE_SECONDS, Draft, Refused, Saved
+from embassay.protocols.hume import database as clock
+from embassay.protocols.hume.store import LEASE_SECONDS, Draft, Refused, Saved
 
 FIRST = Draft("mood-00", 1, seq=1, seconds=2.5, tab="t")
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.protocols.hume.answers.store import Draft, Saved, has_store, open_store, stored_annotations
 from embassay.protocols.hume.collection import collected
-from embassay.protocols.hume.folder import AnnotationRow, read_study, write_annotations
+from embassay.protocols.hume.store import Draft, Saved, has_store, open_store, stored_annotations
+from embassay.protocols.hume.study import AnnotationRow, read_study, write_annotations
 from hume_small import small_study
 
 ANSWER = Draft("mood-00", 1, 1, tab="t")
@@ -66,7 +66,7 @@ def test_a_study_remembers_its_server(study, server) -> None:
     """So that whoever scores it need not know; no answer goes astray into a file."""
     _answered(study, server.url)
     assert not (study.path / "answers.sqlite3").exists()
-    assert (study.path / "answers.database").read_text().strip() == server.url
+    assert (study.path / "database").read_text().strip() == server.url
     assert [one.value for one in collected(study)] == [1]
     with pytest.raises(UsageError, match="are kept at"):
         open_store(study, "postgresql://elsewhere/x")
@@ -100,7 +100,7 @@ def test_a_password_stays_in_its_variable(study, server, monkeypatch) -> None:
     """The study remembers the name of the variable; an address with a password is refused and not repeated."""
     monkeypatch.setenv("TEAM_ANSWERS", server.url)
     _answered(study, "TEAM_ANSWERS")
-    assert (study.path / "answers.database").read_text() == "TEAM_ANSWERS\n"
+    assert (study.path / "database").read_text() == "TEAM_ANSWERS\n"
     assert len(collected(study)) == 1
     monkeypatch.delenv("TEAM_ANSWERS")
     with pytest.raises(UsageError, match="TEAM_ANSWERS is not set"):
@@ -123,7 +123,7 @@ def test_addresses_that_lead_nowhere(study, address, error, told) -> None:
         open_store(study, address)
     assert "geheim" not in str(raised.value)
     assert raised.value.mend
-    assert not (study.path / "answers.database").exists()
+    assert not (study.path / "database").exists()
 
 
 def test_a_server_that_goes_away_and_comes_back(study, server) -> None:

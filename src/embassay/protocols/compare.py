@@ -1,4 +1,4 @@
-"""One call for all three questions of `compare`: two systems of a run, one system in two runs, all that a run ranks."""
+"""How sure a difference is: two systems of a run, one system in two runs, or all that a run ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.compare.values import (
+from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
+from embassay.protocols.kernel.estimates import DEFINED
+from embassay.protocols.kernel.outcome import in_words
+from embassay.protocols.run_values import (
     PerItem,
     Place,
     RunValues,
@@ -21,9 +24,6 @@ from embassay.protocols.compare.values import (
     read_values,
     wanted,
 )
-from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
-from embassay.protocols.kernel.estimates import DEFINED
-from embassay.protocols.kernel.outcome import in_words
 from embassay.runs.folder import tails
 from embassay.stats import (
     Estimate,
@@ -587,3 +587,31 @@ def folder_of(run: str | Path | InFolder) -> Path:
     if run.path is None:
         raise UsageError("The run has no folder.", mend="Run it with out=FOLDER.")
     return run.path
+
+
+__all__ = [
+    "Across",
+    "Among",
+    "ByItem",
+    "Comparison",
+    "Contrast",
+    "Entrant",
+    "Field",
+    "InFolder",
+    "PairOfSystems",
+    "Pairing",
+    "Place",
+    "RunValues",
+    "Side",
+    "adjusted",
+    "compare",
+    "compare_systems",
+    "contrast",
+    "fields",
+    "folder_of",
+    "higher_is_better",
+    "leading",
+    "one_sided",
+    "pairing",
+    "read_values",
+]

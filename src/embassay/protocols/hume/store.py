@@ -1,4 +1,6 @@
-"""The store of a study's answers: people, their answers exactly once with their history, and who saw what.
+"""Where the answers of a study are kept while people give them: a SQLite file in its folder, or a PostgreSQL server.
+
+The store of a study's answers: people, their answers exactly once with their history, and who saw what.
 
 The pages show nobody another's answers, so there is one way left: one browser in which two links were opened, two
 annotators', or an annotator's and the owner's. Each browser carries a random name in a cookie; the store keeps whose
@@ -15,10 +17,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.answers import database as clock
-from embassay.protocols.hume.answers.database import Database, Row, SqliteFile, Transaction
-from embassay.protocols.hume.folder import ANSWERS, Scale, StudyFile, StudyFolder, Task
-from embassay.protocols.hume.study import Annotation, Who, read_value
+from embassay.protocols.hume import database as clock
+from embassay.protocols.hume.database import Database, Row, SqliteFile, Transaction
+from embassay.protocols.hume.study import (
+    ANSWERS,
+    Annotation,
+    Scale,
+    StudyFile,
+    StudyFolder,
+    Task,
+    Who,
+    read_value,
+)
 from embassay.randomness import random_bytes
 from embassay.runs.folder import digest, write_atomic
 
@@ -463,7 +473,7 @@ def _saved(row: Sequence[Any]) -> Saved:
     return Saved(item, None if value is None else json.loads(value), *rest)
 
 
-ADDRESS = "answers.database"
+ADDRESS = "database"
 """Where the answers are if they are not in the folder: an address, which never has a password in it."""
 
 
@@ -547,7 +557,7 @@ def _holds_answers(folder: StudyFolder) -> bool:
 
 
 def _server(address: str, folder: StudyFolder) -> Database:
-    from embassay.protocols.hume.answers.database import open_server
+    from embassay.protocols.hume.database import open_server
 
     return open_server(address, schema_of(folder))
 
