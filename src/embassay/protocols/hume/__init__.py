@@ -28,7 +28,7 @@ _HOMES = {
     "PublishedRequest": "options",
     "StudyRequest": "options",
     "Summary": "record",
-    "read_study": "folder",
+    "read_study": "study",
     "read_summary": "record",
     "score": "results.protocol",
 }
