@@ -513,8 +513,9 @@ class _Record:
     def value(self, said: Map[str, Any]) -> Any:
         """The record, or what makes it."""
         below = {name: one.value(said) for name, one in self.within.items()}
-        make: Any = partial(self.cls, **{**self.defaults, **self.read(said), **below, **self.fixed})
-        return make if self.later else make()
+        values = {**self.defaults, **self.read(said), **below, **self.fixed}
+        make: Callable[..., Any] = self.cls
+        return partial(make, **values) if self.later else make(**values)
 
 
 def _signed(
