@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +15,7 @@ from embassay.contracts import Message, Sampling
 from embassay.data.documents import Placed
 from embassay.data.language import foreign, language_fault
 from embassay.errors import TextRefused, Unanswered
-from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.kernel.inputs import Prompt, block, mark_of
 from embassay.protocols.questions.options import QuestionsOptions
 from embassay.randomness import random_bytes
 from embassay.runs.folder import digest
@@ -115,29 +114,19 @@ def prompt(kind: str, into: str = "") -> Prompt:
 
 def write_messages(kind: str, passage: Placed, into: str = "") -> list[Message]:
     """What the writer is sent: the instructions, then the passage between marked lines."""
-    shown = _block("passage", _mark(passage.title, passage.body), _shown(passage))
+    shown = block("passage", mark_of([passage.title, passage.body]), _shown(passage))
     return [Message("system", prompt(kind, into).text), Message("user", shown)]
 
 
 def check_messages(question: str, passage: Placed) -> list[Message]:
     """What the checker is sent."""
-    mark = _mark(question, passage.title, passage.body)
-    blocks = (_block("question", mark, question), _block("passage", mark, _shown(passage)))
+    mark = mark_of([question, passage.title, passage.body])
+    blocks = (block("question", mark, question), block("passage", mark, _shown(passage)))
     return [Message("system", prompt("check").text), Message("user", "\n\n".join(blocks))]
 
 
 def _shown(passage: Placed) -> str:
     return f"{passage.title}\n{passage.body}" if passage.title else passage.body
-
-
-def _block(name: str, mark: str, text: str) -> str:
-    return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
-
-
-def _mark(*texts: str) -> str:
-    """Eight digits that follow from the texts: none of them can pretend to end and speak on in our name."""
-    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(joined, digest_size=4).hexdigest()
 
 
 class Unfit(ValueError):

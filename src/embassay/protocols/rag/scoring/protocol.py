@@ -31,8 +31,8 @@ from embassay.protocols.rag.scoring.inputs import (
     Inputs,
     answers_of,
     counts_by_grade,
+    described,
     distinct,
-    fingerprint,
     graded,
     held_inputs,
     named_path,
@@ -309,27 +309,12 @@ def _wide(frame: pl.DataFrame) -> pl.DataFrame:
 def _manifest(
     folder: RunFolder, request: ScoreRequest, inputs: Inputs, score: Score, command: str
 ) -> dict[str, Any]:
+    judged = score.judgements
     return manifest_at_once(
-        folder,
-        PROTOCOL,
-        command,
-        request.as_dict(),
-        kind=TASK,
-        systems=(
-            {"name": run.name, "kind": "run", "identity": fingerprint([entries]), "facts": {"path": run.path}}
-            for run, entries in zip(score.runs, inputs.runs.values(), strict=True)
-        ),
-        datasets=[
-            {
-                "name": score.judgements.name,
-                "source": score.judgements.path,
-                "lang": "",
-                "fingerprint": fingerprint([inputs.qrels]),
-                "tasks": {TASK: {"n": score.judgements.queries, "skipped": [], "warnings": []}},
-            }
-        ],
+        folder, PROTOCOL, command, request.as_dict(), kind=TASK,
         cells=(_cell(score, run.name) for run in score.runs),
-    )
+        **described(inputs, TASK, judged.queries, judged.path),
+    )  # fmt: skip
 
 
 def _cell(score: Score, run: str) -> dict[str, Any]:
