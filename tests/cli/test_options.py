@@ -178,7 +178,7 @@ BY_HAND = {
     "doctor.py": 7,
     "hteb.py": 12,
     "hume/annotation.py": 4,
-    "hume/exchange.py": 13,
+    "hume/exchange.py": 3,
     "hume/results.py": 1,
     "main.py": 2,
     "options.py": 1,

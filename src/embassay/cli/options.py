@@ -34,15 +34,13 @@ if TYPE_CHECKING:
     from embassay.runs.execution import Ray
 
 PANELS = {
-    SYSTEMS: "judge llm rewriter ranking prompt encoder reranker models a b annotator annotators simulated noise",
-    DATA: "corpus queries lang langs people topics qrels run pool gold against source run-seed pairs from-mteb "
-    "llm-scores config profile protocol max-mb name dataset grades limit",
+    SYSTEMS: "a b annotator encoder llm reranker",
+    DATA: "against dataset max-mb protocol",
     MEASURE: "",
-    STATISTICS: "seed resamples test alpha margin no-worse-than min-answered min-shared sensitivity runs",
-    OUTPUT: "per-query junit markdown summary format table to project online open revision exposed debug version "
-    "install-completion show-completion out",
-    SPEED: "force from-stage replace",
-    SERVER: "host port root-path allow-host proxy-headers database public-url new-links stale-after every",
+    STATISTICS: "alpha margin no-worse-than seed",
+    OUTPUT: "debug install-completion junit markdown online out project show-completion summary table to version",
+    SPEED: "",
+    SERVER: "",
     DETAILS: "",
 }
 """The titles in the help of a command, everywhere the same, and the options of commands under each that no record

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from embassay.protocols.hume.answers.store import Saved
 from embassay.protocols.hume.folder import AnnotationRow, StudyFolder, Task
+from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.study import Answers, Gold, Item, read_value
 from embassay.protocols.hume.tables import how_apart
 from embassay.randomness import random_bytes
 
-GoldKind = Literal["original", "adjudicated", "consensus"]
-GOLD: tuple[GoldKind, ...] = ("original", "adjudicated", "consensus")
+GOLD: tuple[GoldKind, ...] = get_args(GoldKind)
 """Gold as it was; with decisions in it; and also with what two or more people all say against it."""
 Why = Literal["undisputed", "kept", "changed", "left out", "open", "split", "consensus", "contradicted"]
 """What became of an item's gold: nobody disputes it; a decision says the same, or another; it cannot be judged; no

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.adjudication import GOLD, Correction, GoldKind, Why, corrections
+from embassay.protocols.hume.adjudication import GOLD, Correction, Why, corrections
 from embassay.protocols.hume.answers.store import Saved, check_independent, has_store, open_store
 from embassay.protocols.hume.collection import all_rows
 from embassay.protocols.hume.folder import GOLD as GOLD_FILE
@@ -25,6 +25,7 @@ from embassay.protocols.hume.folder import (
     write_annotations,
     write_study,
 )
+from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.study import Item
 from embassay.runs.folder import to_json, write_atomic
 
