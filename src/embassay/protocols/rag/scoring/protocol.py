@@ -310,11 +310,18 @@ def _manifest(
     folder: RunFolder, request: ScoreRequest, inputs: Inputs, score: Score, command: str
 ) -> dict[str, Any]:
     judged = score.judgements
+    systems, datasets = described(inputs, TASK, judged.queries, judged.path)
+    cells = (_cell(score, run.name) for run in score.runs)
     return manifest_at_once(
-        folder, PROTOCOL, command, request.as_dict(), kind=TASK,
-        cells=(_cell(score, run.name) for run in score.runs),
-        **described(inputs, TASK, judged.queries, judged.path),
-    )  # fmt: skip
+        folder,
+        PROTOCOL,
+        command,
+        request.as_dict(),
+        kind=TASK,
+        systems=systems,
+        datasets=datasets,
+        cells=cells,
+    )
 
 
 def _cell(score: Score, run: str) -> dict[str, Any]:

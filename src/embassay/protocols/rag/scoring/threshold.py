@@ -168,9 +168,10 @@ def _manifest(
     folder: RunFolder, inputs: Inputs, request: RunCalibrationRequest, cells: list[_Cell], command: str
 ) -> dict[str, Any]:
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
+    systems, datasets = described(inputs, TASK, n)
     return manifest_at_once(
         folder, PROTOCOL, command, request.as_dict(),
-        **described(inputs, TASK, n),
+        systems=systems, datasets=datasets,
         cells=(
             {
                 "key": cell.of.run, "task": TASK, "dataset": inputs.name, "system": cell.of.run, "status": "done",
