@@ -178,8 +178,9 @@ def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None
 
         typer.echo(json.dumps(forecasts.as_dict(), ensure_ascii=False))
         return
-    show_table(*table(forecasts), wide=display.wide, numbers=True)
-    typer.echo("")
+    if forecasts.cells:
+        show_table(*table(forecasts), wide=display.wide, numbers=True)
+        typer.echo("")
     for line in in_words(forecasts):
         typer.echo(line)
 

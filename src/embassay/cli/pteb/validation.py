@@ -20,8 +20,7 @@ from embassay.cli.options import (
 )
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, like, option
-from embassay.protocols.pteb.validation.crowd import Batches, Filters
-from embassay.protocols.pteb.validation.study import Drawing
+from embassay.protocols.pteb.validation.study import Batches, Drawing, Filters
 from embassay.protocols.wordings.pairs import Rules, Sample
 
 if TYPE_CHECKING:
@@ -96,8 +95,7 @@ def crowd(folder: Folder, asked: Crowd) -> None:
 
     Example: embassay pteb validate crowd study --platform mturk --pilot 20
     """
-    from embassay.protocols.pteb.validation.crowd import write_batches
-    from embassay.protocols.pteb.validation.study import read_study
+    from embassay.protocols.pteb.validation.study import read_study, write_batches
 
     for path in write_batches(
         read_study(folder), asked.platform, asked.batches, asked.out or folder / "crowd"
@@ -122,8 +120,7 @@ def collect(
 
     Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
     """
-    from embassay.protocols.pteb.validation.crowd import read_crowd, write_kept
-    from embassay.protocols.pteb.validation.study import RATERS, read_study
+    from embassay.protocols.pteb.validation.study import RATERS, read_crowd, read_study, write_kept
 
     study = read_study(folder)
     kept = read_crowd(files, {one.pair_id: one for one in study.items}, options, submissions or ())
