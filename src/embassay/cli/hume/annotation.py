@@ -48,12 +48,6 @@ class People:
         False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
     )
     json: bool = like(Shown, "json", help="Print the links as one JSON object.")
-
-
-@dataclass(frozen=True)
-class Served(People):
-    """How a study is served."""
-
     until_decided: bool = option(
         False, "STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
         name="--until-decided",
@@ -73,7 +67,7 @@ class Links:
 
 
 @of_records()
-def serve(study: Study, server: Server, people: Served) -> None:
+def serve(study: Study, server: Server, people: People) -> None:
     """Serve a study's pages, with a personal link for each annotator.
 
     Answers go to STUDY/answers.sqlite3 and survive a crash; the links stay. No page reads gold or another's
@@ -105,7 +99,9 @@ def serve(study: Study, server: Server, people: Served) -> None:
         serve_study(service, listening, proxy_headers=server.proxy_headers, ready=ready)
 
 
-@of_records(simulated=(), defaults={"public_url": "http://127.0.0.1:8000"})
+@of_records(
+    simulated=(), until_decided=False, calibration=None, defaults={"public_url": "http://127.0.0.1:8000"}
+)
 def links(study: Study, people: People) -> None:
     """Show a study's personal links, and add annotators.
 
@@ -122,14 +118,10 @@ def _opened(study: Path, people: People, options: ServeOptions | None = None) ->
     """Ready for annotators, scripts and adjudicators."""
     from embassay.web.annotation.service import open_service
 
-    more = (
-        {"until_decided": people.until_decided, "calibrated": people.calibration}
-        if isinstance(people, Served)
-        else {}
-    )
     return open_service(
         study, people.annotators, people.simulated, adjudicators=people.adjudicators,
-        database=people.database, options=options, **more,
+        database=people.database, options=options, until_decided=people.until_decided,
+        calibrated=people.calibration,
     )  # fmt: skip
 
 
@@ -211,9 +203,6 @@ def offline(
         f"Send it to {annotator}. What comes back, {annotator}.answers.jsonl: embassay hume import {study} FILE",
         err=True,
     )
-
-
-Study = Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -300,7 +301,7 @@ class AnyRuns:
         return tuple(range(first, first + runs))
 
 
-class LLMWriter(AnyRuns):
+class LLMWriter(AnyRuns, ABC):
     """A language model that writes texts anew. Two runs with one seed get the same answers from the cache behind
     `chat`. A text is drawn again up to `retries` times."""
 
@@ -356,9 +357,9 @@ class LLMWriter(AnyRuns):
     async def _worded(self, asked: SourceText, seed: int) -> Paraphrase:
         return await self.reword(asked, seed) if asked.text.strip() else blank(asked, seed)
 
+    @abstractmethod
     async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
         """What comes of one text that isn't blank."""
-        raise NotImplementedError
 
     def refusal(self, error: TextRefused) -> Outcome:  # noqa: ARG002 - for those that tell refusals apart
         """What a text is that the server does not take."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
@@ -17,6 +17,7 @@ from embassay.limits import read_bounded
 from embassay.protocols.hume.collection import Incoming, Place, Taken, all_rows, annotation_of
 from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
+from embassay.protocols.hume.options import Form
 from embassay.protocols.hume.profiles import Profiles, profiles_of
 from embassay.protocols.hume.results.summary import named
 from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, who_counts
@@ -183,8 +184,7 @@ def _seconds(value: Any, at: Place) -> float | None:
     return number
 
 
-Form = Literal["csv", "jsonl", "label-studio", "argilla", "mteb"]
-FORMS: tuple[Form, ...] = ("csv", "jsonl", "label-studio", "argilla", "mteb")
+FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True)
