@@ -28,7 +28,7 @@ def _own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     from embassay.data import DATASETS
     from embassay.measures import MEASURES
     from embassay.protocols import pteb, sage
-    from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
+    from embassay.protocols.pteb.paraphrasing import PARAPHRASERS
     from embassay.report import runs as reported
     from embassay.search.indexes import INDEXES
     from embassay.systems import SYSTEMS

@@ -110,7 +110,7 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
         What.systems: ("embassay.systems", "SYSTEMS"),
         What.rerankers: ("embassay.systems.rerankers", "RERANKERS"),
         What.llms: ("embassay.systems.chat", "CHAT_MODELS"),
-        What.paraphrasers: ("embassay.protocols.pteb.paraphrasing.paraphrasers", "PARAPHRASERS"),
+        What.paraphrasers: ("embassay.protocols.pteb.paraphrasing", "PARAPHRASERS"),
         What.judges: ("embassay.protocols.rag.judges", "JUDGES"),
         What.engines: ("embassay.protocols.rag.ranking.engines", "ENGINES"),
         What.rewriters: ("embassay.protocols.rag.rewriters", "REWRITERS"),

@@ -201,8 +201,8 @@ OPTIONS = {
     "pteb": "embassay.protocols.tasks.task:PtebOptions",
     "original": "embassay.protocols.tasks.task:PtebOptions",
     "hteb": "embassay.protocols.hteb.options:HtebOptions",
-    "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.selection.candidates:SelectionOptions",
+    "judge": "embassay.protocols.pteb.options:JudgeOptions",
+    "paraphrasers": "embassay.protocols.pteb.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
     "questions": "embassay.protocols.questions.options:QuestionsOptions",
 }

@@ -21,7 +21,7 @@ from embassay.cli.options import (
     stopping_at_memory,
 )
 from embassay.errors import Interrupted
-from embassay.protocols.pteb.validation.crowd import Batches, Filters
+from embassay.protocols.pteb.validation.study import Batches, Filters
 from embassay.protocols.wordings.pairs import Rules
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ def crowd(
 
     Example: embassay pteb validate crowd study --platform mturk --pilot 20
     """
-    from embassay.protocols.pteb.validation.crowd import write_batches
-    from embassay.protocols.pteb.validation.study import read_study
+    from embassay.protocols.pteb.validation.study import read_study, write_batches
 
     for path in write_batches(read_study(folder), platform.value, options, out or folder / "crowd"):
         typer.echo(path)
@@ -141,8 +140,7 @@ def collect(
 
     Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
     """
-    from embassay.protocols.pteb.validation.crowd import read_crowd, write_kept
-    from embassay.protocols.pteb.validation.study import RATERS, read_study
+    from embassay.protocols.pteb.validation.study import RATERS, read_crowd, read_study, write_kept
 
     study = read_study(folder)
     kept = read_crowd(files, {one.pair_id: one for one in study.items}, options, submissions or ())

@@ -27,8 +27,8 @@ from embassay.document.blocks import (
 )
 from embassay.document.marks import Scale, axis, difference_mark, scale_of
 from embassay.document.tables import file_tables, folded
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.hteb.profiles import TOTAL, axis_part
-from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.records import Result
