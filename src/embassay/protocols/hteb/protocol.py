@@ -34,7 +34,6 @@ from embassay.protocols.kernel.request import data_beside, new_folder, request_o
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.tasks import TASK_NAMES
-from embassay.protocols.wordings.levels import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.plan import (
     Growth,
     PlannedDataset,
@@ -47,6 +46,7 @@ from embassay.protocols.wordings.plan import (
 )
 from embassay.protocols.wordings.protocol import PARAPHRASES, Worded, Writer, evaluations
 from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.scores import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import task
 from embassay.records import Loaded, Result

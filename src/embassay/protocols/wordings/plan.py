@@ -13,8 +13,8 @@ from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.plan import REFERENCES, PlannedSystem, in_order, joined_tasks, planned_task
 from embassay.protocols.tasks import TASK_NAMES
-from embassay.protocols.wordings.levels import ORIGINAL, more_runs_needed
 from embassay.protocols.wordings.records import Paraphraser, SourceText
+from embassay.protocols.wordings.scores import ORIGINAL, more_runs_needed
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, slices, task
 from embassay.records import Loaded
