@@ -28,7 +28,6 @@ LEAST = 60
 ONE_VENDOR_A_FILE = {"systems/encoders", "systems/rerankers", "systems/chat"}
 REGISTERED = {*ONE_VENDOR_A_FILE, "systems/lexical", "search/indexes", "protocols/tasks"} | {
     "cli",
-    "cli/hteb",
     "cli/hume",
     "cli/pteb",
     "cli/rag",

@@ -132,7 +132,7 @@ def _has_cutoff(name: str) -> bool:
 
 
 def _section(one: Entry[Any]) -> str:
-    """What it is, by its function's docstring or, where that stood above, by its own words; an example, its parameters."""
+    """What it is: its docstring, or its own words where that stood above; an example, its parameters."""
     function = getattr(embassay.measures, FUNCTIONS[one.name])
     call, value = example(one.name)
     path = f"`embassay.measures.{function.__name__}`"

@@ -335,3 +335,54 @@ def test_later_pages_are_as_good(later: Path, use: Callable[..., Heard], scheme:
     only = COLOURS if scheme == "dark" else ()
     assert axe_findings(heard.page, within="main", only=only, least="serious") == []
     assert set(heard.requests) <= {later.as_uri(), "about:blank"}
+
+
+def test_what_goes_on_sideways_says_so(see: See) -> None:
+    """On a phone tables and tabs that scroll fade at the end where they go on, and no longer once they are there."""
+    page = see(width=390)
+    sideways = "one => one.checkVisibility() && one.scrollWidth - one.clientWidth > 2"
+    marked = (
+        "all => all.filter(%s).map(one => [one.scrollLeft, one.classList.contains('goes-on'), one.className])"
+    )
+    for view in ("overview", "sage", "hume", "sweep"):
+        turn_to(page, view)
+        page.wait_for_timeout(100)
+        found = page.eval_on_selector_all(f"#{view} .frame, .top nav", marked % sideways)
+        assert found, view
+        ends = page.eval_on_selector_all(
+            f"#{view} .frame, .top nav",
+            f"all => all.filter({sideways}).map(one => one.scrollLeft + one.clientWidth < one.scrollWidth - 2)",
+        )
+        assert [one[1] for one in found] == ends, (view, found)
+    frame = page.locator("#sweep .frame.goes-on").first
+    frame.evaluate("one => { one.scrollLeft = one.scrollWidth; }")
+    page.wait_for_function("one => !one.classList.contains('goes-on')", arg=frame.element_handle())
+    assert "goes-back" in frame.get_attribute("class")
+
+
+def test_numbers_stand_under_their_headings(see: See) -> None:
+    """Every cell of figures is on the right of its column, whatever else a table is."""
+    page = see()
+    for view in views(page):
+        left = page.eval_on_selector_all(
+            f"#{view} td.num",
+            "all => all.filter(one => one.checkVisibility() && getComputedStyle(one).textAlign !== 'right')"
+            ".map(one => one.closest('table').className)",
+        )
+        assert left == [], view
+
+
+def test_short_names_are_whole_on_paper(see: See) -> None:
+    """No name of a system is broken inside a word, or from the sign of its kind."""
+    page = see(width=703)
+    page.emulate_media(media="print")
+    broken = page.eval_on_selector_all(
+        ".view tbody th",
+        """all => all.filter(one => one.checkVisibility() && /^[\\w+-]{1,12}$/.test(one.textContent.trim()))
+        .filter(one => {
+          const range = document.createRange();
+          range.selectNodeContents(one);
+          return new Set([...range.getClientRects()].map(box => Math.round(box.top / 8))).size > 1;
+        }).map(one => one.textContent.trim() + ' ' + one.closest('table').className)""",
+    )
+    assert broken == []

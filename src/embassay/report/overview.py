@@ -379,7 +379,7 @@ def _whole(record: Record, board: Board) -> Verdict:
 def noun_of(rows: Sequence[Row]) -> str:
     """What a group of systems is called: by its kind when they share one, else systems."""
     kinds = {row.system.kind for row in rows}
-    return NOUNS[kinds.pop()] if len(kinds) == 1 else "system"
+    return NOUNS.get(kinds.pop(), "system") if len(kinds) == 1 else "system"
 
 
 def _heading(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embassay.contracts import Kind
 from embassay.document.blocks import Block, Verdict
 from embassay.errors import DataError, EmbassayError
 from embassay.limits import bounded_walk, read_bounded
@@ -217,15 +218,36 @@ def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
     numbered = {name: i for i, name in enumerate(dict.fromkeys(_names(records)))}
     called = _called(records)
+    known = {one.name: one.kind for record in records for one in record.systems if one.kind != "run"}
     made: list[ReportRun] = []
     for i, record in enumerate(records):
-        systems = tuple(replace(one, index=numbered[one.name]) for one in record.systems)
-        shared = record if len(records) == 1 else replace(record, systems=systems)
+        systems = tuple(
+            replace(one, index=numbered[one.name], kind=_kind_of(one, known)) for one in record.systems
+        )
+        shared = record if systems == record.systems else replace(record, systems=systems)
         before = sum(run.record.kind == record.kind for run in made)
         alone = len(records) == 1
         run = ReportRun(shared, make_board(shared), called=called[i], place=before + 1, alone=alone)
         made.append(replace(run, mark=f"-{run.slug}" if made else ""))
     return tuple(made)
+
+
+def _kind_of(system: System, known: Mapping[str, Kind]) -> Kind:
+    """The kind of a system. A file of rankings says none: that of the system of its name, in this report or of ours,
+    and `hybrid` where names joined by + are of words and of vectors."""
+    if system.kind != "run":
+        return system.kind
+    from embassay.systems import SYSTEMS
+
+    ours = {one.name: dict(one.facts).get("kind") for one in SYSTEMS}
+    names = [system.name] if system.name in known else system.name.split("+")
+    kinds = {known.get(name) or ours.get(name) for name in names}
+    if kinds == {"embedding", "classical"}:
+        return "hybrid"
+    return next((kind for kind in KINDS_OF_RANKINGS if kinds == {kind}), "run")
+
+
+KINDS_OF_RANKINGS: tuple[Kind, ...] = ("embedding", "classical", "hybrid", "llm")
 
 
 def _called(records: Sequence[Record]) -> list[str]:

@@ -32,7 +32,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedSuite, PlannedSystem, check_names, in_order, planned_systems
 from embassay.protocols.kernel.request import data_beside, new_folder, request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
-from embassay.protocols.kernel.suites import planned_datasets
+from embassay.protocols.kernel.suites import check_at_hand, in_short, planned_datasets
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.wordings.plan import (
     Growth,
@@ -509,6 +509,7 @@ def transform(
 ) -> ParaphraseSet:
     """Have the texts transformed and kept in `out`, without any system; what is there is not asked for again."""
     plan = transforming(request)
+    check_at_hand(plan.suites)
     chosen = opened(request, plan.longest, ledger)
     check_price(chosen, ledger.max_usd)
     seeds = Growth(request, plan.datasets, chosen).seeds
@@ -519,7 +520,8 @@ def transform(
 
 def transforming(request: Request) -> HtebPlan:
     """A plan without systems."""
-    return HtebPlan(request, (), datasets_of(request)[0])
+    datasets, suites = datasets_of(request)
+    return HtebPlan(request, (), datasets, suites=suites)
 
 
 def transform_forecast(request: Request, ledger: Ledger | None = None) -> Forecasts:
@@ -527,4 +529,4 @@ def transform_forecast(request: Request, ledger: Ledger | None = None) -> Foreca
     plan = transforming(request)
     chosen = opened(request, plan.longest, ledger)
     seeds = Growth(request, plan.datasets, chosen).seeds
-    return Forecasts(tuple(transformations(plan, plan.datasets, chosen, seeds)))
+    return Forecasts(tuple(transformations(plan, plan.datasets, chosen, seeds)), notes=in_short(plan.suites))

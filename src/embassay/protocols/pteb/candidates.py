@@ -297,7 +297,8 @@ def make_plan(
     )
     check_names(dataset.name for dataset in datasets)
     longest = max(
-        len(asked.text.encode()) for one in datasets for asked in distinct_texts(request, one.source)
+        (len(asked.text.encode()) for one in datasets for asked in distinct_texts(request, one.source)),
+        default=0,
     )
     sources = _sources(request, datasets, longest, answers, ledger)
     candidates = [_planned_candidate(text, source, ledger) for text, source in sources.items()]

@@ -205,7 +205,7 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
 
     datasets, suites = planned_datasets(request, ("sts",), planned, plain=True)
     check_names(dataset.name for dataset in datasets)
-    longest = max(_longest(dataset, request) for dataset in datasets)
+    longest = max((_longest(dataset, request) for dataset in datasets), default=0)
     judges = planned_judges(request.systems, longest, ledger)
     cells = [
         _cell(request, judge, dataset, By(Judge(judge.spec, longest), gold[dataset.name], prompt, cache))

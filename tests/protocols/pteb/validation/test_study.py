@@ -558,6 +558,57 @@ def test_tables_of_spreadsheets_are_read(study: Study, tmp_path: Path) -> None:
     assert len(kept.rows) == len(rows)
 
 
+def _report(
+    study: Study, rows: Sequence[dict[str, str]], people: Sequence[str], **more: str
+) -> list[dict[str, str]]:
+    """A task builder's report in the columns of Prolific's example: the dataset with everybody's answers beside it."""
+    return [
+        {
+            "DataPoint_ID": f"d{number}", "Task_Group_ID": "g", "Task_Type": "multiple_choice",
+            "Question": "How alike are they?", **row,
+            **{f"Annotator{place}_{part}": value for place, person in enumerate(people, 1) for part, value in
+               (("ID", person), ("Response", _right(study, row["META_pair_id"])),
+                ("Timestamp", "2026-02-03T05:47:24.483Z"))},
+            **more,
+        }
+        for number, row in enumerate(rows)
+    ]  # fmt: skip
+
+
+def test_a_report_of_the_task_builder(study: Study, tmp_path: Path) -> None:
+    """A line per pair with a column per person; who did not answer it has an empty one."""
+    write_batches(study, "prolific", Batches(batch=30), tmp_path)
+    rows = _report(study, _rows(tmp_path / "prolific-fra.csv"), ("p1", "p2"))
+    rows[0] |= {"Annotator2_ID": "", "Annotator2_Response": "", "Annotator2_Timestamp": ""}
+    kept = _read(study, _write(tmp_path / "report.csv", rows))
+    assert not kept.left_out
+    assert len(kept.rows) == 2 * len(rows) - 1
+    first = rows[0]["META_pair_id"]
+    assert [one["rater_id"] for one in kept.rows if one["pair_id"] == first] == ["p1"]
+    assert all(one["rating"] == float(_right(study, one["pair_id"])) for one in kept.rows)
+    export = _write(tmp_path / "people.csv", [
+        {"Participant id": "p1", "Status": "APPROVED"}, {"Participant id": "p2", "Status": "RETURNED"},
+    ])  # fmt: skip
+    kept = _read(study, tmp_path / "report.csv", submissions=[export])
+    assert kept.left_out == {"returned": len(rows) - 1}
+    assert len(kept.rows) == len(rows)
+
+
+def test_a_report_that_cannot_be_read(study: Study, tmp_path: Path) -> None:
+    """Without the pairs' ids, or with more questions than the rating."""
+    write_batches(study, "prolific", Batches(batch=30), tmp_path)
+    pairs = _rows(tmp_path / "prolific-fra.csv")
+    twice = [*_report(study, pairs, ("p1",)), *_report(study, pairs, ("p1",), Question="Is it fluent?")]
+    with pytest.raises(DataError, match="several questions") as caught:
+        _read(study, _write(tmp_path / "two.csv", twice))
+    assert caught.value.line == len(pairs) + 2
+    bare = [
+        {k: v for k, v in row.items() if not k.startswith("META_")} for row in _report(study, pairs, ("p1",))
+    ]
+    with pytest.raises(DataError, match="which pair a line is of"):
+        _read(study, _write(tmp_path / "bare.csv", bare))
+
+
 def test_a_table_without_ratings_is_refused(study: Study, tmp_path: Path) -> None:
     """It would otherwise read as people who rated nothing."""
     rows = [{k: v for k, v in row.items() if k != "rating"} for row in _rows(_rated(study, tmp_path, "a"))]
