@@ -34,7 +34,7 @@ from embassay.protocols.run_values import wanted
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.stats import holm
-from embassay.stats.prediction import outlook
+from embassay.stats.few_labels import outlook
 
 End = Literal["value", "lower", "upper"]
 MORE = (50, 400)

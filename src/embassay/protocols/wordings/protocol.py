@@ -31,8 +31,8 @@ from embassay.protocols.kernel.session import Silent
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import Context, needed
 from embassay.protocols.wordings import sets, work
-from embassay.protocols.wordings.levels import ORIGINAL, more_runs_needed
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
+from embassay.protocols.wordings.scores import ORIGINAL, more_runs_needed
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, slices, task
 from embassay.records import Loaded, RetrievalSet

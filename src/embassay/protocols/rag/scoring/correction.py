@@ -36,8 +36,8 @@ from embassay.protocols.rag.scoring.score import (
     measured,
 )
 from embassay.runs.folder import read_record
+from embassay.stats.few_labels import FEWEST, Corrected, Mean, Outlook, corrected, outlook
 from embassay.stats.intervals import t_quantile
-from embassay.stats.prediction import FEWEST, Corrected, Mean, Outlook, corrected, outlook
 from embassay.stats.ranks import corrected_pairs
 
 if TYPE_CHECKING:

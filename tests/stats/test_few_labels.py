@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.randomness import generator
-from embassay.stats.prediction import corrected, outlook
+from embassay.stats.few_labels import corrected, outlook
 
 
 def test_by_hand() -> None:
