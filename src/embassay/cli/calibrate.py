@@ -22,7 +22,7 @@ class Retrieved:
 
     runs: tuple[str, ...] = like(
         ScoreRequest, "runs", default=(),
-        help="Instead of a system, what an engine retrieved: the score from which on to answer a question.",
+        help="Instead of a system, what an engine retrieved: the score from which to answer a question.",
     )  # fmt: skip
     qrels: str | None = like(
         ScoreRequest, "qrels", default=None, help="With --run: graded judgements of passages."
@@ -41,9 +41,9 @@ class Retrieved:
 @within_memory
 @of_records(tasks=(), defaults={"systems": ()})
 def calibrate(request: CalibrationRequest, running: Spread, retrieved: Retrieved) -> None:
-    """Tell what a similarity means, and where to set a threshold.
+    """Find what a similarity means, and where to set a threshold.
 
-    It is fitted to labelled or graded pairs; or to a run and judgements: from which score on to answer a question.
+    It is fitted to labelled or graded pairs; or to a run and judgements: from which score to answer a question.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """

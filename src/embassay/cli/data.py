@@ -179,7 +179,7 @@ def fetch(
 def check(
     path: Annotated[str, typer.Argument(help="Your data, or a catalogue name.")], asked: Checked, shown: Shown
 ) -> None:
-    """Tell what your data can be used for, and what is wrong.
+    """Show what your data can be used for, and what is wrong.
 
     Exit code 4 if they cannot be used.
 
@@ -269,7 +269,7 @@ def _verdict(report: Report) -> str:
 def _file(file: File, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
-    blank = f"{counted(file.blank, 'blank line')} passed over" if file.blank else ""
+    blank = f"{counted(file.blank, 'blank line')} skipped" if file.blank else ""
     facts += [counted(file.rows, "row"), blank, size]
     _say_lines([f"{file.path}: {', '.join(filter(None, facts))}"])
     rows = []
@@ -463,7 +463,7 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
     except KeyboardInterrupt:
         raise Interrupted(
             f"Stopped. Finished files are kept in {mirror_folder()}.",
-            mend="The same command goes on from there.",
+            mend="The same command continues from there.",
         ) from None
     _show(fetched, json=json)
     if failed:

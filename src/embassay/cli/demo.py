@@ -83,7 +83,7 @@ def demo(asked: Demo) -> None:
         finish()
     written = write_report([out / name for name in PARTS], out=out / "report.html")
     show_headlines([out / name for name in PARTS])
-    typer.echo(f"\nReport of all: {written}")
+    typer.echo(f"\nReport, with all notes: {written}")
 
 
 @contextmanager
@@ -145,11 +145,11 @@ def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, st
 
 
 def show_headlines(runs: Sequence[Path]) -> None:
-    """Print what the runs answer, and every system's headline in each, with its interval and ranks."""
+    """Print what the runs answer, every system's headline in each with interval and ranks, and the gravest notes."""
     from embassay.cli.terminal import screen, show, show_blocks
     from embassay.report.headlines import headlines_view, leading_of
     from embassay.report.runs import read_runs
-    from embassay.report.terminal import render_answers
+    from embassay.report.terminal import care_view, render_answers
 
     here, read = screen(), read_runs(runs)
     typer.echo("")
@@ -157,7 +157,7 @@ def show_headlines(runs: Sequence[Path]) -> None:
     typer.echo("")
     scored = [one for one in read if one.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
-    show_blocks(headlines_view([*leading_of(scored)], here.width), wide=True)
+    show_blocks([*headlines_view([*leading_of(scored)], here.width), *care_view(read)], wide=True)
 
 
 def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
@@ -286,8 +286,8 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
     _say(
-        f"HUME: a study of {ITEMS} items a task. Nobody did it: {SCRIPTS} scripts answer that know what is right and "
-        "err at random."
+        f"HUME: a study of {ITEMS} items a task. No people took part: {SCRIPTS} scripts answer, right except "
+        "for random errors."
     )
     study = out / "study"
     # Of seven candidates some would be French.

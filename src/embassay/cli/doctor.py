@@ -245,7 +245,7 @@ def _use(facts: ClusterFacts) -> str:
     if not facts.gpus:
         return f"{cells}\nNo GPU: Ray counts none on these nodes."
     return (
-        f"{cells}\n{gpus} would stay idle: this machine decides for all, and it computes on the CPU (torch finds no "
+        f"{cells}\n{gpus} would stay idle: all nodes compute as this machine does, on the CPU (torch finds no "
         "card here, or EMBASSAY_DEVICE is cpu)."
     )
 

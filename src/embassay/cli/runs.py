@@ -46,7 +46,7 @@ def compare(
     asked: Compared,
     shown: Shown,
 ) -> None:
-    """Tell whether two systems, or two runs, really differ.
+    """Test whether two systems, or two runs, really differ.
 
     Paired differences with 95% intervals, Holm-corrected p, effect sizes and the difference detectable at 80% power.
     Comparing all systems adds rank ranges and the probability of being best.
@@ -188,9 +188,9 @@ class Boards(Server):
     port: int = like(Server, "port", default=8760)
     root_path: str = option("", "Path prefix set by a proxy.", value="/PATH", group=SERVER)
     stale_after: float = option(
-        15.0, "Minutes without news after which a run is stale.", least=0.1, group=SERVER
+        15.0, "Minutes without output after which a run is stale.", least=0.1, group=SERVER
     )
-    every: float = option(2.0, "Seconds between two looks at the folder.", least=0.2, group=SERVER)
+    every: float = option(2.0, "Seconds between two checks of the folder.", least=0.2, group=SERVER)
     open: bool = like(Server, "open", help="Open the newest board in a browser.")
 
 
@@ -201,8 +201,8 @@ def serve(
 ) -> None:
     """Serve a folder of runs as live leaderboards.
 
-    One board per protocol and version of the data, with rank ranges. It writes nothing, and gives out boards and
-    reports only. Ctrl-C stops it.
+    One board per protocol and version of the data, with rank ranges. It writes nothing, and serves only
+    boards and reports. Ctrl-C stops it.
 
     Example: embassay serve runs --open
     """

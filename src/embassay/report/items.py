@@ -326,8 +326,8 @@ FIELDS = ("text", "text1", "text2", "query")
 DOCUMENTS = 10
 NOTES = {
     "score": "The run files hold ids, not texts. ",
-    "names": "The queries are written anew from the seed by the probe. ",
-    "noise": "The queries are written anew from the seed by the probe. ",
+    "names": "The probe writes the queries again from the seed. ",
+    "noise": "The probe writes the queries again from the seed. ",
 }
 
 

@@ -90,7 +90,7 @@ def test_both_in_one_report(names: Path, noise: Path, tmp_path: Path) -> None:
     page = write_report([names, noise], out=tmp_path / "both.html").read_text("utf-8")
     for words in (
         "What the name margin goes by",
-        "Similarity to what is meant, by level of noise",
+        "Similarity to the meaning, by level of noise",
         "Small talk around questions",
     ):
         assert words in page

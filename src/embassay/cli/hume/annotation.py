@@ -105,7 +105,7 @@ def serve(study: Study, server: Server, people: People) -> None:
 def links(study: Study, people: People) -> None:
     """Show a study's personal links, and add annotators.
 
-    A running server knows new ones at once.
+    A running server accepts new ones at once.
 
     Example: embassay hume links study -a ann
     """
@@ -308,7 +308,7 @@ class Splitting(Shown):
 
 @of_records()
 def hybrid(study: Study, asked: Splitting) -> None:
-    """Tell which items people must answer, and which a model may.
+    """Decide which items people must answer, and which a model may.
 
     A language model's answer stands where its draws agree and a sample that people answer too does not contradict it.
     The same command later counts what people have answered since.

@@ -41,7 +41,7 @@ class HybridOptions:
     """When a model's answer stands."""
 
     check: float = option(0.2, "Share of the items with equal draws that people answer too.")
-    least: int = option(10, "Fewest items of that sample, as far as there are so many.")
+    least: int = option(10, "Fewest items of that sample, or all if there are fewer.")
     most_wrong: float = option(
         0.1,
         "Share of the sample that people may contradict: above it by its interval, people get the whole task.",
@@ -111,7 +111,7 @@ class Drawing:
         False,
         "Take every item as it is: the data are an annotated set. Of the suite hume this is the default.",
     )
-    give_k: bool = option(False, "Tell people how many groups there are, as models know it.")
+    give_k: bool = option(False, "Tell people how many groups there are, as models are told.")
 
     def as_content(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
@@ -321,7 +321,7 @@ class StudyRequest(_Request):
     repeats: int = 10
     neighbours: int = 10
     give_k: bool = option(
-        True, "Tell systems the number of gold clusters; else they find one, as people do who are not told."
+        True, "Give systems the number of gold clusters; else they find one, as people do who are not told."
     )
     smallest_group: int = option(5, "Withhold scores by profile of groups with fewer people.", least=2)
 

@@ -117,7 +117,7 @@ def _check_last_seeds(request: Request, datasets: Sequence[PlannedDataset]) -> N
     for name, _ in request.last_seeds:
         if name not in names:
             raise UsageError(
-                f"The last seed is given for {name!r}, which is none of the datasets.",
+                f"The last seed is given for {name!r}, which is not one of the datasets.",
                 mend=f"Name one of {', '.join(names)}.",
             )
 

@@ -93,7 +93,7 @@ def read_csv(path: Path) -> Taken:
             _take(dict(zip(header, map(_plain, cells), strict=True)), at, taken)
     except csv.Error as error:
         raise DataError(
-            "The file is no CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
+            "The file is not CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
         ) from None
     return taken
 

@@ -334,7 +334,7 @@ def _together(
         pools = [_union(runs)]
     if len({pool.path for pool in pools}) > 1:
         notes.append(
-            "The runs have pools that differ, so PROC and %PROC of one are no measure of another: --pool union "
+            "The runs have pools that differ, so PROC and %PROC of one cannot be compared with another's: --pool union "
             "gives all of them one."
         )
     name = stem(qrels.resolve().name) if isinstance(qrels, Path) else "qrels"
