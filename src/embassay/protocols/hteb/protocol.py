@@ -202,6 +202,4 @@ def transform_forecast(request: Request, ledger: Ledger | None = None) -> Foreca
     plan = transforming(request)
     chosen = opened(request, plan.longest, ledger)
     seeds = Growth(request, plan.datasets, chosen).seeds
-    return Forecasts(
-        tuple(transformations(plan, plan.datasets, chosen, seeds)), notes=in_short(plan.suites)
-    )
+    return Forecasts(tuple(transformations(plan, plan.datasets, chosen, seeds)), notes=in_short(plan.suites))

@@ -341,7 +341,9 @@ def test_tables_of_spreadsheets_are_read(study: Study, tmp_path: Path) -> None:
     assert len(kept.rows) == len(rows)
 
 
-def _report(study: Study, rows: Sequence[dict[str, str]], people: Sequence[str], **more: str) -> list[dict[str, str]]:
+def _report(
+    study: Study, rows: Sequence[dict[str, str]], people: Sequence[str], **more: str
+) -> list[dict[str, str]]:
     """A task builder's report in the columns of Prolific's example: the dataset with everybody's answers beside it."""
     return [
         {

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.answers.store import check_independent
+from embassay.protocols.hume.answers.store import Kind, check_independent
 from embassay.protocols.hume.collection import Incoming, Place, Taken, all_rows, annotation_of
 from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
@@ -122,10 +122,13 @@ def _take(row: Mapping[str, Any], at: Place, taken: Taken) -> None:
         taken.leave_out(OPEN)
         return
     kind: Who = "simulated" if (said := _text(row, "kind", at)) == "simulated" else "person"
-    if said not in ("", *get_args(Who)):
-        raise at.fault("the kind of annotator is not known", expected="person or simulated", found=said)
+    if said not in ("", *get_args(Kind)):
+        raise at.fault(
+            "the kind of annotator is not known", expected="person, simulated or adjudicator", found=said
+        )
     ts, seconds = _text(row, "ts", at), _seconds(row.get("seconds"), at)
-    taken.answers.append(Incoming(item, annotator, value, at, ts, seconds, kind, flag, comment))
+    decides = said == "adjudicator"
+    taken.answers.append(Incoming(item, annotator, value, at, ts, seconds, kind, flag, comment, decides))
 
 
 def _check_header(header: list[str], path: Path, taken: Taken) -> None:
