@@ -185,23 +185,28 @@ def offline(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY", help="A study folder from `embassay hume sample`.")
     ],
-    annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")],
-    out: Annotated[Path | None, typer.Option("--out", help="The file. Default: ANNOTATOR.html.")] = None,
+    annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")] = "",
+    adjudicator: Annotated[
+        str, typer.Option("--adjudicator", help="Who decides: the file has what people answered differently.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="The file. Default: NAME.html.")] = None,
 ) -> None:
     """Write one person's annotation pages as one offline HTML file.
 
-    It holds the items, no gold and nobody else's answers. The person sends back ANNOTATOR.answers.jsonl for
-    `embassay hume import`.
+    It holds the items, no gold and nobody else's answers; for an adjudicator the disputed items, with answers and
+    without names. The person sends back NAME.answers.jsonl for `embassay hume import`.
 
     Example: embassay hume offline study -a ann
     """
     from embassay.web.annotation.page import write_single
 
-    path = write_single(study, annotator, out or Path(f"{annotator}.html"))
+    if bool(annotator) == bool(adjudicator):
+        raise UsageError("The file is for one person.", mend="Give --annotator NAME, or --adjudicator NAME.")
+    who = annotator or adjudicator
+    path = write_single(study, who, out or Path(f"{who}.html"), adjudicates=bool(adjudicator))
     typer.echo(path)
     typer.echo(
-        f"Send it to {annotator}. What comes back, {annotator}.answers.jsonl: embassay hume import {study} FILE",
-        err=True,
+        f"Send it to {who}. What comes back, {who}.answers.jsonl: embassay hume import {study} FILE", err=True
     )
 
 

@@ -46,6 +46,8 @@ def _say_imported(done: Imported) -> None:
     for (who, task), n in done.answers.items():
         left = done.open.get((who, task), 0)
         typer.echo(f"{who}, {task}: {n} answers" + (f", {left} items open" if left else ", complete"))
+    for (who, task), n in done.decisions.items():
+        typer.echo(f"{who}, {task}: {n} decisions")
     if done.impossible:
         typer.echo(f"{done.impossible} of them say that the item cannot be judged.")
     if done.replaced:

@@ -21,7 +21,7 @@ from embassay.protocols.hume.options import Form
 from embassay.protocols.hume.profiles import Profiles, profiles_of
 from embassay.protocols.hume.results.summary import named
 from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, who_counts
-from embassay.protocols.hume.store import check_independent
+from embassay.protocols.hume.store import Kind, check_independent
 from embassay.protocols.hume.study import (
     AnnotationRow,
     Answers,
@@ -132,10 +132,13 @@ def _take(row: Mapping[str, Any], at: Place, taken: Taken) -> None:
         taken.leave_out(OPEN)
         return
     kind: Who = "simulated" if (said := _text(row, "kind", at)) == "simulated" else "person"
-    if said not in ("", *get_args(Who)):
-        raise at.fault("the kind of annotator is not known", expected="person or simulated", found=said)
+    if said not in ("", *get_args(Kind)):
+        raise at.fault(
+            "the kind of annotator is not known", expected="person, simulated or adjudicator", found=said
+        )
     ts, seconds = _text(row, "ts", at), _seconds(row.get("seconds"), at)
-    taken.answers.append(Incoming(item, annotator, value, at, ts, seconds, kind, flag, comment))
+    decides = said == "adjudicator"
+    taken.answers.append(Incoming(item, annotator, value, at, ts, seconds, kind, flag, comment, decides))
 
 
 def _check_header(header: list[str], path: Path, taken: Taken) -> None:
