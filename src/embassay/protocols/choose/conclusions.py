@@ -13,6 +13,7 @@ import numpy as np
 
 from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
 from embassay.protocols.choose.model_questions import BY_MODEL
+from embassay.protocols.choose.options import AS_GOOD
 from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, evidence
 from embassay.protocols.choose.signals import AGREED, FITTED, gains, nearness
 from embassay.protocols.kernel.tables import Column, ColumnTable
@@ -213,11 +214,17 @@ def concluded(one: Standing, seed: int) -> Iterator[Result]:
 def told(one: Standing) -> dict[str, Any]:
     """The choice as comparisons.json has it."""
     belief, pick = one.belief, one.belief.pick
+    near = belief.near(one.tolerance)
     return {
         "pick": one.systems[pick],
+        "as_good": [
+            name
+            for place, name in enumerate(one.systems)
+            if place != pick and near[place] >= AS_GOOD and one.is_sure
+        ],
         "says": one.systems[pick] if one.is_sure else CANNOT,
         "p_best": float(belief.best[pick]),
-        "p_near": float(belief.near(one.tolerance)[pick]),
+        "p_near": float(near[pick]),
         "expected_regret": float(belief.regret[pick]),
         "regret_of_random": float(belief.regret.mean()),
         "tolerance": one.tolerance,

@@ -8,6 +8,9 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, TaskRequest, option
 from embassay.protocols.questions.options import OF_MODELS, check_kinds, check_language, usual_kinds
 
+AS_GOOD = 0.9
+"""P(within the tolerance) from which on a system that isn't the pick would do as well."""
+
 
 @dataclass(frozen=True)
 class ChoiceOptions(Options):
