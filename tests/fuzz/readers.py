@@ -227,7 +227,7 @@ def answers(content: bytes, folder: Path) -> object:
     """What language models answer: judges of passages, of pairs, annotators."""
     from embassay.protocols.hume.folder import LabelChoice, Scale
     from embassay.protocols.hume.llms import annotator as annotators
-    from embassay.protocols.pteb.judging.ratings import NoRating, rating_of
+    from embassay.protocols.pteb.ratings import NoRating, rating_of
     from embassay.protocols.rag.judges import chat as judges
 
     text, names = text_of(content), ["A", "B", "C"]

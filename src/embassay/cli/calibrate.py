@@ -99,7 +99,7 @@ def _calibrate_runs(
 
     from embassay.cli.options import default_out
     from embassay.cli.session import Display, show_run
-    from embassay.protocols.rag.scoring.inputs import ScoreRequest
+    from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.threshold import RunCalibrationRequest, calibrate_runs
 
     files = ScoreRequest(

@@ -201,7 +201,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.cli.rag.score import run_score
     from embassay.cli.session import show_verdict
     from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-    from embassay.protocols.rag.scoring.inputs import ScoreRequest
+    from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
 
     _say(
@@ -274,7 +274,7 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.cli.hume.results import run_study
     from embassay.protocols.hume.collection import KIND, simulated_rows
     from embassay.protocols.hume.folder import read_study, write_annotations, write_study
-    from embassay.protocols.hume.results.options import StudyRequest
+    from embassay.protocols.hume.options import StudyRequest
     from embassay.protocols.hume.sampling import sample
     from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
 

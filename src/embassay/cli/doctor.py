@@ -37,6 +37,7 @@ class What(StrEnum):
     perturbations = "perturbations"
     tokenizers = "tokenizers"
     protocols = "protocols"
+    pages = "pages"
 
 
 def show(
@@ -109,7 +110,7 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
         What.systems: ("embassay.systems", "SYSTEMS"),
         What.rerankers: ("embassay.systems.rerankers", "RERANKERS"),
         What.llms: ("embassay.systems.chat", "CHAT_MODELS"),
-        What.paraphrasers: ("embassay.protocols.pteb.paraphrasing.paraphrasers", "PARAPHRASERS"),
+        What.paraphrasers: ("embassay.protocols.pteb.paraphrasing", "PARAPHRASERS"),
         What.judges: ("embassay.protocols.rag.judges", "JUDGES"),
         What.engines: ("embassay.protocols.rag.ranking.engines", "ENGINES"),
         What.rewriters: ("embassay.protocols.rag.rewriters", "REWRITERS"),
@@ -119,6 +120,7 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
         What.perturbations: ("embassay.text", "PERTURBATIONS"),
         What.tokenizers: ("embassay.systems", "TOKENIZERS"),
         What.protocols: ("embassay.protocols.kernel.evaluation", "PROTOCOLS"),
+        What.pages: ("embassay.report.runs", "PAGES"),
     }
     tasks = [({"protocol": name}, (f"embassay.protocols.{name}", "TASKS")) for name in ("sage", "pteb")]
     no_more: dict[str, str] = {}

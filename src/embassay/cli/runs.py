@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import AllowHost, Json, ProxyHeaders, Wide
+from embassay.cli.options import Json, Server, Wide, of_records
+from embassay.protocols.kernel.request import SERVER, like, option
 
 if TYPE_CHECKING:
     from embassay.interchange import Exported, Imported
@@ -178,23 +180,23 @@ def report(
     typer.echo(str(write_report(folders, out=out, summary=summary, tell=tell)))
 
 
+@dataclass(frozen=True)
+class Boards(Server):
+    """How boards are served and kept up to date."""
+
+    port: int = like(Server, "port", default=8760)
+    root_path: str = option("", "Path prefix set by a proxy.", value="/PATH", group=SERVER)
+    stale_after: float = option(
+        15.0, "Minutes without news after which a run is stale.", least=0.1, group=SERVER
+    )
+    every: float = option(2.0, "Seconds between two looks at the folder.", least=0.2, group=SERVER)
+    open: bool = like(Server, "open", help="Open the newest board in a browser.")
+
+
+@of_records()
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder above runs, finished or running.")],
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8760,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    root_path: Annotated[
-        str,
-        typer.Option("--root-path", metavar="/PATH", help="Path prefix set by a proxy."),
-    ] = "",
-    allow_host: AllowHost = None,
-    proxy_headers: ProxyHeaders = False,
-    stale_after: Annotated[
-        float, typer.Option("--stale-after", min=0.1, help="Minutes without news after which a run is stale.")
-    ] = 15.0,
-    every: Annotated[
-        float, typer.Option("--every", min=0.2, help="Seconds between two looks at the folder.")
-    ] = 2.0,
-    open_browser: Annotated[bool, typer.Option("--open", help="Open the newest board in a browser.")] = False,
+    boards: Boards,
 ) -> None:
     """Serve a folder of runs as live leaderboards.
 
@@ -206,20 +208,23 @@ def serve(
     from embassay.web import server
     from embassay.web.leaderboard.library import app_of, check_folder, check_prefix
 
-    root, prefix = check_folder(folder), check_prefix(root_path)
-    hosts = server.hosts_answered(host, None, tuple(allow_host or ()))
-    with server.listen(host, port) as listening:
+    host = boards.host
+    root, prefix = check_folder(folder), check_prefix(boards.root_path)
+    hosts = server.hosts_answered(host, None, boards.allow_host)
+    with server.listen(host, boards.port) as listening:
         shown = server.base_url(host, listening) + "/"
 
         def ready() -> None:
             typer.echo(shown)
             _say(root, host)
-            if open_browser:
+            if boards.open:
                 typer.launch(shown)
 
         server.serve(
-            lambda: app_of(root, hosts=hosts, root_path=prefix, stale_after=60 * stale_after, every=every),
-            listening, command="serve", proxy_headers=proxy_headers, ready=ready,
+            lambda: app_of(
+                root, hosts=hosts, root_path=prefix, stale_after=60 * boards.stale_after, every=boards.every
+            ),
+            listening, command="serve", proxy_headers=boards.proxy_headers, ready=ready,
         )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from embassay.document.blocks import Block, Bullets, Facts, Heading, Link, Term, Terms, Text, Verdict, Words
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import FEW, KINDS
-from embassay.report.runs import TITLES, ReportRun
+from embassay.report.runs import ReportRun, title_of
 
 FILES = (
     "comparisons.json, items/ (a value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
@@ -201,8 +201,8 @@ OPTIONS = {
     "pteb": "embassay.protocols.tasks.task:PtebOptions",
     "original": "embassay.protocols.tasks.task:PtebOptions",
     "hteb": "embassay.protocols.hteb.options:HtebOptions",
-    "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.selection.candidates:SelectionOptions",
+    "judge": "embassay.protocols.pteb.options:JudgeOptions",
+    "paraphrasers": "embassay.protocols.pteb.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
     "questions": "embassay.protocols.questions.options:QuestionsOptions",
 }
@@ -404,7 +404,7 @@ def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
     for kind in KINDS:
         if kind in kinds & set(SCALES):
             scale = SCALES[kind]
-            yield Heading(TITLES[kind], f"reading-{kind}", 3)
+            yield Heading(title_of(kind), f"reading-{kind}", 3)
             yield Text((Words(scale.question, "b"), f" {scale.means}"), style="")
             yield Bullets(scale.does_not, style="")
 

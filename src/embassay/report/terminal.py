@@ -25,7 +25,7 @@ from embassay.document.blocks import (
 )
 from embassay.document.blocks import Verdict as Finding
 from embassay.document.marks import scale_of
-from embassay.document.terminal import folded
+from embassay.document.terminal import drawable, folded
 from embassay.protocols.compare import (
     Across,
     Among,
@@ -88,7 +88,10 @@ def run_view(run: Path, wide: bool = False) -> Iterator[Block]:
     yield from _main_table(record, board, wide)
     if wide:
         yield from _taken(record, board)
-    notes = [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
+    blocks, why = shown.brought
+    yield from (one for one in drawable(blocks) if not isinstance(one, Finding))
+    notes = [why] if why else []
+    notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
     yield Care((*notes, *(note.plain for note in notes_of(record))), more=tuple(_references(board)))
     yield from where(Path(run))
 

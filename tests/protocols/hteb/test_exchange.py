@@ -18,8 +18,7 @@ from embassay.protocols.hteb.layout import (
     generator_folder,
     generator_of,
 )
-from embassay.protocols.hteb.options import HtebOptions, Request
-from embassay.protocols.hteb.transformations import TRANSFORMATIONS
+from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, Request
 from embassay.protocols.wordings.sets import ParaphraseSet
 from hteb_reader import strict
 

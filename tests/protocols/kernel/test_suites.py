@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -181,15 +182,24 @@ def test_broken_files_are_errors_as_ever(part: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_of_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty mirror is an error that says what fetches it."""
+    """An empty mirror is planned as far as that goes; a run of it is an error that says what fetches it."""
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     inputs.dataset.cache_clear()
+    request = Request(("jaccard",), datasets=("cqadupstack", "sample"), tokenizer="words",
+                      options=sage.SageOptions())  # fmt: skip
+    foreseen = Sage().foreseen(request)
+    assert {cell.dataset for cell in foreseen.cells} == {"sample"}
+    alone = Sage().foreseen(replace(request, datasets=("cqadupstack",)))
+    assert alone.cells == ()
+    for told in (foreseen, alone):
+        assert told.notes[0].startswith("0 of 1 sets of cqadupstack.")
+        assert "cqadupstack-android (699 items)" in told.notes[0]
+        assert "embassay data fetch cqadupstack" in told.notes[0]
     with pytest.raises(DataError, match="nothing of the suite 'cqadupstack'") as caught:
-        Sage().plan(
-            Request(("jaccard",), datasets=("cqadupstack",), tokenizer="words", options=sage.SageOptions())
-        )
+        Sage().carry_out(request, tmp_path / "run")
     assert "embassay data fetch cqadupstack" in caught.value.mend
+    assert not (tmp_path / "run" / "results.jsonl").exists()
 
 
 def test_tasks_of_the_run_choose_members(mirror: Path) -> None:

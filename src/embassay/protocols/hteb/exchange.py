@@ -14,11 +14,9 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.hteb.layout import Found, file_names, find, generator_folder, is_date
-from embassay.protocols.hteb.options import HtebOptions, Request
-from embassay.protocols.hteb.plan import HtebPlan
-from embassay.protocols.hteb.protocol import transforming
+from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, Request
+from embassay.protocols.hteb.protocol import HtebPlan, transforming
 from embassay.protocols.hteb.slots import body_of, catalogue_name, listed, reference_name
-from embassay.protocols.hteb.transformations import TRANSFORMATIONS
 from embassay.protocols.hteb.transformers import REASONS, StoredTransformer
 from embassay.protocols.wordings import sets
 from embassay.protocols.wordings.plan import PlannedDataset

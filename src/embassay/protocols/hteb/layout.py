@@ -18,8 +18,8 @@ from urllib.parse import quote, unquote
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
+from embassay.protocols.hteb.options import TRANSFORMATIONS
 from embassay.protocols.hteb.slots import listed, reference_name
-from embassay.protocols.hteb.transformations import TRANSFORMATIONS
 
 COUNTS = (
     "records_total", "records_targeted", "text_fields_total", "records_with_fallback", "text_fields_with_fallback",

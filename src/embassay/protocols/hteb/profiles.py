@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures import spearman
-from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CLASSICAL,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, axis_part
-from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS
 from embassay.protocols.kernel.tables import Column, ColumnTable, Style, Value
 from embassay.protocols.wordings.levels import OVERALL, Level
 

@@ -29,6 +29,7 @@ from pydantic import (
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
+from embassay.protocols.hume.options import Question
 from embassay.protocols.hume.study import Family, Item, Label, TaskSpec, Who, gold_values
 from embassay.runs.folder import digest, slug, write_atomic
 
@@ -49,10 +50,6 @@ class _Strict(BaseModel):
     @model_serializer(mode="wrap")
     def _written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: value for name, value in plain(self).items() if value or name not in self.optional}
-
-
-Question = Literal["language", "expertise", "age", "gender"]
-"""What a study may ask of its annotators (spec hume 13); see `profile`."""
 
 
 class LabelChoice(_Strict):

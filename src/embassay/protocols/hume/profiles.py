@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict
 
 from embassay.errors import DataError
 from embassay.protocols.hume.answers.store import has_store, open_store
-from embassay.protocols.hume.folder import Question, StudyFile, StudyFolder, read_rows
+from embassay.protocols.hume.folder import StudyFile, StudyFolder, read_rows
+from embassay.protocols.hume.options import Question, StudyRequest
 from embassay.protocols.hume.record import PairRecord
 from embassay.protocols.hume.resource import language_name
 from embassay.protocols.hume.tables import PAIR, points
@@ -27,8 +28,6 @@ from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.intervals import t_quantile
 
 FILE = "profiles.jsonl"
-SMALLEST = 5
-"""People of a group below which its scores are withheld."""
 UNSAID = "not said"
 Choices = tuple[tuple[str, str], ...]
 """Stored value and words of each answer."""
@@ -149,7 +148,10 @@ def write_profiles(path: Path, profiles: Profiles) -> Path:
 
 
 def profile_table(
-    study: StudyFile, pairs: Iterable[PairRecord], profiles: Profiles, smallest: int = SMALLEST
+    study: StudyFile,
+    pairs: Iterable[PairRecord],
+    profiles: Profiles,
+    smallest: int = StudyRequest.smallest_group,
 ) -> ColumnTable:
     """Table `hume_profiles`: by pair, question and answer, how many people and answers there are, and the mean of
     these people's scores with Student's interval over people.

@@ -23,7 +23,7 @@ from embassay.protocols.kernel.session import (
     lock,
     opened,
 )
-from embassay.protocols.kernel.suites import in_short
+from embassay.protocols.kernel.suites import check_at_hand, in_short
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunFolder
@@ -148,6 +148,7 @@ class Protocol:
         self.listener = listener = listener or Silent()
         with opened(out, request, max_usd, check=self.check) as (self.folder, accounts, held):
             plan = self.plan(request, cache, accounts.ledger)
+            check_at_hand(plan.suites)
             self.check_prices(plan, max_usd)
             lock(self.folder, held)
             session = self.attempt(plan, accounts, workers, command or self.call(request, out))

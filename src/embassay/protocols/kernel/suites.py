@@ -27,8 +27,8 @@ def planned_datasets(
 
     `asked` are the tasks of the run: of a suite only members for them take part. `plan` opens one dataset; with `plain`
     it is given no tasks of its own. `taken` is what the run makes of a suite. A member of a suite that isn't there is
-    left out, and told with the suite; one that is there and broken is an error as ever. DataError where nothing of a
-    suite is there.
+    left out, and told with the suite; one that is there and broken is an error as ever. Where nothing of a suite is
+    there it can still be planned: `check_at_hand` is for runs.
     """
     named = {source: suite_of(source) for source in dict.fromkeys(request.datasets)}
     used = {source: taken(suite).of_tasks(asked) for source, suite in named.items() if suite is not None}
@@ -95,16 +95,22 @@ def _planned_suite(
         tasks = one.tasks or tuple(task.task for task in found[key].tasks if key in found)
         names[one.dataset] = name = found[key].name if key in found else one.dataset
         parts.append(Part(name, one.set, one.title, tasks, key in found, reason))
-    if not any(part.present for part in parts):
-        raise DataError(
-            f"nothing of the suite {suite.name!r} is on this machine", found=f"{parts[0].dataset}: {parts[0].reason}",
-            mend=f"`embassay data fetch {suite.name}` fetches it; `embassay data show {suite.name}` lists its sets.",
-        )  # fmt: skip
     within = {
         name: tuple(names[one.dataset] for one in narrowed(members, asked) if one.dataset in names)
         for name, members in suite.within.items()
     }
     return PlannedSuite(suite.name, suite.title, tuple(parts), within)
+
+
+def check_at_hand(suites: Sequence[PlannedSuite]) -> None:
+    """DataError for a suite of which nothing is on this machine, before any work."""
+    for one in suites:
+        if not any(part.present for part in one.parts):
+            first = one.parts[0]
+            raise DataError(
+                f"nothing of the suite {one.name!r} is on this machine", found=f"{first.dataset}: {first.reason}",
+                mend=f"`embassay data fetch {one.name}` fetches it; `embassay data show {one.name}` lists its sets.",
+            )  # fmt: skip
 
 
 def _gaps(member: Member, one: PlannedDataset) -> Iterator[str]:
@@ -171,6 +177,8 @@ def _missing(suite: PlannedSuite) -> Iterator[str]:
     absent = [one for one in suite.parts if not one.present]
     if not absent:
         return
+    if len(absent) == len(suite.parts):
+        yield "Nothing of it is on this machine, so nothing of it is priced."
     known = [(one.dataset, record.size if (record := entries().get(one.dataset)) else 0) for one in absent]
     listed = ", ".join(f"{name} ({size:,} items)" if size else name for name, size in known)
     yield f"Not counted here: {listed}. `embassay data fetch {suite.name}` fetches what is public."

@@ -27,8 +27,8 @@ from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_words, word_counts
 from embassay.protocols.pteb.plan import PtebPlan, Source
+from embassay.protocols.pteb.scores import points
 from embassay.protocols.pteb.tables import Given, tables
-from embassay.protocols.pteb.tables.scores import points
 from embassay.protocols.wordings.levels import (
     ORIGINAL,
     OVERALL,

@@ -14,7 +14,7 @@ from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.plan import check_names, in_order, planned_systems
 from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.pteb.options import Request
-from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
+from embassay.protocols.pteb.paraphrasing import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.wordings.levels import CONTROLS
 from embassay.protocols.wordings.plan import (

@@ -76,8 +76,8 @@ class WordedPlan(planning.Plan):
     def _original(self, system: PlannedSystem, dataset: PlannedDataset, name: str, texts: int) -> Cell:
         request = self.request
         job = PtebJob(
-            system.spec, request.seed, request.tokenizer, self.cache, name, request.dataset(dataset.source),
-            request.limit, request.options, ORIGINAL, registry=self.registry,
+            self.opened_as(system, name), request.seed, request.tokenizer, self.cache, name,
+            request.dataset(dataset.source), request.limit, request.options, ORIGINAL, registry=self.registry,
         )  # fmt: skip
         depends = {
             "protocol": self.protocol,
@@ -95,6 +95,10 @@ class WordedPlan(planning.Plan):
             name, dataset.name, system.name, digest(depends), units, job,
             remote=system.remote is not None, variant=ORIGINAL,
         )  # fmt: skip
+
+    def opened_as(self, system: PlannedSystem, task: str) -> str:  # noqa: ARG002
+        """The spec string that a system is opened by for a task."""
+        return system.spec
 
     def in_order(self, cells: Iterable[Cell]) -> tuple[Cell, ...]:
         """The cells by task, else as they come."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embassay.document.blocks import Table, Verdict, listed, plain
 from embassay.document.tables import file_tables
@@ -65,6 +65,11 @@ from embassay.report.runs import ReportRun, summary_of
 
 PAPER = "hume_table*"
 """Tables in the paper's layout; what the others say stands on the page."""
+GROUPED = {
+    "hume_profiles": ("reason",),
+    "hume_resources": ("human_low", "human_high", "best_percent_of_human", "gap_low", "gap_high", "reason"),
+}
+"""Tables of groups, and the columns that stand in their files alone."""
 MOST_NOTES = 3
 BESIDE = 4
 """Pairs that stand side by side in a report of several runs; that of the run alone has them all."""
@@ -96,6 +101,7 @@ class HumePage:
     annotators: Annotators
     disputes: tuple[Disputes, ...]
     conventions: Conventions | None
+    groups: tuple[Table, ...]
     tables: tuple[Table, ...]
     is_short: bool
     is_published: bool
@@ -128,10 +134,23 @@ def hume_page(record: Record, _: Board) -> HumePage:
         annotators=annotators(summary.pairs),
         disputes=disputes(summary.pairs),
         conventions=conventions(summary.pairs),
+        groups=tuple(_groups(record)),
         tables=file_tables(record.path, PAPER),
         is_short=len(summary.pairs) <= SHORT,
         is_published=summary.source == "published",
     )
+
+
+def _groups(record: Record) -> Iterator[Table]:
+    """People by what they said of themselves, and by how much is written in their language, as far as the run has
+    several groups."""
+    for name, left_out in GROUPED.items():
+        for table in file_tables(record.path, name):
+            heads = table.heads
+            kept = [place for place, one in enumerate(heads) if one.title not in left_out]
+            if len({line.label for line in table.lines}) > 1 or name == "hume_profiles":
+                lines = (replace(one, entries=tuple(one.entries[at] for at in kept)) for one in table.lines)
+                yield replace(table, columns=tuple(heads[at] for at in kept), lines=tuple(lines))
 
 
 def _facts(summary: Summary) -> tuple[str, ...]:

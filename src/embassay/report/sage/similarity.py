@@ -280,7 +280,7 @@ def _ndcg_columns(_: Record) -> list[Wanted]:
     return [
         Wanted("nDCG@10, clean corpus", "ndcg@10", "original"),
         Wanted("nDCG@10, with all copies", "ndcg@10", "augmented"),
-        Wanted("share of rankings with ties", "tie_share", "augmented"),
+        Wanted("share of rankings with ties", "tie_share", "augmented", is_less_better=True),
     ]
 
 
@@ -291,7 +291,7 @@ def _preference_columns(record: Record) -> list[Wanted]:
     figures = {"accuracy": "Accuracy", "precision": "Precision", "recall": "Recall", "f1": "F1"}
     return [
         *(Wanted(heading, measure) for measure, heading in figures.items()),
-        Wanted("Share of ties", "tie_share"),
+        Wanted("Share of ties", "tie_share", is_less_better=True),
         *(Wanted(f"Rating: {axis}", "score", axis) for axis in axes),
     ]
 

@@ -11,7 +11,7 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.hume.folder import read_study
-from embassay.protocols.hume.results.options import StudyRequest
+from embassay.protocols.hume.options import StudyRequest
 from embassay.protocols.hume.results.tables import conditions_table
 from embassay.protocols.hume.sampling.options import ANY_GROUPS, checked
 from embassay.protocols.hume.sampling.protocol import sample

@@ -16,10 +16,10 @@ from embassay.data.catalogue.suites import suites
 from embassay.errors import UsageError
 from embassay.protocols import hume
 from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.paper import Evaluation, paper_study
 from embassay.protocols.hume.published.protocol import Entrants, beside, read_published
 from embassay.protocols.hume.results.entrants import ITEMS
-from embassay.protocols.hume.results.options import PublishedRequest
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.kernel.outcome import Run
 

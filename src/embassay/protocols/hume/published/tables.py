@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.limits import read_bounded
+from embassay.protocols.hume.options import OneAnnotator
 from embassay.protocols.hume.published.paper import (
     Evaluation,
     Model,
@@ -45,7 +46,7 @@ from embassay.protocols.hume.published.standings import (
     standings,
     win_rates,
 )
-from embassay.protocols.hume.scoring import OneAnnotator, is_outside
+from embassay.protocols.hume.scoring import is_outside
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 

@@ -34,6 +34,7 @@ from embassay.protocols.hume.llms.answers import (
     score_llm,
 )
 from embassay.protocols.hume.models import CORRECT, LABEL, SCORE, Settings, fingerprint_of, needed, texts_of
+from embassay.protocols.hume.options import VERSION, Aggregation, ApMode, StudyRequest
 from embassay.protocols.hume.published.standings import percent_of_human
 from embassay.protocols.hume.record import Bar, SystemKind, SystemScore
 from embassay.protocols.hume.resampling import (
@@ -48,10 +49,7 @@ from embassay.protocols.hume.resampling import (
     resampled,
     row_score,
 )
-from embassay.protocols.hume.results.options import VERSION, StudyRequest
 from embassay.protocols.hume.scoring import (
-    Aggregation,
-    ApMode,
     PeopleScores,
     Scored,
     human_interval,

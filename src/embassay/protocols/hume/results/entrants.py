@@ -13,10 +13,10 @@ from typing import Any
 from embassay.data.catalogue.suites import suites
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.folder import Task, read_study, write_study
+from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.published.paper import Dataset, Evaluation, Study, paper_study
 from embassay.protocols.hume.published.protocol import Entrants
 from embassay.protocols.hume.results.contestants import StudyPlan, make_plan
-from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.results.protocol import Scoring
 from embassay.protocols.hume.sampling import sample
 from embassay.protocols.hume.sampling.options import checked, suite_task

@@ -8,12 +8,12 @@ from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.hume import models
+from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.profiles import profile_table, profiles_of
 from embassay.protocols.hume.published.protocol import run_published
 from embassay.protocols.hume.record import Summary, write_summary
 from embassay.protocols.hume.results.conclusions import comparisons, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
-from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import conditions_table, marked, study_tables
 from embassay.protocols.hume.scoring import MAIN

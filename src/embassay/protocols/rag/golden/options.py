@@ -14,7 +14,7 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from embassay.data.rows import nearest
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.kernel.request import DATA, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, like, option
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.runs.folder import RunFolder, to_json
 
@@ -80,8 +80,6 @@ class GoldenOptions:
         return asdict(self)
 
 
-RANKING = "bayes"
-REWRITER = "identity"
 FIXED = ("corpus", "queries", "dataset", "mapping", "split", "limit", "seed")
 """What makes it another golden set."""
 RANKING_KNOBS = ("batch", "stability_turns", "confirmations")
@@ -102,18 +100,28 @@ _STAGE_OF: Mapping[str, str | None] = {
 class GoldenRequest:
     """The arguments of a golden run. `encoder`, `judge`, `rewriter` and `ranking` are spec strings."""
 
-    encoder: str
-    judge: str
-    corpus: str = ""
-    queries: str = ""
-    dataset: str = ""
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    split: str | None = None
-    limit: int | None = None
-    seed: int = 1337
-    rewriter: str = REWRITER
-    ranking: str = RANKING
-    tokenizer: str = "words"
+    encoder: str = option(MISSING, "The encoder that finds passages.", name="--system -s", group=SYSTEMS)
+    judge: str = option(
+        MISSING, "The judge: a chat model (ollama:gemma3:27b), recorded:FILE or simulated:QRELS.",
+        name="--judge -j", group=SYSTEMS,
+    )  # fmt: skip
+    corpus: str = option(
+        "", "Documents: a folder of files, or a table with `text`, `id` and `title`.", group=DATA
+    )
+    queries: str = option(
+        "", "Questions: a table with `text`, and perhaps `id`, `rewrite`, `bm25_query`, `tags`.",
+        value="PATH", group=DATA,
+    )  # fmt: skip
+    dataset: str = option(
+        "", "Instead of two files: a catalogue name or a folder.", name="--dataset -d", group=DATA
+    )
+    mapping: Mapping[str, str] = like(Request, "mapping")
+    split: str | None = like(Request, "split")
+    limit: int | None = like(Request, "limit", help="Most questions, drawn at random.")
+    seed: int = like(Request, "seed")
+    rewriter: str = option("identity", "Query rewriter: identity, rules or llm:MODEL.", group=SYSTEMS)
+    ranking: str = option("bayes", "Ranking engine: bayes, locks, single_shot or grades.", group=SYSTEMS)
+    tokenizer: str = like(Request, "tokenizer", default="words", help="Tokenizer for chunk sizes.")
     options: GoldenOptions = field(default_factory=GoldenOptions)
 
     def __post_init__(self) -> None:
@@ -361,3 +369,23 @@ def _model() -> Any:
     names = (*_defaults(), "profile")
     known: Any = {name: (hints[name] | None, None) for name in names}
     return create_model("GoldenSettings", __config__=ConfigDict(extra="forbid"), **known)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Which questions go into a file, and what of them is shown."""
+
+    share: float = option(0.4, "Share of the questions to draw.")
+    """20 of 50 in the paper."""
+    blind: bool = option(
+        False, "Hide the judge's ranks and grades, and shuffle the passages.", name="--blind"
+    )
+    excerpt: int = option(800, "Most characters of a passage.")
+    seed: int = like(Request, "seed")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1 or self.excerpt < 1:
+            raise UsageError(
+                f"A sample cannot have share={self.share}, excerpt={self.excerpt}.",
+                mend="Give a share above 0 and at most 1, and an excerpt of 1 or more characters.",
+            )

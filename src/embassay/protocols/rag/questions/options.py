@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field
 from typing import Any
 
 from embassay.errors import UsageError
+from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, like, option
 from embassay.protocols.questions.options import (
     OF_MODELS,
     QuestionsOptions,
@@ -25,13 +26,23 @@ class QuestionsRequest:
     """The arguments of a run. `llm` writes, and `checker` (empty: the same) says whether a passage answers what was
     asked of it; without an `llm`, documents ask. `queries` is a file of users' own questions."""
 
-    corpus: str
-    llm: str = ""
-    checker: str = ""
-    queries: str = ""
-    kinds: tuple[str, ...] = ()
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    seed: int = 1337
+    corpus: str = option(MISSING, "A folder of documents, a table with `text`, or a dataset.", group=DATA)
+    llm: str = option(
+        "", "The chat model that writes: ollama:gemma3:27b. Without one, documents ask.", group=SYSTEMS
+    )
+    checker: str = option(
+        "", "The chat model that checks whether a question is answered. Default: --llm.", group=SYSTEMS
+    )
+    queries: str = option(
+        "", "Users' own questions: a table with `text`. They come first.", value="PATH", group=DATA
+    )
+    kinds: tuple[str, ...] = option(
+        (),
+        "fact, comparison, procedure, keywords, typo, language; title, heading, faq, sentence. Default: all.",
+        name="--kind -k",
+    )
+    mapping: Mapping[str, str] = like(Request, "mapping")
+    seed: int = like(Request, "seed")
     options: QuestionsOptions = field(default_factory=QuestionsOptions)
     tokenizer: str = "words"
 

@@ -29,7 +29,6 @@ from embassay.protocols.rag.scoring.correction import (
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
     Inputs,
-    ScoreRequest,
     answers_of,
     counts_by_grade,
     distinct,
@@ -42,6 +41,7 @@ from embassay.protocols.rag.scoring.inputs import (
     tags_of,
     without_self,
 )
+from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import Beside, Board, Placed, beside, place, sensitivity
 from embassay.protocols.rag.scoring.score import (
     CONFIDENCE,

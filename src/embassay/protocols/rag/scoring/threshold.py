@@ -30,7 +30,8 @@ from embassay.protocols.calibration.protocol import (
 from embassay.protocols.kernel.outcome import Run, manifest_at_once
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.scoring.inputs import Inputs, ScoreRequest, fingerprint, graded, read_inputs
+from embassay.protocols.rag.scoring.inputs import Inputs, fingerprint, graded, read_inputs
+from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import Board, Placed, place
 from embassay.records import Result, Score
 from embassay.runs.folder import RunFolder, slug, to_json, write_atomic, write_columns

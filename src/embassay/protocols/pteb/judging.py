@@ -1,4 +1,19 @@
-"""A judge run from request to finished folder."""
+"""Step 1: how well a language model judges the similarity of two texts (spec/pteb, section 6).
+
+Rows of a judge run have the task `judge`, the judge as their system, and values as fractions or on the scale 0 to 5:
+
+    spearman                       headline: correlation of rating and gold over the pairs of a dataset
+    spearman, words=11-20          the same of the pairs with so many words on average (figure 4)
+    mae, gold=[1,2)                mean |rating - gold| on 0 to 5, of the pairs with such a gold score (figure 3)
+    mae                            the same of all pairs
+    failed                         share of the pairs for which no rating came
+
+With an empty dataset they are the unweighted mean over datasets, but `mae` and `failed`, which pool the pairs. Rows of
+the system `mean of judges` average the judges of a run. `ratings.py` asks and reads, and this module scores a dataset,
+`run.py` is the run.
+
+A judge run from request to finished folder.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +52,9 @@ from embassay.protocols.kernel.request import DatasetRequest, request_of
 from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
-from embassay.protocols.pteb.judging.options import VERSION, JudgeOptions, JudgeRequest
-from embassay.protocols.pteb.judging.ratings import (
+from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
+from embassay.protocols.pteb.paraphrasing import Prompt, judge_prompt
+from embassay.protocols.pteb.ratings import (
     ERROR,
     FAILED,
     HEADLINE,
@@ -57,7 +73,6 @@ from embassay.protocols.pteb.judging.ratings import (
     share_interval,
     shown,
 )
-from embassay.protocols.pteb.paraphrasing.paraphrasers import Prompt, judge_prompt
 from embassay.records import Component, Loaded, Result, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import Cell, CellRecord, digest
@@ -190,7 +205,7 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
 
     datasets, suites = planned_datasets(request, ("sts",), planned, plain=True)
     check_names(dataset.name for dataset in datasets)
-    longest = max(_longest(dataset, request) for dataset in datasets)
+    longest = max((_longest(dataset, request) for dataset in datasets), default=0)
     judges = planned_judges(request.systems, longest, ledger)
     cells = [
         _cell(request, judge, dataset, By(Judge(judge.spec, longest), gold[dataset.name], prompt, cache))
@@ -225,7 +240,7 @@ def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, 
         {
             "protocol": "pteb",
             "step": TASK,
-            "version": VERSION,
+            "version": JUDGE_VERSION,
             "system": [judge.name, judge.identity],
             "prompt": how.prompt.identity,
             "dataset": [dataset.name, dataset.fingerprint, *how.gold],

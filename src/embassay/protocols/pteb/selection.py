@@ -1,4 +1,22 @@
-"""A selection of paraphrasers from request to finished folder."""
+"""Step 2: which language model to paraphrase with (spec/pteb, section 7).
+
+Every candidate paraphrases every distinct text of the datasets once. Rows have the task `paraphrasers`, the candidate
+as their system, and per dataset
+
+    similarity       headline: mean rating by the judge of (text, paraphrase), 0 to 5
+    edit_distance    mean normalised word edit distance of text and paraphrase, 0 to 1
+    seconds          mean seconds of a text's answers, all attempts together
+    length_ratio     mean of the paraphrase's characters over the text's
+    copied, failed   shares of the texts that came back as they were, that got no usable paraphrase
+    failed_ratings   share of the paraphrases that got no rating
+
+With an empty dataset they are unweighted means over datasets, and `similarity_hl` is the Hodges-Lehmann estimate over
+the dataset means. Variant `judge=NAME` has the similarity by another judge (table 5). The manifest's `selection` holds
+the rule, what it says and why. The paraphrases are kept in `paraphrases/`, as a run of PTEB keeps its own, so that
+`stored:RUN?source=NAME` replays them. `choice.py` is the rule, `criteria.py` scores a dataset, `run.py` is the run.
+
+A selection of paraphrasers from request to finished folder.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +43,7 @@ from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
-from embassay.protocols.pteb.judging.ratings import Judge
-from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
-from embassay.protocols.pteb.selection.candidates import (
+from embassay.protocols.pteb.candidates import (
     HEADLINE,
     TASK,
     Candidate,
@@ -41,6 +57,8 @@ from embassay.protocols.pteb.selection.candidates import (
     same_model,
     select,
 )
+from embassay.protocols.pteb.paraphrasing import judge_prompt
+from embassay.protocols.pteb.ratings import Judge
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component, Result
 from embassay.runs.folder import CellRecord

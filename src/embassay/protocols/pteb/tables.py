@@ -1,4 +1,8 @@
-"""Who differs from the baseline (tables 7 and 14), whose rank holds, and what drops go with."""
+"""The paper's tables and ours beside them, from the rows of a PTEB run. Scores are in points (x 100): exact in CSV, two
+decimals in Markdown.
+
+Who differs from the baseline (tables 7 and 14), whose rank holds, and what drops go with.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from embassay.protocols.pteb.drops import (
     by_language,
     drops,
 )
-from embassay.protocols.pteb.tables.scores import Given, is_control, points
+from embassay.protocols.pteb.scores import Given, Grid, described_tables, is_control, points, score_tables
 from embassay.protocols.wordings.levels import MEASURE, OVERALL, SPREADS
 from embassay.records import Result
 from embassay.stats import Estimate
@@ -210,3 +214,17 @@ def _estimate(found: Estimate | None) -> tuple[float | None, ...]:
 
 def _points(*values: float | None) -> tuple[float | None, ...]:
     return tuple(None if value is None or math.isnan(value) else points(value) for value in values)
+
+
+__all__ = ["Given", "tables"]
+
+
+def tables(given: Given) -> Iterator[Grid | ColumnTable]:
+    """All tables that the run can fill: `pteb_table6`, `9`, `10`, `12` and by dataset and source; `pteb_table7`, `14`,
+    `rank_stability`, `rank_intervals`, `drop_mixed`; `drop_by_*`; `pteb_table1`, `8`, `13`, `paraphrase_quality`."""
+    if not given.datasets:
+        return
+    yield from score_tables(given)
+    yield from statistic_tables(given)
+    yield from relation_tables(given)
+    yield from described_tables(given)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.paraphrasing.checks import (
+from embassay.protocols.pteb.checks import (
     answer_fault,
     asks,
     is_near_copy,
@@ -14,7 +14,7 @@ from embassay.protocols.pteb.paraphrasing.checks import (
     numbers,
     slot_fault,
 )
-from embassay.protocols.pteb.paraphrasing.paraphrasers import judged
+from embassay.protocols.pteb.paraphrasing import judged
 from embassay.protocols.wordings.records import Generation, Paraphrase, quality_rows
 
 ASKED = "what is the number of my library card"

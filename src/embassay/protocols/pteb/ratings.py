@@ -27,8 +27,8 @@ from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, combine, estimate, undefined
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import unknown_price
-from embassay.protocols.pteb.judging.options import JudgeOptions, RatingOptions
-from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt, licence_of, suited
+from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
+from embassay.protocols.pteb.paraphrasing import judge_prompt, licence_of, suited
 from embassay.protocols.tasks.task import correlated
 from embassay.records import Component, Score, ScoredPairs, Skipped, TaskOutcome
 from embassay.runs.store import AnswerCache, CachedChat, Question

@@ -31,9 +31,17 @@ from embassay.protocols.kernel.plan import (
 from embassay.protocols.kernel.request import SYSTEMS, option
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.protocols.kernel.suites import planned_datasets
-from embassay.protocols.pteb.judging.options import RatingOptions
-from embassay.protocols.pteb.judging.protocol import ANSWER_TOKENS, OnPairs, Questions, of_questions
-from embassay.protocols.pteb.judging.ratings import (
+from embassay.protocols.pteb.judging import ANSWER_TOKENS, OnPairs, Questions, of_questions
+from embassay.protocols.pteb.options import RatingOptions
+from embassay.protocols.pteb.paraphrasing import (
+    PARAPHRASERS,
+    LLMParaphraser,
+    judge_prompt,
+    open_paraphraser,
+    open_prompt,
+)
+from embassay.protocols.pteb.plan import Source
+from embassay.protocols.pteb.ratings import (
     Asking,
     Context,
     Figure,
@@ -49,14 +57,6 @@ from embassay.protocols.pteb.judging.ratings import (
     shown,
     too_many,
 )
-from embassay.protocols.pteb.paraphrasing.paraphrasers import (
-    PARAPHRASERS,
-    LLMParaphraser,
-    judge_prompt,
-    open_paraphraser,
-    open_prompt,
-)
-from embassay.protocols.pteb.plan import Source
 from embassay.protocols.wordings import records
 from embassay.protocols.wordings.protocol import Writer
 from embassay.protocols.wordings.records import Generation, Paraphrase, Paraphraser
@@ -297,7 +297,8 @@ def make_plan(
     )
     check_names(dataset.name for dataset in datasets)
     longest = max(
-        len(asked.text.encode()) for one in datasets for asked in distinct_texts(request, one.source)
+        (len(asked.text.encode()) for one in datasets for asked in distinct_texts(request, one.source)),
+        default=0,
     )
     sources = _sources(request, datasets, longest, answers, ledger)
     candidates = [_planned_candidate(text, source, ledger) for text, source in sources.items()]

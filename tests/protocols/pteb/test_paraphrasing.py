@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser, open_prompt
+from embassay.protocols.pteb.paraphrasing import open_paraphraser, open_prompt
 from embassay.protocols.wordings.records import Generation
 
 

@@ -8,23 +8,21 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.protocols.hteb.options import (
-    HtebOptions,
-    TransformOptions,
-    as_reference,
-    read_families,
-    read_transformations,
-)
-from embassay.protocols.hteb.slots import Slots
-from embassay.protocols.hteb.transformations import (
     PIVOTS,
     TARGETS,
     TRANSFORMATIONS,
+    HtebOptions,
+    TransformOptions,
+    as_reference,
     candidates,
     instruction,
     language_of_dataset,
     language_of_text,
     names_of,
+    read_families,
+    read_transformations,
 )
+from embassay.protocols.hteb.slots import Slots
 from embassay.protocols.hteb.transformers import is_wrong_way, read_answer
 
 LANGUAGES = {
@@ -151,7 +149,7 @@ def test_reference_sets_every_trap():
     """Each option with a value of that name has it afterwards."""
     options, texts = as_reference(HtebOptions()), as_reference(TransformOptions())
     assert (options.languages, options.corpus, options.evaluation_seed) == ("reference",) * 3
-    assert (options.semrel, options.candidates) == ("reference",) * 2
+    assert (options.semrel, options.candidates, options.prompts) == ("reference",) * 3
     assert (texts.length, texts.seeds, texts.documents, texts.arabic) == ("reference",) * 4
 
 

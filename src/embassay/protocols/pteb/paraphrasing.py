@@ -1,4 +1,7 @@
-"""Paraphrasers by spec string: language models, wordings written beforehand, and controls that need nobody."""
+"""Other wordings of texts: who writes them, what is accepted, and how they are kept.
+
+Paraphrasers by spec string: language models, wordings written beforehand, and controls that need nobody.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ import numpy as np
 from embassay.contracts import ChatModel, Completion, Message
 from embassay.data.language import can_identify, language_fault
 from embassay.errors import DataError, UsageError, Why
+from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.pteb.options import PROMPT_NAMES
-from embassay.protocols.pteb.paraphrasing.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.wordings.records import (
     OF_MEANING,
     REJECTED,
@@ -109,7 +112,7 @@ def _own(path: Path) -> Prompt:
 
 
 def _ours(name: str) -> str:
-    texts = files("embassay.protocols.pteb.paraphrasing").joinpath("prompt_texts")
+    texts = files("embassay.protocols.pteb").joinpath("prompt_texts")
     return texts.joinpath(f"{name}.txt").read_text("utf-8").strip()
 
 
