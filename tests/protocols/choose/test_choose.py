@@ -115,6 +115,16 @@ def test_what_is_as_good_is_said(folder: Path, tmp_path: Path) -> None:
     assert f"below the best: {told['as_good'][0]}." in " ".join(printed(run_view(made.path)).split())
 
 
+def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:
+    """Of three passages every system finds the same ten: that is no reason to be sure of one."""
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(json.dumps(row) + "\n" for row in corpus(3)))
+    made = eb.choose(SYSTEMS[:2], few, out=tmp_path / "run", options=OPTIONS)
+    told = told_of(made)["few"]
+    assert (told["says"], told["as_good"]) == ("cannot say", [])
+    assert "3 passages could be asked about, too few" in " ".join(printed(run_view(made.path)).split())
+
+
 def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
     """The passages asked about are behind each."""
     found = [row for row in RunFolder(run.path).read_results() if row.measure == "found" and row.variant]

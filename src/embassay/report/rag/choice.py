@@ -67,6 +67,9 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
     p, near = numbers.percent(told["p_best"]), numbers.percent(told["p_near"])
     n = len(record.ranked_systems) - len(told["missing"])
     regret, lot = SCORE.text(told["expected_regret"]), SCORE.text(told["regret_of_random"])
+    if not told.get("enough", True):
+        asked = numbers.counted(told["questions"], "passage")
+        yield (f"Only {asked} could be asked about, too few to say. What they say:",)
     yield (
         f"With {p} probability it is the best of {n} on {dataset}, with {near} at most {told['tolerance']:g} nDCG@10 "
         f"below the best. Expected: {regret} below; a random choice {lot}.",
