@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,6 +43,13 @@ Qrels = Annotated[
     str | None,
     typer.Option("--qrels", metavar="FILE", help="With --run: graded judgements of passages."),
 ]  # fmt: skip
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        "--positive", metavar="VALUE",
+        help="The label of pairs that mean the same, where labels are other words than 1, yes or true.",
+    ),
+]  # fmt: skip
 Cutoff = Annotated[
     int, typer.Option("-k", min=1, help="With --run: passages that an answer is made from.")
 ]  # fmt: skip
@@ -55,6 +63,7 @@ def calibrate(
     run: Runs = None,
     qrels: Qrels = None,
     k: Cutoff = 10,
+    positive: Positive = None,
     origin: From = None,
     target: To = None,
 ) -> None:
@@ -69,6 +78,8 @@ def calibrate(
 
     asked = _threshold(origin) if origin else None
     check_sources(request.systems, run, qrels)
+    if positive is not None:
+        request = replace(request, mapping={**request.mapping, "same": positive})
     if run:
         out: Path | None = _calibrate_runs(request, tuple(run), qrels or "", k, running)
     else:
