@@ -141,10 +141,13 @@ def gate(
     if markdown is not None:
         write_atomic(markdown, made.markdown())
     if json:
-        record = {"passed": made.passed, "met": made.met, "bars": [asdict(one) for one in made.verdicts]}
+        record = {
+            "passed": made.passed, "met": made.met, "bars": [asdict(one) for one in made.verdicts],
+            "judge": made.judge,
+        }  # fmt: skip
         typer.echo(to_json(record, indent=1))
     else:
-        show_blocks(gate_view(made.verdicts), wide)
+        show_blocks(gate_view(made.verdicts, made.judge), wide)
     if not made.passed:
         raise typer.Exit(1)
 

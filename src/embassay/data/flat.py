@@ -334,7 +334,9 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "text2")
-        label = binary_of(row, "label", "Say which value pairs that mean the same have: --map same=VALUE; {value} is one.")
+        label = binary_of(
+            row, "label", "Say which value pairs that mean the same have: --map same=VALUE; {value} is one."
+        )
         if texts is not None and label is None:
             intake.tally.skip("no label", key)
         return None if texts is None or label is None else (texts, label)

@@ -375,7 +375,7 @@ class Prefixed(View):
 
 @dataclass(frozen=True)
 class Same(View):
-    """`label` is 1 where it is `value`, as text and in any case, and 0 where it is another; None where there is none."""
+    """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none."""
 
     value: str
 

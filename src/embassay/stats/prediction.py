@@ -152,9 +152,7 @@ def corrected(
         # Cut off at a bound, the interval of people alone may be the narrower one.
         if both.width <= alone.width:
             more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
-            return Corrected(
-                both, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1]
-            )
+            return Corrected(both, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1])
     return Corrected(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
 
 
@@ -248,7 +246,9 @@ def _turned(q: float, lean: float) -> float:
     return q if abs(lean) < _STRAIGHT else 3 / lean * (float(np.cbrt(1 + lean * (q - lean / 6))) - 1)
 
 
-def _ends(value: float, variance: float, freedom: float, lean: float, confidence: float) -> tuple[float, float]:
+def _ends(
+    value: float, variance: float, freedom: float, lean: float, confidence: float
+) -> tuple[float, float]:
     """Of an interval by Student's t, turned for skewness."""
     q, error = t_quantile((1 + confidence) / 2, freedom), variance**0.5
     return value - _turned(q, lean) * error, value - _turned(-q, lean) * error

@@ -119,7 +119,9 @@ class Calibration:
         """
         alone = isinstance(first, str)
         if alone != isinstance(second, str):
-            raise UsageError("One is a text and the other a list.", mend="Give two texts, or two lists of texts.")
+            raise UsageError(
+                "One is a text and the other a list.", mend="Give two texts, or two lists of texts."
+            )
         found = self.of(self.similarity([first] if alone else first, [second] if alone else second))
         return found[0] if alone else found
 

@@ -315,7 +315,11 @@ def _ratio(
     for _ in range(_TURNS):
         every = judge[0] - ratio * judge[1]
         found = corrected(
-            top - ratio * under, every[labelled], every, bounds=_bounds(people, ratio, is_difference), confidence=CONFIDENCE
+            top - ratio * under,
+            every[labelled],
+            every,
+            bounds=_bounds(people, ratio, is_difference),
+            confidence=CONFIDENCE,
         )
         ratio += found.value.value / float(under.mean())
     by_itself = corrected(
