@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from embassay.cli.options import Spread, of_records, within_memory
@@ -28,6 +28,10 @@ class Retrieved:
         ScoreRequest, "qrels", default=None, help="With --run: graded judgements of passages."
     )
     cutoff: int = like(RunCalibrationRequest, "cutoff")
+    positive: str | None = option(
+        None, "The label of pairs that mean the same, where labels are other words than 1, yes or true.",
+        value="VALUE",
+    )  # fmt: skip
     origin: str | None = option(
         None, "A threshold of one system, to translate into the others' scales.",
         name="--from", value="SYSTEM=SCORE", group=DETAILS,
@@ -52,6 +56,8 @@ def calibrate(request: CalibrationRequest, running: Spread, retrieved: Retrieved
 
     asked = _threshold(retrieved.origin) if retrieved.origin else None
     check_sources(request.systems, retrieved.runs, retrieved.qrels)
+    if retrieved.positive is not None:
+        request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
     if retrieved.runs:
         out: Path | None = _calibrate_runs(request, retrieved, running)
     else:

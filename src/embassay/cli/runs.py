@@ -143,10 +143,13 @@ def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
     if asked.markdown is not None:
         write_atomic(asked.markdown, made.markdown())
     if shown.json:
-        record = {"passed": made.passed, "met": made.met, "bars": [asdict(one) for one in made.verdicts]}
+        record = {
+            "passed": made.passed, "met": made.met, "bars": [asdict(one) for one in made.verdicts],
+            "judge": made.judge,
+        }  # fmt: skip
         typer.echo(to_json(record, indent=1))
     else:
-        show_blocks(gate_view(made.verdicts), shown.wide)
+        show_blocks(gate_view(made.verdicts, made.judge), shown.wide)
     if not made.passed:
         raise typer.Exit(1)
 

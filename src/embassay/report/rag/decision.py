@@ -165,7 +165,9 @@ def quantities_blocks(
     )
     if biased:
         columns = figures("Judge minus people", "95%", "Labels")
-        yield Table(f"off-{title}", "Where the judge is off", "It says", columns, biased, is_sortable=False)
+        yield Table(
+            f"off-{title}", "Where the judge is off", "It says, or where", columns, biased, is_sortable=False
+        )
     yield Text(f"{found[0].name.capitalize()}: {found[0].use}.")
     rows = ahead(found[0], bar)
     if rows:
