@@ -11,15 +11,17 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from embassay.cli.options import Wide, Workers
+from embassay.cli.options import Spread, of_records
 from embassay.errors import EmbassayError
 from embassay.machine import cores
+from embassay.protocols.kernel.request import OUTPUT, like, option
 from embassay.runs.execution import be_a_worker
 
 if TYPE_CHECKING:
@@ -50,13 +52,17 @@ HEADED = ("sage", "pteb", "hteb", "rag", "hume")
 """The runs, one of a protocol, that score systems."""
 
 
-def demo(
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder of the runs; the same command resumes them.")
-    ] = Path("runs/demo"),
-    workers: Workers = 1,
-    wide: Wide = False,
-) -> None:
+@dataclass(frozen=True)
+class Demo:
+    """Where the runs are kept, and how they are carried out and shown."""
+
+    out: Path = option(Path("runs/demo"), "Folder of the runs; the same command resumes them.", group=OUTPUT)
+    workers: int = like(Spread, "workers")
+    wide: bool = like(Spread, "wide")
+
+
+@of_records()
+def demo(asked: Demo) -> None:
     """Try every protocol on the sample data, in about a minute.
 
     It uses the bundled systems, and minilm where it is installed. HUME's answers come from scripts and are marked
@@ -67,7 +73,8 @@ def demo(
     from embassay.cli.session import Display
     from embassay.report import write_report
 
-    systems, display = _systems(), Display(False, wide, brief=not wide)
+    out, workers = asked.out, asked.workers
+    systems, display = _systems(), Display(False, asked.wide, brief=not asked.wide)
     rest = partial(_run_rest, systems, out, display)
     with _beside(rest) if cores() > 1 else nullcontext(rest) as finish:
         _run_sage(systems, out / "sage", display, workers)
@@ -273,10 +280,10 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
     from embassay.cli.hume.results import run_study
     from embassay.protocols.hume.collection import KIND, simulated_rows
-    from embassay.protocols.hume.folder import read_study, write_annotations, write_study
     from embassay.protocols.hume.options import StudyRequest
     from embassay.protocols.hume.sampling import sample
     from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
+    from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
     _say(
         f"HUME: a study of {ITEMS} items a task. No people took part: {SCRIPTS} scripts answer, right except "

@@ -33,6 +33,7 @@ from embassay.data.views import (
     Labelled,
     Prefixed,
     Renamed,
+    Same,
     Selected,
     Stated,
     Titled,
@@ -190,9 +191,12 @@ class Shown(View):
 def parts_of_table(raw: Source, mapping: Mapping[str, str], split: str | None) -> dict[str, Source]:
     """Shape -> the rows of `raw` under the mapped names, those of `split` where one is named.
 
-    A classification keeps its rows to train on. DataError for a table that no shape can be made of.
+    A classification keeps its rows to train on. What the mapping has as `same` is the label of pairs that are alike.
+    DataError for a table that no shape can be made of.
     """
-    source: Source = Renamed(raw, dict(mapping))
+    source: Source = Renamed(raw, {name: column for name, column in mapping.items() if name != "same"})
+    if "same" in mapping:
+        source = Same(source, mapping["same"])
     if "title" in mapping:
         source = Titled(source)
     columns = source.columns()

@@ -342,7 +342,8 @@ def calibration_view(run: Path, record: Record, board: Board) -> Iterator[Block]
             ]
     notes += [*_costs(record, board), *(note.plain for note in notes_of(record))]
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are the sample's.",))
-    yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
+    if (run / "calibrations").is_dir():
+        yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
 
 
 def translation_view(found: Sequence[Translation]) -> Iterator[Block]:

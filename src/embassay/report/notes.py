@@ -142,7 +142,7 @@ def _failed(record: Record) -> Iterator[Note]:
 
 def _of_suites(record: Record) -> Iterator[Note]:
     """What a run lacks of the suites that it names."""
-    from embassay.protocols.kernel.suites import notes
+    from embassay.protocols.kernel.plan import notes
 
     for what, consequence, mend in notes(record.manifest.get("suites") or ()):
         yield Note("partial", what, consequence, mend)

@@ -481,8 +481,8 @@ def _p(p: float) -> str:
     return "n/a" if math.isnan(p) else numbers.p_value(p)
 
 
-def gate_view(verdicts: Sequence[Verdict]) -> Iterator[Block]:
-    """The verdicts, a row each, and why one has none."""
+def gate_view(verdicts: Sequence[Verdict], judge: Sequence[str] = ()) -> Iterator[Block]:
+    """The verdicts, a row each, why one has none, and where the `judge` is off."""
     yield Finding((f"{summary(verdicts)}.",))
     heads: list[str | Column] = ["Bar", "Verdict", *figures("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
@@ -491,7 +491,7 @@ def gate_view(verdicts: Sequence[Verdict]) -> Iterator[Block]:
         for one in verdicts
     ]
     yield Table.of("gate", heads, rows)
-    yield Bullets(tuple(_gate_notes(verdicts)))
+    yield Bullets((*_gate_notes(verdicts), *judge))
 
 
 def _gate_notes(verdicts: Sequence[Verdict]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from embassay.protocols.hteb.protocol import HtebPlan, transforming
 from embassay.protocols.hteb.slots import body_of, catalogue_name, listed, reference_name
 from embassay.protocols.hteb.transformers import REASONS, StoredTransformer
 from embassay.protocols.wordings import sets
-from embassay.protocols.wordings.plan import PlannedDataset
+from embassay.protocols.wordings.protocol import PlannedDataset
 from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import language_at

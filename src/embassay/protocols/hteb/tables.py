@@ -9,7 +9,7 @@ from typing import Any
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, axis_part
 from embassay.protocols.kernel.tables import Column, ColumnTable, Style, Value
-from embassay.protocols.wordings.levels import OVERALL, Level
+from embassay.protocols.wordings.scores import OVERALL, Level
 
 MACRO = "mean over datasets"
 

@@ -17,11 +17,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from embassay.errors import DataError
-from embassay.protocols.hume.answers.store import has_store, open_store
-from embassay.protocols.hume.folder import StudyFile, StudyFolder, read_rows
-from embassay.protocols.hume.options import Question, StudyRequest
+from embassay.protocols.hume.options import StudyRequest
 from embassay.protocols.hume.record import PairRecord
 from embassay.protocols.hume.resource import language_name
+from embassay.protocols.hume.store import has_store, open_store
+from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_rows
 from embassay.protocols.hume.tables import PAIR, points
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.runs.folder import to_json, write_atomic

@@ -17,8 +17,7 @@ from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import Standing, may_be_first, write_standings
 from embassay.protocols.kernel.outcome import manifest, moment, sessions, spent
-from embassay.protocols.kernel.plan import Plan, PlannedSystem
-from embassay.protocols.kernel.suites import with_suites
+from embassay.protocols.kernel.plan import Plan, PlannedSystem, with_suites
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
 from embassay.runs.execution import Crew, Processes, Workers

@@ -20,7 +20,7 @@ from embassay.protocols.pteb.drops import (
     drops,
 )
 from embassay.protocols.pteb.scores import Given, Grid, described_tables, is_control, points, score_tables
-from embassay.protocols.wordings.levels import MEASURE, OVERALL, SPREADS
+from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
 from embassay.records import Result
 from embassay.stats import Estimate
 

@@ -23,8 +23,8 @@ from embassay.document.blocks import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import source_of
-from embassay.protocols.wordings.levels import CONTROLS
 from embassay.protocols.wordings.records import USABLE
+from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import Result
 from embassay.report.board import Board, Row, Task, Value, missing_value, name
 from embassay.report.record import OVERALL, Record

@@ -15,15 +15,17 @@ from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, 
 from embassay.report.items import SIZES as SIZE_NAMES
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
-from embassay.report.sage.conclusions import BY_NAME, copies, sage_verdict
 from embassay.report.sage.tables import (
+    BY_NAME,
     Pane,
+    copies,
     curves,
     expected,
     heats,
     is_linear,
     panels,
     paper_tables,
+    sage_verdict,
     two_decimals,
 )
 

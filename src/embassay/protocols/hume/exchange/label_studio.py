@@ -13,8 +13,7 @@ from xml.etree import ElementTree as ET
 from embassay.errors import DataError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken
-from embassay.protocols.hume.folder import AnnotationRow, Scale, StudyFolder, Task
-from embassay.protocols.hume.study import Item
+from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
 from embassay.runs.folder import digest
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")

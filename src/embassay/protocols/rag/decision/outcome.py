@@ -13,7 +13,7 @@ from embassay.protocols.kernel.tables import counted
 from embassay.protocols.rag.decision.course import Course, Terms, open_comparisons
 from embassay.protocols.rag.decision.population import Comparison
 from embassay.runs.folder import read_record
-from embassay.stats.prediction import Outlook, outlook
+from embassay.stats.few_labels import Outlook, outlook
 from embassay.stats.sequences import interval
 
 SCHEMA = 1
