@@ -238,7 +238,11 @@ def _small(record: Record) -> Iterator[Note]:
 def _few_sets(record: Record) -> Iterator[Note]:
     """Clustering is resampled over sets: with few of them its intervals and tests are rough. One set alone is resampled
     over its texts, and its n counts them."""
-    rows = [record.find("clustering", system.name, "v_measure") for system in record.ranked_systems]
+    rows = [
+        record.find("clustering", system.name, "v_measure", dataset=dataset)
+        for system in record.ranked_systems
+        for dataset in record.datasets("clustering")
+    ]
     counts = {
         row.n for row in rows if row is not None and row.value is not None and ONE_SET not in row.method
     }
