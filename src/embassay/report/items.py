@@ -327,8 +327,8 @@ FIELDS = ("text", "text1", "text2", "query")
 DOCUMENTS = 10
 NOTES = {
     "score": "The run files hold ids, not texts. ",
-    "names": "The queries are written anew from the seed by the probe. ",
-    "noise": "The queries are written anew from the seed by the probe. ",
+    "names": "The probe writes the queries again from the seed. ",
+    "noise": "The probe writes the queries again from the seed. ",
 }
 
 
@@ -419,7 +419,7 @@ def _fields(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=4)
 def _study(path: str) -> tuple[Any, ...]:
     """The items of the study beside the run; none where it is not there or cannot be read."""
-    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.study import read_study
 
     try:
         return tuple(read_study(Path(path)).items) if path else ()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from embassay.protocols.hume.answers.store import Saved
+from embassay.protocols.hume.store import Saved
 
 from .made_study import write_made_study
 

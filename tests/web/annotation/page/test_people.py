@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from chromium import COLOURS, axe_findings
-from embassay.protocols.hume.answers.store import Draft
+from embassay.protocols.hume.store import Draft
 
 from ..test_grading import grade_of, made_study
 from .conftest import Serving
