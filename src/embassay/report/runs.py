@@ -117,8 +117,8 @@ for _kind, _page, _asks, _facts in (
         {"title": "Questions", "group": "RAG"}),
     ("score", "rag.scoring:score_page", "Evidence among the first K", {"title": "RAG", "group": "RAG"}),
     ("sweep", "rag.sweep:sweep_page", "Price, time and quality", {"title": "Sweep", "group": "RAG"}),
-    ("names", "rag.names:names_page", "Names against impostors", {"title": "Names", "group": "RAG"}),
-    ("noise", "rag.noise:noise_page", "Small talk around questions", {"title": "Noise", "group": "RAG"}),
+    ("names", "rag.name_probe:names_page", "Names against impostors", {"title": "Names", "group": "RAG"}),
+    ("noise", "rag.probes:noise_page", "Small talk around questions", {"title": "Noise", "group": "RAG"}),
     ("hume", "hume.gap:hume_page", "People on the same items", {"title": "HUME"}),
     ("mteb", "mteb:mteb_page", "Scores as published", {"title": "MTEB"}),
     ("calibration", "calibration:calibration_page", "What a similarity means", {"title": "Calibration"}),
@@ -222,7 +222,7 @@ def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     made: list[ReportRun] = []
     for i, record in enumerate(records):
         systems = tuple(
-            replace(one, index=numbered[one.name], kind=_kind(one, known)) for one in record.systems
+            replace(one, index=numbered[one.name], kind=_kind_of(one, known)) for one in record.systems
         )
         shared = record if systems == record.systems else replace(record, systems=systems)
         before = sum(run.record.kind == record.kind for run in made)
@@ -232,7 +232,7 @@ def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     return tuple(made)
 
 
-def _kind(system: System, known: Mapping[str, Kind]) -> Kind:
+def _kind_of(system: System, known: Mapping[str, Kind]) -> Kind:
     """The kind of a system. A file of rankings says none: that of the system of its name, in this report or of ours,
     and `hybrid` where names joined by + are of words and of vectors."""
     if system.kind != "run":

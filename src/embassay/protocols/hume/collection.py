@@ -14,9 +14,18 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.answers.store import AnswerStore, has_store, open_store
-from embassay.protocols.hume.folder import ANNOTATIONS, AnnotationRow, Scale, StudyFolder, Task, read_rows
-from embassay.protocols.hume.study import Annotation, Family, Who
+from embassay.protocols.hume.store import AnswerStore, has_store, open_store
+from embassay.protocols.hume.study import (
+    ANNOTATIONS,
+    Annotation,
+    AnnotationRow,
+    Family,
+    Scale,
+    StudyFolder,
+    Task,
+    Who,
+    read_rows,
+)
 from embassay.randomness import random_bytes
 
 _MEND = "Correct or delete the line, or export the annotations again."
@@ -46,7 +55,7 @@ def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotati
 
 def _stored(folder: StudyFolder, found: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
-    from embassay.protocols.hume.answers.store import has_store, open_store, stored_annotations
+    from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
     if not has_store(folder):
         return ()
@@ -275,7 +284,7 @@ def _marks(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -
 
 def check_nobody_answered(folder: StudyFolder) -> None:
     """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
-    from embassay.protocols.hume.answers.store import has_store, open_store, stored_annotations
+    from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
     found = list(collected(folder))
     if has_store(folder):

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from embassay.cli.hume import app
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.answers.store import open_store
+from embassay.protocols.hume.adjudication import export_gold
 from embassay.protocols.hume.collection import collected
-from embassay.protocols.hume.exchange.gold import export_gold
 from embassay.protocols.hume.exchange.intake import import_files
-from embassay.protocols.hume.folder import AnnotationRow, read_study
+from embassay.protocols.hume.store import open_store
+from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.page import STATIC, bundle, in_order, render_page, render_single, write_single
 
 from .made_study import write_made_study

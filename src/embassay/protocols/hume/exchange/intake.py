@@ -12,13 +12,13 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.answers.store import AnswerStore, Draft, Refused, checked_value, open_store
 from embassay.protocols.hume.collection import FORMATS, Format, Incoming, Key, Taken, filed, served
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
 from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
-from embassay.protocols.hume.folder import ANNOTATIONS, ANSWERS, AnnotationRow, StudyFolder, read_study
 from embassay.protocols.hume.profiles import checked_profile, filed_profiles, write_profiles
+from embassay.protocols.hume.store import AnswerStore, Draft, Refused, checked_value, open_store
+from embassay.protocols.hume.study import ANNOTATIONS, ANSWERS, AnnotationRow, StudyFolder, read_study
 from embassay.runs.folder import RunFolder, slug, write_atomic
 
 _MARKS = re.compile(r"\s*\[?\s*[01](?:[\s,;]*[01])*\s*\]?\s*")

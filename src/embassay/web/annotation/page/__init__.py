@@ -12,9 +12,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.adjudication import disputes
-from embassay.protocols.hume.answers.store import own_order
 from embassay.protocols.hume.collection import all_rows
-from embassay.protocols.hume.folder import StudyFolder, read_study
+from embassay.protocols.hume.store import own_order
+from embassay.protocols.hume.study import StudyFolder, read_study
 from embassay.runs.folder import write_atomic
 from embassay.web.annotation.adjudication import others_shown
 from embassay.web.annotation.service import SETTINGS, questions_shown, task_shown, titles_of
