@@ -145,8 +145,7 @@ def _call(words: list[str]) -> None:
 
 def _show(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool) -> None:
     """The paper's tables beside those of the runs."""
-    from embassay.interchange.reproduction import compared
-    from embassay.interchange.reproduction.comparison import suites_of
+    from embassay.interchange.reproduction import compared, suites_of
 
     found, said = compared(recipe.paper, runs), suites_of(runs)
     if json:

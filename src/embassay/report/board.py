@@ -31,7 +31,7 @@ from embassay.records import Result
 from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, labels
 
 PLACES = {
-    "sage": "embassay.report.sage.conclusions",
+    "sage": "embassay.report.sage.tables",
     "pteb": "embassay.report.pteb.conclusions",
     "original": "embassay.report.pteb.conclusions",
     "hteb": "embassay.report.pteb.conclusions",

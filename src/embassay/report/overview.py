@@ -119,13 +119,13 @@ VERDICTS = {
     "questions": "rag.questions:questions_verdict",
     "score": "rag.scoring:score_verdict",
     "sweep": "rag.sweep:sweep_verdict",
-    "names": "rag.names:names_verdict",
-    "noise": "rag.noise:noise_verdict",
+    "names": "rag.name_probe:names_verdict",
+    "noise": "rag.probes:noise_verdict",
     "hume": "hume.conclusions:hume_verdict",
     "mteb": "mteb:mteb_verdict",
     "calibration": "calibration:calibration_verdict",
     "choose": "rag.choice:choice_verdict",
-    "sage": "sage.conclusions:sage_verdict",
+    "sage": "sage.tables:sage_verdict",
 }
 """Where the verdict of a kind of run is made, if it is not that of its board."""
 

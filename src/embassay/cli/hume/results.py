@@ -87,7 +87,7 @@ def of_files(request: PublishedRequest, running: Spread, display: Display, crew:
     from embassay.cli.session import carry_out
     from embassay.protocols.hume.published.protocol import read_published
     from embassay.protocols.hume.published.protocol import run_published as carry_out_published
-    from embassay.protocols.hume.results.entrants import evaluated
+    from embassay.protocols.hume.results.protocol import evaluated
 
     if out is None:
         raise UsageError(
@@ -107,7 +107,7 @@ def plan_own(request: PublishedRequest, display: Display) -> None:
     from tempfile import TemporaryDirectory
 
     from embassay.cli.session import show_plan
-    from embassay.protocols.hume.results.entrants import Entering, lay_out, study_request
+    from embassay.protocols.hume.results.protocol import Entering, lay_out, study_request
 
     with TemporaryDirectory() as folder:
         items = Path(folder) / "items"

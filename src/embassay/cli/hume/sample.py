@@ -14,8 +14,8 @@ from embassay.protocols.hume.options import DataOptions, Drawing
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.folder import Task
     from embassay.protocols.hume.sampling import Sampled, SampleRequest
+    from embassay.protocols.hume.study import Task
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ def sample(asked: DataOptions, writing: Writing) -> None:
     Example: embassay hume sample -d sample --out study
     """
     from embassay.cli.progress import Waiting
-    from embassay.protocols.hume.folder import write_study
     from embassay.protocols.hume.sampling import sample as drawn
+    from embassay.protocols.hume.study import write_study
 
     out, dry_run = writing.out, writing.dry_run
     if out is None and not dry_run:

@@ -20,7 +20,8 @@ from embassay.cli.options import (
 )
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, like, option
-from embassay.protocols.pteb.validation.study import Batches, Drawing, Filters
+from embassay.protocols.pteb.validation.crowd import Batches, Filters
+from embassay.protocols.pteb.validation.study import Drawing
 from embassay.protocols.wordings.pairs import Rules, Sample
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def sample(
 class Crowd:
     """For whom batches are written, and where."""
 
-    platform: Literal["mturk", "prolific"] = option(MISSING, "For whom.")
-    out: Path | None = option(None, "Where. Default: crowd in the study.", group=OUTPUT)
+    platform: Literal["mturk", "prolific"] = option(MISSING, "The platform.")
+    out: Path | None = option(None, "Output folder. Default: crowd in the study.", group=OUTPUT)
     batches: Batches = field(default_factory=Batches)
 
 
@@ -95,7 +96,8 @@ def crowd(folder: Folder, asked: Crowd) -> None:
 
     Example: embassay pteb validate crowd study --platform mturk --pilot 20
     """
-    from embassay.protocols.pteb.validation.study import read_study, write_batches
+    from embassay.protocols.pteb.validation.crowd import write_batches
+    from embassay.protocols.pteb.validation.study import read_study
 
     for path in write_batches(
         read_study(folder), asked.platform, asked.batches, asked.out or folder / "crowd"
@@ -120,7 +122,8 @@ def collect(
 
     Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
     """
-    from embassay.protocols.pteb.validation.study import RATERS, read_crowd, read_study, write_kept
+    from embassay.protocols.pteb.validation.crowd import read_crowd, write_kept
+    from embassay.protocols.pteb.validation.study import RATERS, read_study
 
     study = read_study(folder)
     kept = read_crowd(files, {one.pair_id: one for one in study.items}, options, submissions or ())
@@ -158,7 +161,7 @@ def score(
         typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
     ] = None,
 ) -> None:
-    """Tell which languages' paraphrases people accept.
+    """Decide which languages' paraphrases people accept.
 
     Applies the rules to the ratings: dummies, estimates, low ratings, inspection, rejection of raters.
 

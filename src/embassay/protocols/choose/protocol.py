@@ -47,9 +47,8 @@ from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
-from embassay.protocols.questions.authors import DRAFTS, read_drafts, write
-from embassay.protocols.questions.authors import forecast as calls
-from embassay.protocols.questions.drafts import Draft, Writer
+from embassay.protocols.questions.drafts import DRAFTS, Draft, Writer, read_drafts, write
+from embassay.protocols.questions.drafts import forecast as calls
 from embassay.protocols.tasks.task import outcome
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry

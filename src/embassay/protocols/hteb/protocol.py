@@ -29,24 +29,35 @@ from embassay.protocols.hteb.transformers import (
 )
 from embassay.protocols.kernel.inputs import sources
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.plan import PlannedSuite, PlannedSystem, check_names, in_order, planned_systems
+from embassay.protocols.kernel.plan import (
+    PlannedSuite,
+    PlannedSystem,
+    check_at_hand,
+    check_names,
+    in_order,
+    in_short,
+    planned_datasets,
+    planned_systems,
+)
 from embassay.protocols.kernel.request import data_beside, new_folder, request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
-from embassay.protocols.kernel.suites import check_at_hand, in_short, planned_datasets
 from embassay.protocols.tasks import TASK_NAMES
-from embassay.protocols.wordings.levels import Layout, RunDataset, RunSystem, RunTask
-from embassay.protocols.wordings.plan import (
+from embassay.protocols.wordings.protocol import (
+    PARAPHRASES,
     Growth,
     PlannedDataset,
     Seeds,
+    Worded,
     WordedPlan,
+    Writer,
     check_baseline,
+    evaluations,
     planned_dataset,
     reworded,
     run_of,
 )
-from embassay.protocols.wordings.protocol import PARAPHRASES, Worded, Writer, evaluations
 from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.scores import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import task
 from embassay.records import Loaded, Result

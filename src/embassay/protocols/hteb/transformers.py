@@ -25,9 +25,9 @@ from embassay.protocols.hteb.options import (
 )
 from embassay.protocols.hteb.slots import Slot
 from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.wordings.protocol import Drawn, LLMWriter, blank
 from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
-from embassay.protocols.wordings.writers import Drawn, LLMWriter, blank
 from embassay.runs.folder import digest
 from embassay.runs.store import AnswerCache, CachedChat, Question
 from embassay.systems.remote.ledger import Ledger, likely_tokens

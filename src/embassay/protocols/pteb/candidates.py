@@ -27,10 +27,10 @@ from embassay.protocols.kernel.plan import (
     PlannedTask,
     check_names,
     joined_tasks,
+    planned_datasets,
 )
 from embassay.protocols.kernel.request import SYSTEMS, option
 from embassay.protocols.kernel.session import Silent, unknown_price
-from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.pteb.judging import ANSWER_TOKENS, OnPairs, Questions, of_questions
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import (

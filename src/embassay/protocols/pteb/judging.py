@@ -45,12 +45,12 @@ from embassay.protocols.kernel.plan import (
     PlannedSystem,
     check_names,
     joined_tasks,
+    planned_datasets,
     planned_task,
 )
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import DatasetRequest, request_of
 from embassay.protocols.kernel.session import Conclusion, Silent
-from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
 from embassay.protocols.pteb.paraphrasing import Prompt, judge_prompt

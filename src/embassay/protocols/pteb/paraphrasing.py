@@ -22,6 +22,7 @@ from embassay.data.language import can_identify, language_fault
 from embassay.errors import DataError, UsageError, Why
 from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.pteb.options import PROMPT_NAMES
+from embassay.protocols.wordings.protocol import AnyRuns, Drawn, LLMWriter
 from embassay.protocols.wordings.records import (
     OF_MEANING,
     REJECTED,
@@ -33,7 +34,6 @@ from embassay.protocols.wordings.records import (
     SourceText,
 )
 from embassay.protocols.wordings.sets import Recorded, open_stored
-from embassay.protocols.wordings.writers import AnyRuns, Drawn, LLMWriter
 from embassay.randomness import generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry

@@ -165,7 +165,7 @@ def _of_model(record: Record) -> Iterator[str]:
             "tries again."
         )
     elif said and not sum(said["kept"].values()):
-        yield f"None of the questions that {said['by']} wrote passed the checks; it has no part in the choice."
+        yield f"None of the questions that {said['by']} wrote passed the checks; it does not count in the choice."
 
 
 def _drafts(record: Record, dataset: str) -> Iterator[Block]:

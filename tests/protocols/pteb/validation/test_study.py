@@ -14,20 +14,17 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.validation.raters import collect
-from embassay.protocols.pteb.validation.scoring import score
-from embassay.protocols.pteb.validation.study import (
-    RATERS,
+from embassay.protocols.pteb.validation.crowd import (
     Batches,
-    Drawing,
     Filters,
     Kept,
-    Study,
     read_crowd,
-    read_study,
     write_batches,
     write_kept,
 )
+from embassay.protocols.pteb.validation.raters import collect
+from embassay.protocols.pteb.validation.scoring import score
+from embassay.protocols.pteb.validation.study import RATERS, Drawing, Study, read_study
 from embassay.protocols.wordings.pairs import (
     Rules,
     Sample,

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.folder import StudyFolder
 from embassay.protocols.hume.llms.answers import LlmAnswers, read_llm_answers
 from embassay.protocols.hume.options import HybridOptions
 from embassay.protocols.hume.results.contestants import Answered, answered
 from embassay.protocols.hume.sampling.pools import seeded
-from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.study import Family, StudyFolder
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats import wilson
 from embassay.stats.intervals import Estimate

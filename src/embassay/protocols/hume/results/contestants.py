@@ -25,7 +25,6 @@ from embassay.protocols.hume.ceiling import (
     compare_with_people,
 )
 from embassay.protocols.hume.collection import collected
-from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.llms.answers import (
     LLM_FAMILIES,
     LlmAnswers,
@@ -57,7 +56,16 @@ from embassay.protocols.hume.scoring import (
     score_people,
     who_counts,
 )
-from embassay.protocols.hume.study import Annotation, Answers, Family, Who, answers_by_annotator
+from embassay.protocols.hume.study import (
+    Annotation,
+    Answers,
+    Family,
+    StudyFolder,
+    Task,
+    Who,
+    answers_by_annotator,
+    read_study,
+)
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, Work
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from embassay.protocols.hume.ceiling import human_ceiling, needed
-from embassay.protocols.hume.folder import Task
 from embassay.protocols.hume.models import VECTORS
 from embassay.protocols.hume.options import AP_MODES, StudyRequest
 from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
@@ -49,7 +48,7 @@ from embassay.protocols.hume.results.contestants import (
     rule_of,
 )
 from embassay.protocols.hume.scoring import MAIN, Scored, people_agreement, who_counts
-from embassay.protocols.hume.study import Answers, Who
+from embassay.protocols.hume.study import Answers, Task, Who
 from embassay.protocols.hume.tables import disputed
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.tables import RunTable, write_tables

@@ -15,9 +15,8 @@ from embassay.data.catalogue.suites import Member
 from embassay.data.rows import nearest
 from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder import LabelChoice, Name, Scale, Task
-from embassay.protocols.hume.options import Drawing, Question
-from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.options import Drawing
+from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, Scale, Task
 from embassay.runs.folder import digest
 
 SEED = 1337

@@ -1,0 +1,452 @@
+"""A human check on a crowd platform: files that MTurk and Prolific take, and what they give back, filtered.
+
+Out goes a file per language, with two dummies in every batch: for MTurk a line per HIT and the page that shows it, for
+Prolific's task builder a line per pair, batches as its task groups. Back come MTurk's batch results, the task builder's
+report or a table of Prolific's participants and ratings, either with its export of submissions; what passes the filters
+becomes a rating file.
+
+Sources: docs.aws.amazon.com (Requester, publishing and downloading batches; a page of `crowd-form` gives all of its
+answers as JSON in the column Answer.taskAnswers); docs.prolific.com (AI Task Builder, datasets: columns that begin with
+META_ are not shown; the report of a batch, which is the dataset with the answers beside it; states of a submission; the
+export of submissions, whose columns are Submission id, Participant id, Status, Time taken and demographics); of the
+report's columns the example in Prolific's own repository prolific-ai-task-builder-getting-started. The archive (ZIP) of
+a batch holds the same answers as JSON, whose fields are published nowhere: it is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+from embassay.data.rows import Row
+from embassay.errors import DataError, UsageError
+from embassay.protocols.kernel.request import option
+from embassay.protocols.kernel.tables import inert, meant
+from embassay.protocols.pteb.validation.raters import rating_of
+from embassay.protocols.pteb.validation.study import RATERS, Study
+from embassay.protocols.wordings.pairs import (
+    Item,
+    by_language,
+    cell,
+    sheet,
+    source_of,
+    write_ratings,
+)
+from embassay.randomness import random_bytes
+from embassay.runs.folder import slug, write_atomic
+
+Platform = Literal["mturk", "prolific"]
+LEFT_OUT = {
+    "rejected", "returned", "timed-out", "timed out", "partial", "screened out", "reserved", "active", "unpublished",
+}  # fmt: skip
+"""States of a submission whose ratings do not count."""
+COUNTED = {"", "submitted", "approved", "awaiting review", "partially approved", "processing"}
+PERSON = ("WorkerId", "Participant id", "participant_id", "PROLIFIC_PID")
+PAIR = ("META_pair_id", "pair_id")
+SUBMISSION = ("Submission id", "submission_id", "session_id", "AssignmentId")
+STATUS = ("AssignmentStatus", "Status")
+TIME = ("WorkTimeInSeconds", "Time taken", "time_taken")
+TASK_ANSWERS = "Answer.taskAnswers"
+RATING = "Answer.rating_"
+ANNOTATOR, RESPONSE = re.compile(r"Annotator\d+_ID"), "_Response"
+"""Of a task builder's report, with a line per pair and question: who answered, and beside it what."""
+PILOT = "pilot"
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How pairs are handed out. A pilot takes the first `pilot` pairs of every language, and the main study, with
+    `after_pilot`, those that are left: nobody rates a pair for a second time."""
+
+    batch: int = option(20, "Pairs per batch, besides the dummies.")
+    pilot: int = option(0, "Write a pilot of this many pairs per language; the paper's has 20.")
+    after_pilot: int = option(0, "Leave out this many pairs per language, which a pilot had.")
+
+    def __post_init__(self) -> None:
+        if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
+            raise UsageError("Pairs are counted from 1.", mend="Use whole numbers of 0 or more.")
+        if self.pilot and self.after_pilot:
+            raise UsageError(
+                "A study is a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
+            )
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which submissions count; each that does not is counted by its reason."""
+
+    least_seconds: float = option(0.0, "Fewest seconds per pair of a submission, by the platform's clock.")
+    where: str = option(
+        "", "Only people with this in the submissions' table: 'Country of residence=Nigeria'."
+    )
+    rating: str = option("rating", "The column of a Prolific table that holds the rating.")
+
+    def __post_init__(self) -> None:
+        if self.least_seconds < 0:
+            raise UsageError(f"least_seconds is {self.least_seconds}.", mend="Use 0 or more.")
+        if self.where and "=" not in self.where:
+            raise UsageError(f"Cannot read --where {self.where!r}.", mend="Write 'COLUMN=VALUE'.")
+
+
+@dataclass
+class Kept:
+    """The ratings that count, as rows of a rating file, and how many submissions were left out, by reason."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def batches(items: Sequence[Item], how: Batches, seed: int) -> list[list[Item]]:
+    """The pairs of one language in batches, all dummies in each, in an order that depends on the seed alone.
+
+    UsageError where nothing is left after a pilot.
+    """
+    pairs = sorted(
+        (one for one in items if not one.is_dummy),
+        key=lambda one: random_bytes(8, seed, "crowd", one.pair_id),
+    )
+    pairs = pairs[: how.pilot] if how.pilot else pairs[how.after_pilot :]
+    if not pairs:
+        raise UsageError(
+            f"No pair of {items[0].lang} is left after a pilot of {how.after_pilot}.",
+            mend="Draw a larger study.",
+        )
+    dummies = [one for one in items if one.is_dummy]
+    return [[*pairs[at : at + how.batch], *dummies] for at in range(0, len(pairs), how.batch)]
+
+
+def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> list[Path]:
+    """Write what a platform takes, a file per language, with instructions; where they are."""
+    written = []
+    for lang, items in by_language(study.items).items():
+        made = batches(items, how, study.seed)
+        name = f"{platform}-{slug(lang)}{f'-{PILOT}' if how.pilot else ''}"
+        shown = [sheet(own, f"{name}-{number}", study.seed) for number, own in enumerate(made, 1)]
+        rows = _hits(shown) if platform == "mturk" else _points(shown)
+        written.append(_write(out / f"{name}.csv", rows))
+    instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
+    if platform == "mturk":
+        largest = how.batch + max(
+            sum(one.is_dummy for one in own) for own in by_language(study.items).values()
+        )
+        write_atomic(out / "mturk.html", _page(largest, instructions))
+        written.append(out / "mturk.html")
+    else:
+        write_atomic(out / "instructions.md", instructions)
+        written.append(out / "instructions.md")
+    return written
+
+
+def read_crowd(
+    files: Iterable[Path], items: Mapping[str, Item], filters: Filters, submissions: Sequence[Path] = ()
+) -> Kept:
+    """The ratings in a platform's files that pass the filters. `submissions` are Prolific's exports, with a line per
+    person.
+
+    A dummy that a person saw in several batches counts once, by the rating that is farthest from the expected one.
+    DataError, with file and line, for a table of neither platform, a pair of another study and a rating off the scale.
+    """
+    people = _people(submissions) if submissions else None
+    kept, found = Kept(), dict[tuple[str, str], dict[str, Any]]()
+    for path in files:
+        rows = list(_read(path, filters))
+        # Of MTurk a row is a submission; of Prolific all rows of a person are.
+        sizes = Counter(meant(_cell(row, PERSON)) for row in rows)
+        for row in rows:
+            _take(row, people, items, filters, kept, found, sizes)
+    kept.rows = list(found.values())
+    return kept
+
+
+def _read(path: Path, filters: Filters) -> Iterator[Row]:
+    """The rows of a file of either platform, if it has what its ratings are read from."""
+    source = source_of(path)
+    columns = source.columns()
+    if any(ANNOTATOR.fullmatch(name) for name in columns):
+        yield from _reported(path, source.rows(columns), filters)
+        return
+    turk = _has(columns, ("Input.pair_1",))
+    if not _has(columns, PERSON) or not (turk or _has(columns, PAIR)):
+        raise DataError(
+            "this is not a table of MTurk or Prolific", path=path, line=1, found=", ".join(columns[:8]),
+            expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
+            mend="Give the batch results as they were downloaded.",
+        )  # fmt: skip
+    rated = (
+        any(name.startswith((RATING, TASK_ANSWERS)) for name in columns)
+        if turk
+        else filters.rating in columns
+    )
+    if not rated:
+        raise DataError(
+            "no column holds ratings", path=path, line=1, found=", ".join(columns[-8:]),
+            expected=f"{RATING}1 or {TASK_ANSWERS}" if turk else filters.rating,
+            mend="Give the results with their answers" + ("." if turk else ", or name the column: --rating NAME."),
+        )  # fmt: skip
+    yield from source.rows(columns)
+
+
+def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row]:
+    """The rows of a task builder's report, one for each person who answered.
+
+    DataError for a report without the pairs' ids, and for one with several questions: which is the rating?
+    """
+    asked: dict[str, Row] = {}
+    for row in rows:
+        if _has(row.cells, PAIR) is None:
+            raise DataError(
+                "the report does not say which pair a line is of", path=path, line=1,
+                found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
+                mend="Give the report of a batch whose dataset is the file of `validate crowd`.",
+            )  # fmt: skip
+        asked.setdefault(cell(row, "Question"), row)
+        if len(asked) > 1:
+            raise DataError(
+                "the report has answers to several questions", path=path, line=row.line, found=" | ".join(asked),
+                mend="Leave the lines of one question, that of the rating.",
+            )  # fmt: skip
+        own = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
+        for name in row.cells:
+            if ANNOTATOR.fullmatch(name) and cell(row, name):
+                answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
+                yield Row(row.path, row.line, {**own, PERSON[1]: row.cells[name], filters.rating: answer})
+
+
+def _has(columns: Iterable[str], names: Sequence[str]) -> str | None:
+    """The first of the names that is a column, in whatever case and with whatever blanks around it."""
+    held = {name.strip().lower(): name for name in columns}
+    return next((held[name.lower()] for name in names if name.lower() in held), None)
+
+
+def _cell(row: Row, names: Sequence[str]) -> str:
+    column = _has(row.cells, names)
+    return "" if column is None else cell(row, column)
+
+
+def write_kept(path: Path, kept: Kept) -> None:
+    """The ratings that count as a rating file, which `validate score` reads."""
+    write_ratings(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
+
+
+def _take(
+    row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, Item], filters: Filters, kept: Kept,
+    found: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
+) -> None:  # fmt: skip
+    person = meant(_cell(row, PERSON))
+    if not person:
+        raise DataError("the row has no participant", path=row.path, line=row.line, mend="Delete the line.")
+    rated, own = list(_rated(row, items, filters)), Submission.of(row)
+    if people is not None and person not in people:
+        kept.left_out["not among the submissions"] += 1
+        return
+    about = own.with_export(people[person]) if people is not None else own
+    if reason := about.reason(len(rated) if _has(row.cells, ("WorkerId",)) else sizes[person], filters):
+        kept.left_out[reason] += 1
+        return
+    for item, value in rated:
+        key, before = (person, item.pair_id), found.get((person, item.pair_id))
+        if before is not None and not item.is_dummy:
+            raise DataError(
+                f"{person} rated the pair {item.pair_id} before", path=row.path, line=row.line,
+                mend="Give every result file once.",
+            )  # fmt: skip
+        worse = before is None or abs(value - (item.expected or 0)) > abs(
+            before["rating"] - (item.expected or 0)
+        )
+        if worse:
+            found[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
+
+
+def _rated(row: Row, items: Mapping[str, Item], filters: Filters) -> Iterator[tuple[Item, float]]:
+    """The pairs of a row with their ratings; blank ones are not rated."""
+    names = [name for name in row.cells if name.startswith("Input.pair_")]
+    places = [(name, f"{RATING}{name.rpartition('_')[2]}") for name in names] or [
+        (_has(row.cells, PAIR) or PAIR[0], filters.rating)
+    ]
+    told = _with_task_answers(row)
+    for column, rating in places:
+        pair = meant(cell(row, column))
+        if not pair:
+            continue
+        if pair not in items:
+            raise DataError(
+                f"the pair {pair!r} is not of this study", path=row.path, line=row.line,
+                mend="Name the folder whose files were sent out.",
+            )  # fmt: skip
+        value = rating_of(told, rating) if rating in told.cells else None
+        if value is not None:
+            yield items[pair], value
+
+
+def _with_task_answers(row: Row) -> Row:
+    """The row with the answers of a `crowd-form` as columns of their own: it writes one list of one object."""
+    text = cell(row, TASK_ANSWERS)
+    if not text:
+        return row
+    try:
+        given = json.loads(text)
+        answers = dict(given[0] if isinstance(given, list) else given)
+    except (ValueError, TypeError, IndexError, RecursionError):
+        raise DataError(
+            f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
+            expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded.",
+        ) from None  # fmt: skip
+    own = {f"Answer.{name}": _scalar(one) for name, one in answers.items()}
+    return Row(row.path, row.line, {**row.cells, **own})
+
+
+def _scalar(value: Any) -> Any:
+    """A choice of radio buttons is an object of booleans: the one that is true."""
+    if isinstance(value, Mapping):
+        return next((name for name, chosen in value.items() if chosen is True), "")
+    return value
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a platform says of one: its `status` in small letters, its seconds (None: not told), all of its cells."""
+
+    status: str
+    seconds: float | None
+    cells: Mapping[str, str]
+
+    @classmethod
+    def of(cls, row: Row) -> Submission:
+        """By a row of ratings or of an export. DataError, with file and line, for a state or a time that is none."""
+        status = _cell(row, STATUS).lower().replace("_", " ")
+        # The column that a requester marks before uploading the results again.
+        status = "rejected" if _cell(row, ("Reject",)) else status
+        if status not in LEFT_OUT | COUNTED:
+            raise DataError(
+                "the state of the submission is not known", path=row.path, line=row.line, found=status,
+                expected=", ".join(sorted((COUNTED | LEFT_OUT) - {""})),
+                mend="Write APPROVED where it counts, REJECTED where not.",
+            )  # fmt: skip
+        cells = {name.strip(): str(value or "").strip() for name, value in row.cells.items()}
+        return cls(status, _seconds(row), cells)
+
+    def with_export(self, exported: Submission) -> Submission:
+        """With what the export of submissions says, where that is more than the row of ratings does."""
+        told = exported.seconds if exported.seconds is not None else self.seconds
+        return Submission(exported.status or self.status, told, {**self.cells, **exported.cells})
+
+    def reason(self, pairs: int, filters: Filters) -> str:
+        """Why it does not count; empty where it does."""
+        if self.status in LEFT_OUT:
+            return self.status
+        column, _, value = filters.where.partition("=")
+        if filters.where and self.cells.get(column.strip(), "") != value.strip():
+            return f"not {filters.where}"
+        if filters.least_seconds and self.seconds is None:
+            return "no time is told"
+        each = (self.seconds or 0.0) / max(pairs, 1)
+        return f"under {filters.least_seconds:g} s a pair" if each < filters.least_seconds else ""
+
+
+def _seconds(row: Row) -> float | None:
+    """Seconds, also as h:mm:ss; None for an empty cell."""
+    text = _cell(row, TIME)
+    if not text:
+        return None
+    try:
+        parts = [float(part.replace(",", ".")) for part in text.split(":")]
+        seconds = math.fsum(part * 60**place for place, part in enumerate(reversed(parts)))
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise DataError(
+            "the time taken cannot be read", path=row.path, line=row.line, expected="seconds, or h:mm:ss", found=text,
+            mend="Correct the cell, or leave it empty.",
+        )  # fmt: skip
+    return seconds
+
+
+def _people(files: Sequence[Path]) -> dict[str, Submission]:
+    """Person -> their submission. Who came back after one that does not count has the one that does; of several that
+    count, as of several studies, the times are added. DataError for a submission that is there twice."""
+    found: dict[str, Submission] = {}
+    seen: dict[str, Row] = {}
+    for path in files:
+        source = source_of(path)
+        columns = source.columns()
+        if _has(columns, PERSON) is None:
+            raise DataError(
+                "the submissions do not say whose they are", path=path, line=1, expected=" or ".join(PERSON),
+                found=", ".join(columns[:8]), mend="Give Prolific's export of the study.",
+            )  # fmt: skip
+        for row in source.rows(columns):
+            person, number = meant(_cell(row, PERSON)), _cell(row, SUBMISSION)
+            if number and number in seen:
+                raise DataError(
+                    f"the submission {number} is there twice", path=row.path, line=row.line,
+                    found=f"before in line {seen[number].line} of {seen[number].path.name}",
+                    mend="Give every export once.",
+                )  # fmt: skip
+            seen |= {number: row} if number else {}
+            found[person] = _together(found.get(person), Submission.of(row))
+    return found
+
+
+def _together(before: Submission | None, now: Submission) -> Submission:
+    if before is None or before.status in LEFT_OUT:
+        return now
+    if now.status in LEFT_OUT:
+        return before
+    told = [one for one in (before.seconds, now.seconds) if one is not None]
+    return Submission(now.status, math.fsum(told) if told else None, {**before.cells, **now.cells})
+
+
+def _hits(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """A row per HIT; one that is shorter than the others has empty places."""
+    most = max(map(len, shown))
+    rows = []
+    for own in shown:
+        row: dict[str, Any] = {"lang": own[0]["lang"]}
+        for place in range(1, most + 1):
+            pair = own[place - 1] if place <= len(own) else {}
+            row |= {f"pair_{place}": pair.get("pair_id", ""), f"text_{place}": pair.get("text", ""),
+                    f"text2_{place}": pair.get("text2", "")}  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+def _points(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """A row per pair and batch, the batch as a task group."""
+    return [
+        {"META_TASK_GROUP_ID": f"batch-{number}", "META_pair_id": pair["pair_id"], "META_lang": pair["lang"],
+         "text": pair["text"], "text2": pair["text2"]}
+        for number, own in enumerate(shown, 1)
+        for pair in own
+    ]  # fmt: skip
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow(rows[0])
+    writer.writerows([inert(value) for value in row.values()] for row in rows)
+    write_atomic(path, buffer.getvalue().encode())
+    return path
+
+
+def _page(pairs: int, instructions: str) -> str:
+    """The layout of a HIT in MTurk's own elements: `${...}` is filled from the file."""
+    parts = [
+        f'<section><p lang="${{lang}}">${{text_{n}}}</p><p lang="${{lang}}">${{text2_{n}}}</p>'
+        f'<input type="number" name="rating_{n}" min="0" max="5" step="0.5"></section>'
+        for n in range(1, pairs + 1)
+    ]
+    return (
+        '<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>\n<crowd-form>\n<pre>'
+        + escape(instructions.replace("$", "$ "))
+        + "</pre>\n" + "\n".join(parts) + "\n</crowd-form>\n"
+    )  # fmt: skip

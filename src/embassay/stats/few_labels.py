@@ -1,0 +1,304 @@
+"""Means from few labels of people and many of a judge: unbiased whatever the judge is worth, and narrower where it is.
+
+The judge labels every unit, people label some drawn at random. What the judge says of all is corrected by how far it is
+off where people have labelled too (prediction-powered inference), and counts as much as it helps, which the slope of
+people's labels on the judge's tells: this is the regression estimator of double sampling.
+Intervals are by Student's t, turned for the skewness of what they are of: grades pile up at one end, and of thirty a
+plain interval held in 93 to 95%, the more so where the narrower of two is taken. Those of shares are by the normal law
+with labels added in the corners, as Agresti and Coull's.
+Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, power tuning); Cochran 1977, section 12.6; Hall 1992 (skewness);
+Agresti and Coull 1998, Agresti and Caffo 2000 (labels added).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.stats.intervals import check_confidence, t_quantile, t_tail
+
+Floats = NDArray[np.float64]
+Groups = NDArray[np.int64]
+
+FEWEST = 5
+"""Labels of people below which there is no interval."""
+FEW_VALUES = 2
+"""Labels with so few different values get two labels more, a half in each corner of what is possible."""
+_CORNER = 0.5
+"""With a quarter, judges who err to one side only held in 79 to 93% at 10 to 30 labels: where none of their few
+mistakes is among the labels, too little was left for them."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean with the ends of its interval; they are NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """Between the ends."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """`value` is of people's labels and the judge's, `alone` of people's, `judge` what the judge says of all units.
+
+    `slope` is how much the judge counts: 0 where it does not help. `effective` is how many labels of people alone would
+    give an interval as narrow as `value` has; `n` are people's labels, `total` all units. `error` is the standard error
+    of `value`, with so many degrees of `freedom`, and `lean` the skewness of what it is the error of.
+    """
+
+    value: Mean
+    alone: Mean
+    judge: float
+    slope: float
+    n: int
+    total: int
+    effective: float
+    error: float = float("nan")
+    freedom: float = 0
+    lean: float = 0.0
+
+    @property
+    def p(self) -> float:
+        """The two-sided p-value of a mean of 0, NaN without an error."""
+        if not self.error > 0:
+            return float("nan")
+        return 2 * t_tail(abs(_straight(self.value.value / self.error, self.lean)), self.freedom)
+
+    def ends(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Of the interval of `value`, whatever the bounds of a label are."""
+        return _ends(self.value.value, self.error**2, self.freedom, self.lean, confidence)
+
+    @property
+    def helps(self) -> bool:
+        """Whether the judge makes the interval narrower."""
+        return self.slope != 0.0
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """Labels of people `y` and the judge `x` on the same units, with a weight and the group of each."""
+
+    y: Floats
+    x: Floats
+    weight: Floats
+    group: Groups
+
+    def mean(self, values: Floats) -> float:
+        return float(self.weight @ values / self.weight.sum())
+
+    def product(self, a: Floats, b: Floats) -> float:
+        return float((self.weight * a) @ b)
+
+
+def corrected(
+    people: Floats,
+    judge: Floats,
+    every: Floats,
+    *,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    groups: Groups | None = None,
+    every_groups: Groups | None = None,
+    confidence: float = 0.95,
+) -> Corrected:
+    """The mean over all units of what people would say, from `people` (n,), the `judge` on the same units (n,), and the
+    judge on `every` unit (N,), those with a label included.
+
+    `bounds` are the least and the most that a label can be. Units of one of the `groups` (n,) and `every_groups` (N,)
+    are not independent, such as passages of one query: the interval is then over groups. The judge is left out where it
+    would make the interval wider. UsageError for shapes that do not fit.
+
+    >>> people, judge = np.array([0.0, 1.0, 0.5, 1.0, 0.0, 0.5]), np.array([0.2, 0.9, 0.6, 1.0, 0.1, 0.5])
+    >>> found = corrected(people, judge, np.r_[judge, np.linspace(0, 1, 50)])
+    >>> round(found.value.value, 3), round(found.alone.value, 3), found.helps
+    (0.445, 0.5, True)
+    """
+    check_confidence(confidence)
+    n, total = len(people), len(every)
+    if len(judge) != n or total < n:
+        raise UsageError(
+            f"There are {n} labels of people, {len(judge)} of the judge beside them and {total} in all.",
+            mend="Give the judge's label of each unit.",
+        )
+    own = np.arange(n) if groups is None else groups
+    all_own = None if groups is None else every_groups
+    if n < FEWEST:
+        mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
+        return Corrected(mean, mean, float(np.mean(every)), 0.0, n, total, float(n))
+    rows = _rows(people, judge, every, own, bounds)
+    skewed = len(rows.y) == n  # The corners do for labels of few values.
+    free = _freedom(own, exact=skewed or groups is not None)
+    own_mean, variance, off = _alone(rows, grouped=groups is not None)
+    (value, better), slope, left = _regressed(rows, every, all_own)
+    half = _half(variance, free(1), confidence)
+    half_corrected = _half(better, free(2), confidence)
+    lean = _lean(off, rows.group) if skewed else 0.0
+    # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
+    # as is left of them.
+    leans = [lean, lean * left**1.5]
+    alone = _interval(own_mean, _ends(own_mean, variance, free(1), leans[0], confidence), bounds)
+    judged = float(every.mean())
+    if slope != 0.0 and half_corrected < half:
+        both = _interval(value, _ends(value, better, free(2), leans[1], confidence), bounds)
+        # Cut off at a bound, the interval of people alone may be the narrower one.
+        if both.width <= alone.width:
+            more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
+            return Corrected(both, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1])
+    return Corrected(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
+
+
+def _rows(
+    people: Floats, judge: Floats, every: Floats, own: Groups, bounds: tuple[float, float]
+) -> _Labelled:
+    """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
+    weight = np.ones(len(people))
+    if len(np.unique(people)) > FEW_VALUES:
+        return _Labelled(people, judge, weight, own)
+    low, high = float(every.min()), float(every.max())
+    more = own.max() + 1 + np.arange(4)
+    return _Labelled(
+        np.r_[people, bounds[0], bounds[1], bounds[0], bounds[1]], np.r_[judge, low, high, high, low],
+        np.r_[weight, np.full(4, _CORNER)], np.r_[own, more],
+    )  # fmt: skip
+
+
+def _freedom(own: Groups, *, exact: bool) -> Callable[[int], float]:
+    """Degrees of freedom, less what was fitted. A share alone tells how far its labels spread: there are as many as you
+    like, unless units are in groups, which are few."""
+    count = len(np.unique(own))
+    return lambda fitted: max(count - fitted, 1) if exact else np.inf
+
+
+def _alone(rows: _Labelled, *, grouped: bool) -> tuple[float, float, Floats]:
+    """The mean of people's labels, its variance, and what each label adds to its error."""
+    count, mean = rows.weight.sum(), rows.mean(rows.y)
+    off = rows.y - mean
+    variance = rows.product(off, off) / (count - 1) / count
+    pull = rows.weight * off / count
+    return mean, max(variance, _between(pull, rows.group)) if grouped else variance, pull
+
+
+def _regressed(
+    rows: _Labelled, every: Floats, every_groups: Groups | None
+) -> tuple[tuple[float, float], float, float]:
+    """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and the share of
+    the labels' variance that it leaves."""
+    count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
+    x, y = rows.x - center, rows.y - mean
+    spread, whole = rows.product(x, x), rows.product(y, y)
+    if spread <= 1e-12 or count <= 3:
+        return (mean, np.inf), 0.0, 1.0
+    slope = rows.product(x, y) / spread
+    left = y - slope * x
+    unexplained = rows.product(left, left)
+    noise = unexplained / (count - 2)
+    shift = float(every.mean()) - center
+    explained = max(whole / (count - 1) - noise, 0.0)
+    variance = noise * (1 / count + shift**2 / spread) + explained / len(every)
+    if every_groups is not None:
+        pull = rows.weight * left * (1 / count + shift * x / spread)
+        both = np.r_[pull, slope * (every - every.mean()) / len(every)]
+        # The corners have groups above all others; those of units are the same numbers on both sides.
+        variance = max(variance, _between(both, np.r_[rows.group, every_groups]))
+    return (mean + slope * shift, variance), slope, min(unexplained / whole, 1.0) if whole > 0 else 1.0
+
+
+def _between(influence: Floats, group: Groups) -> float:
+    """The variance of a sum of influences that are independent between groups only."""
+    _, place = np.unique(group, return_inverse=True)
+    sums = np.bincount(place, weights=influence)
+    return float(sums @ sums * len(sums) / max(len(sums) - 1, 1))
+
+
+def _half(variance: float, freedom: float, confidence: float) -> float:
+    return float(t_quantile((1 + confidence) / 2, freedom) * np.sqrt(variance))
+
+
+def _lean(influence: Floats, group: Groups) -> float:
+    """The skewness of a sum of influences that are independent between groups: of a mean, that of one over the root of
+    their number."""
+    _, place = np.unique(group, return_inverse=True)
+    sums = np.bincount(place, weights=influence)
+    size = float(sums @ sums)
+    return float((sums**3).sum()) / size**1.5 if size > 1e-24 else 0.0
+
+
+_STRAIGHT = 1e-6
+"""So little skewness is none."""
+
+
+def _straight(t: float, lean: float) -> float:
+    """What a mean over its error would be without the skewness."""
+    return t + lean * t**2 / 3 + lean**2 * t**3 / 27 + lean / 6
+
+
+def _turned(q: float, lean: float) -> float:
+    """The reverse."""
+    return q if abs(lean) < _STRAIGHT else 3 / lean * (float(np.cbrt(1 + lean * (q - lean / 6))) - 1)
+
+
+def _ends(
+    value: float, variance: float, freedom: float, lean: float, confidence: float
+) -> tuple[float, float]:
+    """Of an interval by Student's t, turned for skewness."""
+    q, error = t_quantile((1 + confidence) / 2, freedom), variance**0.5
+    return value - _turned(q, lean) * error, value - _turned(-q, lean) * error
+
+
+def _interval(value: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Mean:
+    inside = min(max(value, bounds[0]), bounds[1])
+    return Mean(inside, max(ends[0], bounds[0]), min(ends[1], bounds[1]))
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What `more` labels would buy: an interval of about `half` to both sides, and a decision with this `chance`."""
+
+    more: int
+    half: float
+    chance: float
+
+
+def outlook(
+    distance: float,
+    half: float,
+    n: int,
+    total: int,
+    *,
+    steps: Sequence[int],
+    reach: float = 1.96,
+    finite: bool = True,
+) -> tuple[Outlook, ...]:
+    """For more labels, as many as each of the `steps`, up to all `total`.
+
+    `distance` is how far the estimate lies from what it is compared with, `half` is half of its interval now, after `n`
+    labels, and `reach` how many standard errors that is. Where the truth lies nobody knows: it is taken to be as far
+    off as the interval says, and errors to fall as the root of labels; to nothing where the `total` is `finite`, all
+    that the truth is about, and not a sample of it.
+
+    >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in outlook(0.03, 0.05, 100, 400, steps=(50, 300))]
+    [(50, 0.037, 0.33), (300, 0.0, 1.0)]
+    """
+    from scipy.special import ndtr
+
+    if n < 1 or not np.isfinite(half):
+        return ()
+    found = []
+    gone = 1 / total if finite else 0.0
+    unit = half / reach / max(1 / n - gone, 1e-12) ** 0.5 if n < total else 0.0
+    for more in dict.fromkeys(min(step, total - n) for step in steps if total > n):
+        error = unit * max(1 / (n + more) - gone, 0.0) ** 0.5
+        moved = max((half / reach) ** 2 - error**2, 1e-24) ** 0.5
+        end = reach * error
+        chance = float(ndtr((-end - distance) / moved) + ndtr((distance - end) / moved))
+        found.append(Outlook(more, end, min(chance, 1.0)))
+    return tuple(found)
