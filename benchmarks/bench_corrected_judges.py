@@ -13,7 +13,7 @@ import gzip
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from embassay.measures import evaluate_graded, grade
 from embassay.measures.agreement import cohen_kappa
 from embassay.randomness import generator
-from embassay.stats.prediction import corrected
+from embassay.stats.few_labels import corrected
 
 Values = NDArray[np.float64]
 LABELS = (30, 100, 300)
@@ -51,6 +51,7 @@ def main() -> None:
     asked = given.parse_args()
     print(HEAD.format(draws=f"{asked.draws:,}", all=f"{ALL:,}"))
     simulated(asked.draws)
+    one_sided(asked.draws)
     sets = read(asked.data / "llm")
     passages(sets, asked.draws)
     queries(sets, asked.draws)
@@ -73,15 +74,52 @@ def simulated(draws: int) -> None:
                 print(f"| {name} | {kappa:g} | {n} | {_cells(found)} |", flush=True)
 
 
+def one_sided(draws: int) -> None:
+    """Judges who call relevant what is not, or the reverse, and are right otherwise."""
+    print("\n## Judges who err to one side\n")
+    print(
+        "| What is labelled | Judge | Wrong | Labels | Held | People alone | Width | Widest | A label is worth |"
+    )
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
+    for share in (0.1, 0.3):
+        people = np.repeat([0.0, 1.0], [round(100 * (1 - share)), round(100 * share)])
+        for name, rates in (("lenient", (0.05, 0.1, 0.2)), ("strict", (0.1, 0.2, 0.4))):
+            for rate in rates:
+                for n in LABELS:
+                    rng = generator(1337, name, str(share), str(rate), str(n))
+                    found = held(rng, people, _erring(name == "lenient", rate), n, draws)
+                    what = f"share relevant, {share:.0%} | {name} | {rate:.0%}"
+                    print(f"| {what} | {n} | {_cells(found)} |", flush=True)
+
+
+Judge = Callable[[np.random.Generator, Values], Values]
+
+
+def _erring(is_lenient: bool, rate: float) -> Judge:
+    def judge(rng: np.random.Generator, people: Values) -> Values:
+        wrong = (people == (0.0 if is_lenient else 1.0)) & (rng.random(len(people)) < rate)
+        return np.where(wrong, 1 - people, people)
+
+    return judge
+
+
 def held(
-    rng: np.random.Generator, people: Values, judge: Values | None, n: int, draws: int, kappa: float = 0.0
+    rng: np.random.Generator,
+    people: Values,
+    judge: Values | Judge | None,
+    n: int,
+    draws: int,
+    kappa: float = 0.0,
 ) -> Held:
     """The values of all units stand for all there are; `ALL` are drawn with replacement, `n` of them labelled."""
     truth, rows = float(people.mean()), []
     for _ in range(draws):
         drawn = rng.choice(len(people), ALL)
         y = people[drawn]
-        x = np.where(rng.random(ALL) < kappa, y, rng.permutation(y)) if judge is None else judge[drawn]
+        if judge is None:
+            x = np.where(rng.random(ALL) < kappa, y, rng.permutation(y))
+        else:
+            x = judge(rng, y) if callable(judge) else judge[drawn]
         found = corrected(y[:n], x[:n], x)
         rows.append((
             found.value.low <= truth <= found.value.high, found.alone.low <= truth <= found.alone.high,

@@ -31,7 +31,7 @@ from embassay.protocols.run_values import ItemValues
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
 from embassay.protocols.tasks.task import Context, PtebOptions, correlated
-from embassay.protocols.wordings.levels import Level, Runs, RunSource, on_dataset
+from embassay.protocols.wordings.scores import Level, Runs, RunSource, on_dataset
 from embassay.records import Component, Score, Stratum
 from embassay.stats import (
     corrected_interval,

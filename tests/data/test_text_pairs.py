@@ -57,11 +57,31 @@ def test_a_labelled_pair_is_no_labelled_text(table: Table) -> None:
 def test_labels_of_pairs_are_0_and_1(table: Table) -> None:
     """Another value is an error with its line, and so is one label for all."""
     wrong = open_dataset(table(*({"text": "a", "text2": "b", "label": label} for label in (1, 2))))
-    with pytest.raises(DataError, match=r"own.jsonl:2: the value of 'label' .*expected 0 or 1; found 2"):
+    with pytest.raises(DataError, match=r"own.jsonl:2: the value of 'label' .*expected 0 or 1, .*; found 2"):
         wrong.load("labelled_pairs")
     same = open_dataset(table(*[{"text": "a", "text2": "b", "label": 1}] * 2))
     with pytest.raises(DataError, match=r"all pairs have the same label .* found 2 of label 1"):
         same.load("labelled_pairs")
+
+
+@pytest.mark.parametrize("words", [("yes", "no"), ("Y", "n"), ("TRUE", "false"), ("1", "0"), (1.0, 0)])
+def test_words_that_say_whether_pairs_are_alike(table: Table, words) -> None:
+    rows = [{"text": f"a{n}", "text2": "b", "label": words[n % 2]} for n in range(4)]
+    assert open_dataset(table(*rows)).load("labelled_pairs").data.labels.tolist() == [1, 0, 1, 0]
+
+
+def test_which_of_other_words_is_alike_has_to_be_said(table: Table) -> None:
+    """It is not guessed; once said, every other word is another label, and an empty one is none."""
+    words = ("duplicate", "not duplicate", "Duplicate ", "", "related")
+    path = table(*({"text": f"a{n}", "text2": "b", "label": word} for n, word in enumerate(words)))
+    with pytest.raises(DataError, match=r"found 'duplicate'.*--map same=VALUE"):
+        open_dataset(path).load("labelled_pairs")
+    loaded = open_dataset(path, mapping={"same": "duplicate"}).load("labelled_pairs")
+    assert loaded.data.labels.tolist() == [1, 0, 1, 0]
+    assert [one.reason for one in loaded.skipped] == ["no label"]
+    assert loaded.fingerprint != open_dataset(path).fingerprint
+    with pytest.raises(DataError, match=r"4 of label 0.*same=VALUE"):
+        open_dataset(path, mapping={"same": "paraphrase"}).load("labelled_pairs")
 
 
 def test_draws_of_labelled_pairs_keep_the_labels(table: Table) -> None:

@@ -261,7 +261,7 @@ def score(
     *,
     shown: Shown,
 ) -> None:
-    """Tell how adequate and fluent people find each transformation.
+    """Measure how adequate and fluent people find each transformation.
 
     Raters who rate a dummy wrong are left out. Agreement is Gwet's AC2.
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable
 from collections.abc import Mapping as Map
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from enum import Enum, StrEnum
+from enum import Enum
 from functools import partial
 from keyword import iskeyword
 from pathlib import Path
@@ -26,7 +26,6 @@ from embassay.protocols.kernel.request import (
     SPEED,
     STATISTICS,
     SYSTEMS,
-    Request,
     option,
 )
 
@@ -34,15 +33,13 @@ if TYPE_CHECKING:
     from embassay.runs.execution import Ray
 
 PANELS = {
-    SYSTEMS: "judge llm rewriter ranking prompt encoder reranker models a b annotator annotators simulated noise",
-    DATA: "corpus queries lang langs people topics qrels run pool gold against source run-seed pairs from-mteb "
-    "llm-scores config profile protocol max-mb name dataset grades limit",
+    SYSTEMS: "annotator",
+    DATA: "dataset",
     MEASURE: "",
-    STATISTICS: "seed resamples test alpha margin no-worse-than min-answered min-shared sensitivity runs",
-    OUTPUT: "per-query junit markdown summary format table to project online open revision exposed debug version "
-    "install-completion show-completion out",
-    SPEED: "force from-stage replace",
-    SERVER: "host port root-path allow-host proxy-headers database public-url new-links stale-after every",
+    STATISTICS: "",
+    OUTPUT: "debug install-completion out show-completion version",
+    SPEED: "",
+    SERVER: "",
     DETAILS: "",
 }
 """The titles in the help of a command, everywhere the same, and the options of commands under each that no record
@@ -300,35 +297,9 @@ class Server:
     open: bool = option(False, "Open the owner's page in a browser.", name="--open", group=OUTPUT)
 
 
-class EngineName(StrEnum):
-    """Where cells are done."""
-
-    local = "local"
-    ray = "ray"
-
-
-def declared(cls: type[Any], name: str) -> Any:
-    """The option that a field of a record declares, for a command that lists its options itself."""
-    one = next(one for one in fields(cls) if one.name == name)
-    return _parameter(one, get_type_hints(cls)[name]).annotation.__metadata__[0]
-
-
-Mapping = Annotated[list[str] | None, declared(Request, "mapping")]
-Split = Annotated[str | None, declared(Request, "split")]
-Grades = Annotated[str | None, declared(Request, "grades")]
-Limit = Annotated[int | None, declared(Request, "limit")]
-Seed = Annotated[int, declared(Request, "seed")]
-Out = Annotated[Path | None, declared(Running, "out")]
-Json = Annotated[bool, declared(Shown, "json")]
-Wide = Annotated[bool, declared(Shown, "wide")]
-Workers = Annotated[int, declared(Spread, "workers")]
-Engine = Annotated[EngineName, declared(Spread, "engine")]
-Address = Annotated[str | None, declared(Spread, "address")]
-
-
 def crew(workers: int, engine: str, address: str | None) -> int | Ray:
     """Who does the cells. UsageError for options that do not go together, and for a cluster that is not there."""
-    if engine == EngineName.local:
+    if engine == "local":
         if address is not None:
             raise UsageError("--address needs a Ray cluster.", mend="Add --engine ray, or leave it out.")
         return workers
@@ -510,8 +481,9 @@ class _Record:
     def value(self, said: Map[str, Any]) -> Any:
         """The record, or what makes it."""
         below = {name: one.value(said) for name, one in self.within.items()}
-        make: Any = partial(self.cls, **{**self.defaults, **self.read(said), **below, **self.fixed})
-        return make if self.later else make()
+        values = {**self.defaults, **self.read(said), **below, **self.fixed}
+        make: Callable[..., Any] = self.cls
+        return partial(make, **values) if self.later else make(**values)
 
 
 def _signed(

@@ -334,7 +334,9 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "text2")
-        label = binary_of(row, "label")
+        label = binary_of(
+            row, "label", "Say which value pairs that mean the same have: --map same=VALUE; {value} is one."
+        )
         if texts is not None and label is None:
             intake.tally.skip("no label", key)
         return None if texts is None or label is None else (texts, label)
@@ -344,7 +346,8 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
     if len(set(labels)) < 2:
         raise DataError(
             "all pairs have the same label", path=source.path, expected="pairs of label 0 and of label 1",
-            found=f"{len(labels)} of label {labels[0]}", mend="Check the column read as label (--map label=COLUMN).",
+            found=f"{len(labels)} of label {labels[0]}",
+            mend="Check the column read as label (--map label=COLUMN), and its value that is 1 (--map same=VALUE).",
         )  # fmt: skip
     kept = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
     ids, (first, second) = columns_of([(taken[k][0], taken[k][1][0]) for k in kept], 2)

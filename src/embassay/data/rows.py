@@ -142,8 +142,15 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
     likely = called[0] if len(called) == 1 else "" if called else nearest(column, found)
     pair = target or column, likely or "COLUMN"
-    mend = f"Name it with --map {pair[0]}={pair[1]} (in a description, map: {{{pair[0]}: {pair[1]}}})."
-    if len(called) > 1:
+    mend = (
+        f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
+        f"map: {{{pair[0]}: {pair[1]}}})."
+    )
+    if pair[1] == pair[0] and column != pair[0]:
+        mend = f"The column {pair[0]!r} is there: leave {pair[0]}={column} out of --map."
+    elif " " in column and "=" in column:
+        mend = f"Put commas between pairs: --map '{target}={','.join(column.split())}'."
+    elif len(called) > 1:
         mend += f" It may be {' or '.join(called)}: `embassay data check` looks at what they hold."
     if len(found) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in found[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
@@ -233,15 +240,26 @@ def choice_of(row: Row, column: str) -> int | None:
     return int(number)
 
 
-def binary_of(row: Row, column: str) -> int | None:
-    """A label of 0 or 1 (or a truth value); None if it is missing, empty or NaN."""
+_WORDS = {"1": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "0": 0, "no": 0, "n": 0, "false": 0, "f": 0}
+"""Words that say whether something is so, in any case."""
+
+
+def binary_of(row: Row, column: str, mend: str = "") -> int | None:
+    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, empty or NaN. `mend` is said where it
+    is another word."""
     value = row.cells.get(column)
     if isinstance(value, bool):
         return int(value)
-    number = number_of(row, column)
-    if number not in (None, 0, 1):
-        raise wrong(row, column, "0 or 1")
-    return None if number is None else int(number)
+    if isinstance(value, str) and value.strip().lower() in _WORDS:
+        return _WORDS[value.strip().lower()]
+    try:
+        number = number_of(row, column)
+    except DataError:
+        number = math.inf
+    if number in (None, 0, 1):
+        return None if number is None else int(number)
+    told = mend.format(value=shown(value)) if mend and isinstance(value, str) else ""
+    raise wrong(row, column, "0 or 1, yes or no, true or false", told)
 
 
 def texts_of(row: Row, column: str) -> list[str | None]:
@@ -274,7 +292,7 @@ def plain(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def wrong(row: Row, column: str, expected: str) -> DataError:
+def wrong(row: Row, column: str, expected: str, mend: str = "") -> DataError:
     """The error for a cell that is not what its column needs."""
     return DataError(
         f"the value of {column!r} cannot be used",
@@ -282,7 +300,7 @@ def wrong(row: Row, column: str, expected: str) -> DataError:
         line=row.line,
         expected=expected,
         found=shown(row.cells.get(column)),
-        mend="Correct it, or leave the row out.",
+        mend=mend or "Correct it, or leave the row out.",
     )
 
 

@@ -170,7 +170,7 @@ def table_shapes(columns: Iterable[str]) -> tuple[str, ...]:
 def check_targets(mapping: Mapping[str, str]) -> None:
     """UsageError if the mapping names a column that no shape has."""
     known = {column for part in (SHAPES, OTHERWISE, PARTS) for needed in part.values() for column in needed}
-    known |= {*AXES, *_OPTIONAL, *READING}
+    known |= {*AXES, *_OPTIONAL, *READING, "same"}
     for target in mapping:
         if target not in known and target.removeprefix("axis.") in ("", target):
             near = nearest(target, known)

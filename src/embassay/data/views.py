@@ -374,6 +374,27 @@ class Prefixed(View):
 
 
 @dataclass(frozen=True)
+class Same(View):
+    """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none."""
+
+    value: str
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows with their label."""
+        for row in self.source.rows(columns):
+            if "label" not in row.cells:
+                yield row
+                continue
+            said = row.cells["label"]
+            own = [self._label(one) for one in said] if isinstance(said, list) else self._label(said)
+            yield Row(row.path, row.line, {**row.cells, "label": own})
+
+    def _label(self, said: Any) -> int | None:
+        text = plain(said).strip().lower()
+        return int(text == self.value.strip().lower()) if text else None
+
+
+@dataclass(frozen=True)
 class Labelled(View):
     """`label` is 1 where the number in the column `by` is at least `least`, else 0; None where there is none."""
 

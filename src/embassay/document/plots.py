@@ -139,7 +139,7 @@ def _band(one: Track) -> str:
         return ""
     there = [f"{across:.1f},{upper}" for across, upper, _ in one.band]
     back = [f"{across:.1f},{lower}" for across, _, lower in reversed(one.band)]
-    return f'<polygon class="bd {CLASSES[one.kind]}" points="{" ".join(there + back)}"/>'
+    return f'<polygon class="bd {CLASSES[one.kind]} d{one.nth}" points="{" ".join(there + back)}"/>'
 
 
 def _line(one: Track) -> str:

@@ -371,7 +371,7 @@ def _checked(run: Path) -> Mapping[str, Any]:
     path = run / "manifest.json"
     if not path.is_file():
         raise UsageError(
-            f"{run} is no folder of a run: it has no manifest.json.", mend="Name one that --out made."
+            f"{run} is not the folder of a run: it has no manifest.json.", mend="Name one that --out made."
         )
     try:
         content = json.loads(read_bounded(path))

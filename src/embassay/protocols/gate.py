@@ -34,7 +34,7 @@ from embassay.protocols.run_values import wanted
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.stats import holm
-from embassay.stats.prediction import outlook
+from embassay.stats.few_labels import outlook
 
 End = Literal["value", "lower", "upper"]
 MORE = (50, 400)
@@ -466,11 +466,28 @@ def _judged(bar: Bar, row: Result) -> Verdict:
     )
 
 
+def judge_off(folder: Path) -> Iterator[str]:
+    """How far the judge of a run is from the people who corrected it, by their grade and by rank."""
+    from embassay.protocols.rag.scoring.correction import CORRECTED, read_corrections
+
+    for path in (folder, *_below(folder)):
+        if not (path / CORRECTED).is_file():
+            continue
+        found = read_corrections(path / CORRECTED)
+        kinds = (
+            f"{one.kind} {one.mean:+.2f}"
+            + ("" if one.low is None else f" ({one.low:+.2f} to {one.high:+.2f})")
+            for one in found.off
+        )
+        yield f"{path.name}: the judge minus people: {', '.join(kinds)}. {found.use}"
+
+
 @dataclass(frozen=True)
 class Gate:
-    """What became of every bar. Printed, it is what the command says."""
+    """What became of every bar, and where a corrected judge is off. Printed, it is what the command says."""
 
     verdicts: tuple[Verdict, ...]
+    judge: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -488,11 +505,11 @@ class Gate:
 
     def markdown(self) -> str:
         """The verdicts as a Markdown table."""
-        return as_markdown(self.verdicts)
+        return as_markdown(self.verdicts) + "".join(f"\n{one}\n" for one in self.judge)
 
     def __str__(self) -> str:
         """Verdict and table in 80 columns."""
-        return in_words("gate_view", self.verdicts)
+        return in_words("gate_view", self.verdicts, self.judge)
 
 
 def gate(
@@ -529,7 +546,7 @@ def gate(
             read_values(folder), read_values(folder_of(no_worse_than)), alpha=alpha, margin=margin,
             systems=systems, tasks=tasks, measures=measures,
         )  # fmt: skip
-    return Gate(tuple(verdicts))
+    return Gate(tuple(verdicts), tuple(judge_off(folder)))
 
 
 __all__ = [

@@ -342,7 +342,8 @@ def calibration_view(run: Path, record: Record, board: Board) -> Iterator[Block]
             ]
     notes += [*_costs(record, board), *(note.plain for note in notes_of(record))]
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are the sample's.",))
-    yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
+    if (run / "calibrations").is_dir():
+        yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
 
 
 def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
@@ -372,7 +373,8 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
             "accepts more or fewer than it should: the error to expect where you have none."
         )
     yield Text(
-        "It accepts as many. That is no promise: for one, take the thresholds above, which each system has by itself."
+        "It accepts as many. That is not guaranteed; for a guarantee take the thresholds above, which each system has "
+        "by itself."
     )
 
 

@@ -126,8 +126,8 @@ STYLES, ANSWERS = ("report.css",), ("answers.css",)
 POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
-SCRIPTS, SWEEP = ("frame.js", "tables.js", "compare.js", "items.js"), ("sweep.js",)
-"""Of every report, and of one with a sweep."""
+SCRIPTS, COMPARE, SWEEP = ("frame.js", "tables.js", "items.js"), ("compare.js",), ("sweep.js",)
+"""Of every report, of one that compares two systems, and of one with a sweep."""
 
 
 def write(runs: Sequence[ReportRun], target: Path) -> Path:
@@ -166,7 +166,9 @@ def render(runs: Sequence[ReportRun]) -> str:
         )
     )
     styles = (*STYLES, *ANSWERS) if len(runs) > 1 or "<table class=answers>" in html else STYLES
-    scripts = (*SCRIPTS, *SWEEP) if any(page.section.slug == "sweep" for page in pages) else SCRIPTS
+    compares = COMPARE if "<div id=compare-fields>" in html else ()
+    sweeps = SWEEP if any(page.section.slug == "sweep" for page in pages) else ()
+    scripts = (*SCRIPTS, *compares, *sweeps)
     style, script = asset("embassay.report", styles) + marks.places(html), asset("embassay.report", scripts)
     # Before the first two places and after the last no text of data stands, which could hold the same words.
     html = html.replace(POLICY_PLACE, policy(style, script), 1).replace(STYLE_PLACE, style, 1)

@@ -119,7 +119,7 @@ VERDICTS = {
     "questions": "rag.questions:questions_verdict",
     "score": "rag.scoring:score_verdict",
     "sweep": "rag.sweep:sweep_verdict",
-    "names": "rag.names:names_verdict",
+    "names": "rag.name_probe:names_verdict",
     "noise": "rag.probes:noise_verdict",
     "hume": "hume.conclusions:hume_verdict",
     "mteb": "mteb:mteb_verdict",

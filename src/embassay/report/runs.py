@@ -117,7 +117,7 @@ for _kind, _page, _asks, _facts in (
         {"title": "Questions", "group": "RAG"}),
     ("score", "rag.scoring:score_page", "Evidence among the first K", {"title": "RAG", "group": "RAG"}),
     ("sweep", "rag.sweep:sweep_page", "Price, time and quality", {"title": "Sweep", "group": "RAG"}),
-    ("names", "rag.names:names_page", "Names against impostors", {"title": "Names", "group": "RAG"}),
+    ("names", "rag.name_probe:names_page", "Names against impostors", {"title": "Names", "group": "RAG"}),
     ("noise", "rag.probes:noise_page", "Small talk around questions", {"title": "Noise", "group": "RAG"}),
     ("hume", "hume.gap:hume_page", "People on the same items", {"title": "HUME"}),
     ("mteb", "mteb:mteb_page", "Scores as published", {"title": "MTEB"}),

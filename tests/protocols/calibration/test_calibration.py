@@ -110,6 +110,59 @@ def test_a_saved_curve_answers_for_texts(run: Run) -> None:
         saved.probability(["a", "b"], ["a"])
 
 
+def test_what_is_no_two_texts_has_no_probability(run: Run) -> None:
+    """No labelled pair had an empty text, so nothing is known of one."""
+    saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
+    for first, second in (("", ""), ("amber", " "), (["amber", ""], ["amber", "basin"])):
+        with pytest.raises(DataError, match="empty"):
+            saved.probability(first, second)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the other a list"):
+        saved.probability("amber", ["amber"])  # type: ignore[call-overload]
+    with pytest.raises(DataError, match="no number"):
+        saved.of([0.5, float("nan")])
+    assert saved.probability([], []) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        ("low", lambda line: line[:-1]),
+        ("scores", lambda line: line[::-1]),
+        ("scores", lambda line: [float("nan"), *line[1:]]),
+        ("probabilities", lambda line: [1.5, *line[1:]]),
+        ("thresholds", lambda line: [{**one, "value": "high"} for one in line]),
+    ],
+)
+def test_an_edited_file_is_refused(run: Run, tmp_path: Path, line, change) -> None:
+    """Where what stands in it can be no calibration's."""
+    plain = json.loads((run.path / "calibrations" / "jaccard--pairs.json").read_text())
+    plain["curve"][line] = change(plain["curve"][line])
+    (tmp_path / "edited.json").write_text(json.dumps(plain))
+    with pytest.raises(DataError, match="not a calibration"):
+        eb.calibration(tmp_path / "edited.json")
+
+
+def test_labels_in_words_and_a_column_of_weights(run: Run, tmp_path: Path) -> None:
+    """The same calibration once it is said which word is alike; that weights are not used is said."""
+    from embassay.cli.main import with_commands
+
+    words = {1: "duplicate", 0: "not duplicate"}
+    lines = [{**row, "label": words[int(str(row["label"]))], "weight": 2} for row in rows()]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    asked = ["calibrate", "-s", "jaccard", "-d", str(tmp_path / "pairs.jsonl"), "--tokenizer", "words"]
+    asked += ["--precision", "0.8", "--recall", "0.8", "--cost", "wrong=5,missed=1", "--resamples", "100"]
+    told = CliRunner().invoke(with_commands("calibrate", "list"), [*asked, "--out", str(tmp_path / "none")])
+    assert isinstance(told.exception, DataError)
+    out = tmp_path / "run"
+    told = CliRunner().invoke(
+        with_commands("calibrate", "list"), [*asked, "--positive", "duplicate", "--out", str(out)]
+    )
+    assert told.exit_code == 0, told.output
+    assert "weight is not used" in " ".join(told.output.split())
+    saved, plain = (eb.calibration(one / "calibrations" / "jaccard--pairs.json") for one in (out, run.path))
+    assert saved.curve == plain.curve
+
+
 def test_the_order_of_the_pairs_and_a_resume_change_nothing(run: Run, tmp_path: Path) -> None:
     """Same request, same bytes."""
     options = CalibrationOptions(precision=0.8, recall=0.8, cost="wrong=5,missed=1", resamples=100)

@@ -351,7 +351,7 @@ ODD = {
     "texts are missing": ([{"sentences": ["a", "b"]}], [{"sentences": ["A"]}], "lost its order"),
     "a record is missing": ([{"text": "a"}, {"text": "b"}], [{"text": "A"}, None], "a record is missing"),
     "no texts": ([{"label": 1}], [{"label": 1}], "no record has a text"),
-    "numbers": ([{"query": 1, "positive": ["a"]}], [{"query": 1, "positive": ["a"]}], "query is no text"),
+    "numbers": ([{"query": 1, "positive": ["a"]}], [{"query": 1, "positive": ["a"]}], "query is not a text"),
 }
 
 

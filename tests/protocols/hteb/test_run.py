@@ -24,7 +24,7 @@ from embassay.protocols.hteb.options import (
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, RunTransformation, axis_part
 from embassay.protocols.hteb.protocol import Hteb, HtebPlan, datasets_of
 from embassay.protocols.hteb.slots import listed
-from embassay.protocols.wordings.levels import Layout, RunDataset, RunSystem, RunTask
+from embassay.protocols.wordings.scores import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component
 from embassay.report import write_report

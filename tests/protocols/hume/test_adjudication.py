@@ -11,8 +11,9 @@ import pytest
 from embassay.data import open_dataset
 from embassay.errors import UsageError
 from embassay.protocols import hume, pteb
-from embassay.protocols.hume.adjudication import GoldKind, corrections, disputes, export_gold
+from embassay.protocols.hume.adjudication import corrections, disputes, export_gold
 from embassay.protocols.hume.collection import all_rows
+from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.store import AnswerStore, Draft, open_store, stored_annotations
 from embassay.protocols.hume.study import Family, StudyFolder, read_study
 from hume_small import small_study

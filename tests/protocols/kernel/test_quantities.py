@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.quantities import ahead, biases, biases_table, quantities_table, quantity
-from embassay.stats.prediction import corrected
+from embassay.stats.few_labels import corrected
 
 
 def of(people, judge, every, **more):
@@ -61,6 +61,12 @@ def test_where_a_judge_is_off(grades) -> None:
     assert sum(one.n for one in found[:-1]) == len(people)
     assert biases(people[:2], judge[:2])[0].low is None
     assert biases(people[:0], judge[:0]) == ()
+    strata = ["first" if place % 3 else "later" for place in range(len(people))]
+    apart = {one.said: one for one in biases(people, judge, strata)}
+    assert apart["first"].n + apart["later"].n == apart["all"].n == len(people)
+    late = [place for place, name in enumerate(strata) if name == "later"]
+    assert apart["later"].mean == pytest.approx((judge - people)[late].mean())
+    assert biases(people, judge, ["one"] * len(people)) == found
 
 
 def test_what_more_labels_buy(grades) -> None:

@@ -47,12 +47,6 @@ class People:
         False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
     )
     json: bool = like(Shown, "json", help="Print the links as one JSON object.")
-
-
-@dataclass(frozen=True)
-class Served(People):
-    """How a study is served."""
-
     until_decided: bool = option(
         False, "STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
         name="--until-decided",
@@ -72,7 +66,7 @@ class Links:
 
 
 @of_records()
-def serve(study: Study, server: Server, people: Served) -> None:
+def serve(study: Study, server: Server, people: People) -> None:
     """Serve a study's pages, with a personal link for each annotator.
 
     Answers go to STUDY/answers.sqlite3 and survive a crash; the links stay. No page reads gold or another's
@@ -104,11 +98,13 @@ def serve(study: Study, server: Server, people: Served) -> None:
         serve_study(service, listening, proxy_headers=server.proxy_headers, ready=ready)
 
 
-@of_records(simulated=(), defaults={"public_url": "http://127.0.0.1:8000"})
+@of_records(
+    simulated=(), until_decided=False, calibration=None, defaults={"public_url": "http://127.0.0.1:8000"}
+)
 def links(study: Study, people: People) -> None:
     """Show a study's personal links, and add annotators.
 
-    A running server knows new ones at once.
+    A running server accepts new ones at once.
 
     Example: embassay hume links study -a ann
     """
@@ -121,14 +117,10 @@ def _opened(study: Path, people: People, options: ServeOptions | None = None) ->
     """Ready for annotators, scripts and adjudicators."""
     from embassay.web.annotation.service import open_service
 
-    more = (
-        {"until_decided": people.until_decided, "calibrated": people.calibration}
-        if isinstance(people, Served)
-        else {}
-    )
     return open_service(
         study, people.annotators, people.simulated, adjudicators=people.adjudicators,
-        database=people.database, options=options, **more,
+        database=people.database, options=options, until_decided=people.until_decided,
+        calibrated=people.calibration,
     )  # fmt: skip
 
 
@@ -192,27 +184,29 @@ def offline(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY", help="A study folder from `embassay hume sample`.")
     ],
-    annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")],
-    out: Annotated[Path | None, typer.Option("--out", help="The file. Default: ANNOTATOR.html.")] = None,
+    annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")] = "",
+    adjudicator: Annotated[
+        str, typer.Option("--adjudicator", help="Who decides: the file has what people answered differently.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="The file. Default: NAME.html.")] = None,
 ) -> None:
     """Write one person's annotation pages as one offline HTML file.
 
-    It holds the items, no gold and nobody else's answers. The person sends back ANNOTATOR.answers.jsonl for
-    `embassay hume import`.
+    It holds the items, no gold and nobody else's answers; for an adjudicator the disputed items, with answers and
+    without names. The person sends back NAME.answers.jsonl for `embassay hume import`.
 
     Example: embassay hume offline study -a ann
     """
     from embassay.web.annotation.page import write_single
 
-    path = write_single(study, annotator, out or Path(f"{annotator}.html"))
+    if bool(annotator) == bool(adjudicator):
+        raise UsageError("The file is for one person.", mend="Give --annotator NAME, or --adjudicator NAME.")
+    who = annotator or adjudicator
+    path = write_single(study, who, out or Path(f"{who}.html"), adjudicates=bool(adjudicator))
     typer.echo(path)
     typer.echo(
-        f"Send it to {annotator}. What comes back, {annotator}.answers.jsonl: embassay hume import {study} FILE",
-        err=True,
+        f"Send it to {who}. What comes back, {who}.answers.jsonl: embassay hume import {study} FILE", err=True
     )
-
-
-Study = Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")]
 
 
 @dataclass(frozen=True)
@@ -318,7 +312,7 @@ class Splitting(Shown):
 
 @of_records()
 def hybrid(study: Study, asked: Splitting) -> None:
-    """Tell which items people must answer, and which a model may.
+    """Decide which items people must answer, and which a model may.
 
     A language model's answer stands where its draws agree and a sample that people answer too does not contradict it.
     The same command later counts what people have answered since.

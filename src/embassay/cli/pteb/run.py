@@ -10,8 +10,8 @@ from embassay.protocols.pteb.candidates import SelectionRequest
 from embassay.protocols.pteb.options import PROMPT_NAMES, JudgeRequest, Request
 
 UNTIL_CI = (
-    "--until-ci narrows the noise of paraphrasing only: the interval over runs. What few items leave open stays open; "
-    "both intervals are told at the end."
+    "--until-ci narrows the noise of paraphrasing only: the interval over runs. It does not make up for few items; "
+    "both intervals are shown at the end."
 )
 
 
@@ -44,7 +44,7 @@ OF_RUNS = {
     defaults={"paraphrasers": ..., "prompts": PROMPT_NAMES, "runs": 1},
 )
 def prompts(request: Request, running: Spread) -> None:
-    """Tell how much STS scores depend on the paraphrasing prompt.
+    """Measure how much STS scores depend on the paraphrasing prompt.
 
     Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
     """

@@ -78,8 +78,8 @@ def sample(
 class Crowd:
     """For whom batches are written, and where."""
 
-    platform: Literal["mturk", "prolific"] = option(MISSING, "For whom.")
-    out: Path | None = option(None, "Where. Default: crowd in the study.", group=OUTPUT)
+    platform: Literal["mturk", "prolific"] = option(MISSING, "The platform.")
+    out: Path | None = option(None, "Output folder. Default: crowd in the study.", group=OUTPUT)
     batches: Batches = field(default_factory=Batches)
 
 
@@ -161,7 +161,7 @@ def score(
         typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
     ] = None,
 ) -> None:
-    """Tell which languages' paraphrases people accept.
+    """Decide which languages' paraphrases people accept.
 
     Applies the rules to the ratings: dummies, estimates, low ratings, inspection, rejection of raters.
 

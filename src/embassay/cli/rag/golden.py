@@ -346,7 +346,7 @@ class Judges:
 def judges(asked: Judges, shown: Shown) -> None:
     """Compare judges of one golden set, and make a panel of them.
 
-    Tells how far they agree with each other and with people, and what each costs.
+    Shows how far they agree with each other and with people, and what each costs.
 
     Example: embassay rag judges runs/golden-a runs/golden-b --out runs/panel
     """

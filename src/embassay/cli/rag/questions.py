@@ -40,7 +40,7 @@ def _show_questions(path: Path, display: Display, report: bool) -> None:
 
 @of_records()
 def answer(request: AnswerRequest, running: Running) -> None:
-    """Tell whether answers from a run's passages are right.
+    """Check whether answers from a run's passages are right.
 
     One model answers, another grades. With --distractors, each question is answered again among useless passages.
 

@@ -56,7 +56,7 @@ def score(
 ) -> None:
     """Score retrieval runs against graded judgements.
 
-    Tells whether the pool or the order is at fault, and which run is better.
+    Shows whether the pool or the order is at fault, and which run is better.
 
     Example: embassay rag score --qrels qrels.jsonl --run a.trec --run b.trec
     """

@@ -37,7 +37,7 @@ ONCE = ("--force",)
 
 @of_records()
 def sweep(config: Config, asked: Overrides, running: Sweeps) -> None:
-    """Tell which retrieval stack to use, by quality, time and money.
+    """Find which retrieval stack to use, by quality, time and money.
 
     Measures every combination of the config's axes. Rules (--sla-ms, --budget, --target) and prices may change
     between sessions without measuring again.

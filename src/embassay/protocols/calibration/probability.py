@@ -89,7 +89,7 @@ class Curve:
         for one in self.thresholds:
             if one.measure == measure:
                 return one
-        raise UsageError(f"There is no promise of {measure!r}.", mend="There are precision and recall.")
+        raise UsageError(f"There is no guarantee of {measure!r}.", mend="There are precision and recall.")
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,18 @@ class Calibration:
         text cannot be encoded.
         """
         alone = isinstance(first, str)
+        if alone != isinstance(second, str):
+            raise UsageError(
+                "One is a text and the other a list.", mend="Give two texts, or two lists of texts."
+            )
         found = self.of(self.similarity([first] if alone else first, [second] if alone else second))
         return found[0] if alone else found
 
     def of(self, similarities: Sequence[float] | Values) -> list[Probability]:
-        """How likely pairs of these similarities mean the same."""
+        """How likely pairs of these similarities mean the same. DataError for one that is no number."""
         at, curve = np.asarray(similarities, dtype=np.float64), self.curve
+        if np.isnan(at).any():
+            raise DataError("A similarity is no number", found="NaN", mend="Leave it out.")
         lines = (np.interp(at, curve.scores, line) for line in (curve.probabilities, curve.low, curve.high))
         return [Probability(*map(float, three)) for three in zip(*lines, strict=True)]
 
@@ -134,6 +140,12 @@ class Calibration:
                 f"There are {len(first)} first and {len(second)} second texts.",
                 mend="Give two lists of one length.",
             )
+        for place, both in enumerate(zip(first, second, strict=True), 1):
+            if not all(isinstance(text, str) and text.strip() for text in both):
+                raise DataError(
+                    "A text is empty, or no text", found=f"pair {place}: {both!r:.80}",
+                    mend="Leave it out: no labelled pair was like it.",
+                )  # fmt: skip
         found = similarity(self._opened, first, second)
         if np.isnan(found).any():
             place = int(np.argmax(np.isnan(found)))
@@ -150,7 +162,7 @@ class Calibration:
         value = self.curve.threshold(measure).value
         if value is None:
             raise UsageError(
-                f"No threshold keeps the promise of {measure}.", mend="Label more pairs, or promise less."
+                f"No threshold guarantees this {measure}.", mend="Label more pairs, or ask for less."
             )
         return value
 
@@ -187,7 +199,7 @@ def calibration(path: str | Path) -> Calibration:
         found = sorted((file / "calibrations").glob("*.json"))
         if len(found) != 1:
             raise DataError(
-                "There is no one calibration here" if found else "There is no calibration here", path=file,
+                "There are several calibrations here" if found else "There is no calibration here", path=file,
                 found=", ".join(one.name for one in found) or "none",
                 mend="Give one of the files in its folder calibrations/.",
             )  # fmt: skip
@@ -207,9 +219,22 @@ def calibration(path: str | Path) -> Calibration:
 
 def _curve(plain: dict[str, Any]) -> Curve:
     lines = {name: tuple(map(float, plain[name])) for name in ("scores", "probabilities", "low", "high")}
+    _check_lines(*map(np.array, lines.values()))
     thresholds = tuple(Threshold(**one) for one in plain["thresholds"])
+    if not all(one.value is None or math.isfinite(one.value) for one in thresholds):
+        raise ValueError("a threshold that is no number")
     cost = Cost(**plain["cost"]) if plain["cost"] else None
     return Curve(**plain | lines | {"thresholds": thresholds, "cost": cost})
+
+
+def _check_lines(scores: Values, probabilities: Values, low: Values, high: Values) -> None:
+    """ValueError for lines that no calibration has: a file may have been edited."""
+    if not 0 < len(scores) == len(probabilities) == len(low) == len(high):
+        raise ValueError("lines of different lengths")
+    if not (np.isfinite(scores).all() and (np.diff(scores) >= 0).all()):
+        raise ValueError("scores that do not rise")
+    if not ((low >= 0) & (low <= probabilities) & (probabilities <= high) & (high <= 1)).all():
+        raise ValueError("a probability outside of its interval, or of 0 to 1")
 
 
 def too_few(same: NDArray[np.bool_], yes: str = "pairs are the same", no: str = "are not") -> str:

@@ -6,7 +6,7 @@ Kinds are by length, negation and words in common, and by what the rows of a fil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ EDITED = 200
 """Pairs whose second text is edited, at most."""
 COLUMNS = ("lang", "domain", "genre", "source")
 """What rows may say of themselves that pairs are told apart by."""
+WEIGHTS = frozenset(["weight", "weights", "sample_weight"])
+"""Columns that would have some pairs count for more."""
 MOST_KINDS, FEWEST = 12, 10
 """A column of more values is no column of kinds; values of fewer pairs are not looked at."""
 NEGATION = frozenset(
@@ -81,11 +83,19 @@ def loaded_as(shapes: tuple[str, ...]) -> Callable[[Dataset, int | None, int], L
         shape = next((one for one in shapes if not dataset.missing(one)), shapes[0])
         found: Loaded[Any] = dataset.load(shape, limit=limit, seed=seed)
         data = KnownPairs(found.data, _kinds(dataset, shape, found.data.ids))
+        warnings = (*found.warnings, *_weighed(dataset.parts[shape].columns()))
         return Loaded(
-            data, found.dataset, found.lang, found.fingerprint, found.skipped, found.warnings
+            data, found.dataset, found.lang, found.fingerprint, found.skipped, warnings
         )  # fmt: skip
 
     return load
+
+
+def _weighed(columns: Sequence[str]) -> Iterator[str]:
+    """That weights are not used: exact bounds count pairs, and hold for no others."""
+    for name in columns:
+        if name.lower() in WEIGHTS:
+            yield f"the column {name} is not used: promises count pairs, and hold for pairs drawn like these rows"
 
 
 def _kinds(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
@@ -114,7 +124,7 @@ def labels(data: KnownPairs, same_from: float | None) -> Mask:
     if same_from is None and len(set(pairs.scores.tolist())) > 2:
         raise UsageError(
             f"Pairs have grades from {pairs.scores.min():g} to {pairs.scores.max():g}.",
-            mend="Say from which grade on two texts mean the same, for example --same-from 4.",
+            mend="Say from which grade two texts mean the same, for example --same-from 4.",
         )
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
 

@@ -39,7 +39,7 @@ from embassay.protocols.choose.model_questions import (
     read_posed,
     told_of,
 )
-from embassay.protocols.choose.options import ChoiceOptions
+from embassay.protocols.choose.options import FEW, ChoiceOptions
 from embassay.protocols.choose.signals import DEPTH, gains, ranks
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
@@ -59,8 +59,6 @@ from embassay.systems.remote import Ledger
 
 TASK, HEADLINE = "choice", "found"
 K = 10
-FEW = 50
-"""Passages that are asked about, below which a choice is warned of."""
 TO_GRADE = "to_grade.jsonl"
 """The file of a run that names the questions to judge next."""
 CONTENDERS = "contenders"

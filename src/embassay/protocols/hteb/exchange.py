@@ -196,7 +196,7 @@ def export(
 def _check_seed(seed: int) -> None:
     if seed < 0:
         raise UsageError(
-            f"The set has a run with seed {seed}, and the authors' files have seeds from 0 on.",
+            f"The set has a run with seed {seed}, and the authors' files have seeds of 0 or more.",
             mend="Have the texts transformed with another --seed.",
         )
 
@@ -383,7 +383,7 @@ class _Rows:
         """Every text within a field with what came of it; "" where that is missing."""
         if isinstance(text, str):
             if said is not None and not isinstance(said, str):
-                raise self._wrong(f"{name} is no text", line, "a text", repr(said))
+                raise self._wrong(f"{name} is not a text", line, "a text", repr(said))
             yield text, said or ""
         elif isinstance(text, list):
             others = said or [None] * len(text)
@@ -393,7 +393,7 @@ class _Rows:
             for one, other in zip(text, others, strict=True):
                 yield from self._both(one, other, name, line)
         else:
-            raise self._wrong(f"{name} is no text", line, "a text, or several", repr(text))
+            raise self._wrong(f"{name} is not a text", line, "a text, or several", repr(text))
 
     def _wrong(self, what: str, line: int, expected: str, found: str) -> DataError:
         return DataError(what, path=self.found.data, line=line, expected=expected, found=found[:60])

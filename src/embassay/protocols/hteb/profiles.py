@@ -24,7 +24,7 @@ from embassay.protocols.kernel.comparisons import (
     compared,
     mean_component,
 )
-from embassay.protocols.wordings.levels import (
+from embassay.protocols.wordings.scores import (
     OVERALL,
     Cells,
     Layout,

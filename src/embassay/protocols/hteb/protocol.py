@@ -42,7 +42,6 @@ from embassay.protocols.kernel.plan import (
 from embassay.protocols.kernel.request import data_beside, new_folder, request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.tasks import TASK_NAMES
-from embassay.protocols.wordings.levels import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
     Growth,
@@ -58,6 +57,7 @@ from embassay.protocols.wordings.protocol import (
     run_of,
 )
 from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.scores import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import task
 from embassay.records import Loaded, Result

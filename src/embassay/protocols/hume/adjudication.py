@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.collection import all_rows
+from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.store import Saved, check_independent, has_store, open_store
 from embassay.protocols.hume.study import GOLD as GOLD_FILE
 from embassay.protocols.hume.study import (
@@ -39,8 +40,7 @@ from embassay.protocols.hume.tables import how_apart
 from embassay.randomness import random_bytes
 from embassay.runs.folder import to_json, write_atomic
 
-GoldKind = Literal["original", "adjudicated", "consensus"]
-GOLD: tuple[GoldKind, ...] = ("original", "adjudicated", "consensus")
+GOLD: tuple[GoldKind, ...] = get_args(GoldKind)
 """Gold as it was; with decisions in it; and also with what two or more people all say against it."""
 Why = Literal["undisputed", "kept", "changed", "left out", "open", "split", "consensus", "contradicted"]
 """What became of an item's gold: nobody disputes it; a decision says the same, or another; it cannot be judged; no

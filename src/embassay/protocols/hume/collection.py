@@ -163,7 +163,7 @@ class Place:
 @dataclass(frozen=True)
 class Incoming:
     """An answer that a file holds. `annotator_id` is "" where the file does not say who gave it; `value` is as the file
-    has it, None for an item that was not answered."""
+    has it, None for an item that was not answered. What somebody `decides` as an adjudicator is no annotation."""
 
     item_id: str
     annotator_id: str
@@ -174,6 +174,7 @@ class Incoming:
     kind: Who = "person"
     flag: str = ""
     comment: str = ""
+    decides: bool = False
 
     def __post_init__(self) -> None:
         for text in (self.annotator_id, self.value, self.ts, self.flag, self.comment):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.study import Family, Question
-from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, Request, like, option
+from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, STATISTICS, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.sampling.options import SampleRequest
@@ -28,6 +28,10 @@ Models = Literal["study", "all"]
 """Which systems of result files are models."""
 Mode = Literal["ranking", "binary"]
 """How a language model answers an item of reranking."""
+Form = Literal["csv", "jsonl", "label-studio", "argilla", "mteb"]
+"""Formats that are written."""
+GoldKind = Literal["original", "adjudicated", "consensus"]
+"""Which gold is written: as it was, as adjudicators decided, or also where all agree."""
 RUNS = 100
 Words = list[str] | None
 
@@ -37,7 +41,7 @@ class HybridOptions:
     """When a model's answer stands."""
 
     check: float = option(0.2, "Share of the items with equal draws that people answer too.")
-    least: int = option(10, "Fewest items of that sample, as far as there are so many.")
+    least: int = option(10, "Fewest items of that sample, or all if there are fewer.")
     most_wrong: float = option(
         0.1,
         "Share of the sample that people may contradict: above it by its interval, people get the whole task.",
@@ -107,7 +111,7 @@ class Drawing:
         False,
         "Take every item as it is: the data are an annotated set. Of the suite hume this is the default.",
     )
-    give_k: bool = option(False, "Tell people how many groups there are, as models know it.")
+    give_k: bool = option(False, "Tell people how many groups there are, as models are told.")
 
     def as_content(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
@@ -218,6 +222,56 @@ def scale_of(text: str) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
+class ImportOptions:
+    """How annotations are taken from files."""
+
+    form: Literal["auto", "csv", "jsonl", "label-studio", "argilla"] = option(
+        "auto", "Format of the files; auto detects it.", name="--format", group=OUTPUT
+    )
+    annotators: tuple[str, ...] = option(
+        (), "Who answered, or a new name for one of the file's annotators.",
+        name="--annotator", value="NAME|OLD=NAME", group=SYSTEMS,
+    )  # fmt: skip
+    replace: bool = option(False, "Replace earlier answers by these.", name="--replace", group=SPEED)
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What goes out of a study, and whose answers."""
+
+    form: Form | None = option(
+        None, "Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb).",
+        name="--format", group=OUTPUT,
+    )  # fmt: skip
+    gold: GoldKind | None = option(
+        None,
+        "Write a dataset and a study with gold: as it was, decided by adjudicators, or also unanimous.",
+        group=DATA,
+    )
+    tasks: tuple[str, ...] = option((), "Only this task.", name="--task -t")
+    answers: bool = option(False, "Add people's answers to the tasks.", name="--answers", group=OUTPUT)
+    profiles: bool = option(False, "Add what annotators said of themselves (csv, jsonl).", name="--profiles")
+    revision: str = option("1", "Revision of the MTEB baseline Human.", group=OUTPUT)
+    exposed: bool = option(
+        False,
+        "Include answers from a browser that had shown another person's.",
+        name="--exposed",
+        group=OUTPUT,
+    )
+
+    def __post_init__(self) -> None:
+        if self.gold is None and self.form is None:
+            raise UsageError(
+                "There is nothing to write.", mend="Say what: --format csv, or --gold adjudicated."
+            )
+        if self.gold is not None and (self.form is not None or self.profiles):
+            raise UsageError(
+                f"{'--format' if self.form else '--profiles'} means nothing beside --gold.",
+                mend="Leave one of the two out.",
+            )
+
+
+@dataclass(frozen=True)
 class _Request:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
@@ -267,7 +321,7 @@ class StudyRequest(_Request):
     repeats: int = 10
     neighbours: int = 10
     give_k: bool = option(
-        True, "Tell systems the number of gold clusters; else they find one, as people do who are not told."
+        True, "Give systems the number of gold clusters; else they find one, as people do who are not told."
     )
     smallest_group: int = option(5, "Withhold scores by profile of groups with fewer people.", least=2)
 

@@ -100,7 +100,7 @@ def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]
             )
         if answer and answer not in known[key]:
             raise DataError(
-                f"{answer!r} is no answer to {key!r}.", mend=f"Use one of {', '.join(known[key])}."
+                f"{answer!r} is not an answer to {key!r}.", mend=f"Use one of {', '.join(known[key])}."
             )
     return {key: str(answer or "") for key, answer in said.items()}
 
@@ -108,7 +108,7 @@ def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]
 def profiles_of(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """What the annotators of a study said, in its file and its store; empty where it asks nothing.
 
-    Raises DataError for a line that is no answer to the study's questions.
+    Raises DataError for a line that is not an answer to the study's questions.
     """
     if not folder.study.profile:
         return {}

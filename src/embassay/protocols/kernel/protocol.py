@@ -146,6 +146,7 @@ class Protocol:
         """
         self.listener = listener = listener or Silent()
         with opened(out, request, max_usd, check=self.check) as (self.folder, accounts, held):
+            listener.opening([str(name) for name in getattr(request, "systems", ())])
             plan = self.plan(request, cache, accounts.ledger)
             check_at_hand(plan.suites)
             self.check_prices(plan, max_usd)

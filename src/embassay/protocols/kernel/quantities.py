@@ -1,6 +1,6 @@
 """Quantities that a judge says of everything and people of a part: corrected, with what more of people would buy.
 
-A mean or a share over units (passages, pairs) is corrected as `stats.prediction` says; the judge's bias is told by its
+A mean or a share over units (passages, pairs) is corrected as `stats.few_labels` says; the judge's bias is told by its
 own answer, since that is what one knows of a unit that no person has seen.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.stats.few_labels import FEWEST, Corrected, Outlook, corrected, outlook
 from embassay.stats.intervals import t_quantile
-from embassay.stats.prediction import FEWEST, Corrected, Outlook, corrected, outlook
 
 STEPS = (50, 100, 200, 400)
 """Labels more that an outlook is for."""
@@ -58,7 +58,8 @@ class Quantity:
 
 @dataclass(frozen=True)
 class JudgeBias:
-    """How far the judge lies above people where it says `said`, on `n` units, with its 95% interval if it has one."""
+    """How far the judge lies above people where it says `said`, or in the stratum of that name, on `n` units, with its
+    95% interval if it has one."""
 
     said: str
     n: int
@@ -93,12 +94,16 @@ def _known(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def biases(people: Floats, judge: Floats) -> tuple[JudgeBias, ...]:
-    """By what the judge says, at its nearest whole number; then of all."""
+def biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[JudgeBias, ...]:
+    """By what the judge says, at its nearest whole number; by the `strata` (n,) where they name two or more; of all."""
     if not len(people):
         return ()
     said, off = np.floor(judge + 0.5).astype(int), judge - people
     parts = [(str(one), off[said == one]) for one in np.unique(said).tolist()]
+    kinds = dict.fromkeys(strata)
+    if len(kinds) > 1:
+        own = np.array(strata)
+        parts += [(kind, off[own == kind]) for kind in kinds]
     return tuple(_bias(name, own) for name, own in [*parts, ("all", off)])
 
 

@@ -36,6 +36,9 @@ class Silent:
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
         """The folder holds a run of fewer systems, tasks or datasets: these are added to it."""
 
+    def opening(self, names: Sequence[str]) -> None:
+        """Systems of these names, and the data, are about to be opened: some are loaded, or fetched from elsewhere."""
+
     def planning(self, plan: Plan) -> None:
         """What the cells will take is about to be counted."""
 

@@ -15,7 +15,6 @@ from embassay.protocols.kernel.plan import check_names, in_order, planned_datase
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.tasks import TASK_NAMES, TASKS
-from embassay.protocols.wordings.levels import CONTROLS
 from embassay.protocols.wordings.protocol import (
     PlannedDataset,
     Seeds,
@@ -26,6 +25,7 @@ from embassay.protocols.wordings.protocol import (
     run_of,
 )
 from embassay.protocols.wordings.records import Paraphraser, SourceText
+from embassay.protocols.wordings.scores import CONTROLS
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import asked_of, task
 from embassay.records import Loaded, Paraphrases
@@ -117,7 +117,7 @@ def _check_last_seeds(request: Request, datasets: Sequence[PlannedDataset]) -> N
     for name, _ in request.last_seeds:
         if name not in names:
             raise UsageError(
-                f"The last seed is given for {name!r}, which is none of the datasets.",
+                f"The last seed is given for {name!r}, which is not one of the datasets.",
                 mend=f"Name one of {', '.join(names)}.",
             )
 

@@ -15,9 +15,9 @@ from embassay.protocols.pteb.conclusions import conclusion, conclusion_of_origin
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
 from embassay.protocols.pteb.plan import PtebPlan, Source, make_plan, open_sources, with_runs
-from embassay.protocols.wordings.levels import ORIGINAL
 from embassay.protocols.wordings.protocol import PARAPHRASES, Growth, Seeds, Worded, Writer, evaluations
 from embassay.protocols.wordings.records import SourceText
+from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Result
 from embassay.runs.execution import Workers

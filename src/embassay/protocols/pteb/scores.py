@@ -26,7 +26,7 @@ from embassay.protocols.pteb.drops import (
     is_run,
     source_of,
 )
-from embassay.protocols.wordings.levels import CONTROLS, OVERALL
+from embassay.protocols.wordings.scores import CONTROLS, OVERALL
 from embassay.records import Result
 
 ORIGINAL = "original"

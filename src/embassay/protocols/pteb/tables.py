@@ -20,7 +20,7 @@ from embassay.protocols.pteb.drops import (
     drops,
 )
 from embassay.protocols.pteb.scores import Given, Grid, described_tables, is_control, points, score_tables
-from embassay.protocols.wordings.levels import MEASURE, OVERALL, SPREADS
+from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -148,7 +148,7 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
     original = against_original(found)
     lines = [
         *_groups(original.bins),
-        *_contrast(original.above, f"above {points(original.high):g} less the others"),
+        *_contrast(original.above, f"above {points(original.high):g} minus the others"),
     ]
     related = "" if math.isnan(original.correlation) else f"Spearman of the two: {original.correlation:.2f}. "
     note = related + original.caution

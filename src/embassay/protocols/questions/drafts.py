@@ -6,7 +6,6 @@ Who writes questions and who checks them: opened, priced, given passages, and ev
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from embassay.data.documents import Placed
 from embassay.data.language import foreign, language_fault
 from embassay.errors import DataError, TextRefused, Unanswered
 from embassay.limits import WHOLE, read_bounded
-from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.kernel.inputs import Prompt, block, mark_of
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.protocols.questions.options import QuestionsOptions
@@ -130,29 +129,19 @@ def prompt(kind: str, into: str = "") -> Prompt:
 
 def write_messages(kind: str, passage: Placed, into: str = "") -> list[Message]:
     """What the writer is sent: the instructions, then the passage between marked lines."""
-    shown = _block("passage", _mark(passage.title, passage.body), _shown(passage))
+    shown = block("passage", mark_of([passage.title, passage.body]), _shown(passage))
     return [Message("system", prompt(kind, into).text), Message("user", shown)]
 
 
 def check_messages(question: str, passage: Placed) -> list[Message]:
     """What the checker is sent."""
-    mark = _mark(question, passage.title, passage.body)
-    blocks = (_block("question", mark, question), _block("passage", mark, _shown(passage)))
+    mark = mark_of([question, passage.title, passage.body])
+    blocks = (block("question", mark, question), block("passage", mark, _shown(passage)))
     return [Message("system", prompt("check").text), Message("user", "\n\n".join(blocks))]
 
 
 def _shown(passage: Placed) -> str:
     return f"{passage.title}\n{passage.body}" if passage.title else passage.body
-
-
-def _block(name: str, mark: str, text: str) -> str:
-    return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
-
-
-def _mark(*texts: str) -> str:
-    """Eight digits that follow from the texts: none of them can pretend to end and speak on in our name."""
-    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(joined, digest_size=4).hexdigest()
 
 
 class Unfit(ValueError):

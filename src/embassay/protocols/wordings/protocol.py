@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -30,8 +31,8 @@ from embassay.protocols.kernel.session import Silent
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import Context, needed
 from embassay.protocols.wordings import sets, work
-from embassay.protocols.wordings.levels import ORIGINAL, more_runs_needed
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
+from embassay.protocols.wordings.scores import ORIGINAL, more_runs_needed
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, slices, task
 from embassay.records import Loaded, RetrievalSet
@@ -183,7 +184,7 @@ def check_baseline(baseline: str, systems: Sequence[PlannedSystem]) -> None:
     names = [system.name for system in systems if system.kind != "reference"]
     if baseline and baseline not in names:
         raise UsageError(
-            f"The baseline {baseline!r} is none of the systems.",
+            f"The baseline {baseline!r} is not one of the systems.",
             mend=f"Name one of {', '.join(names)}.",
         )
 
@@ -300,7 +301,7 @@ class AnyRuns:
         return tuple(range(first, first + runs))
 
 
-class LLMWriter(AnyRuns):
+class LLMWriter(AnyRuns, ABC):
     """A language model that writes texts anew. Two runs with one seed get the same answers from the cache behind
     `chat`. A text is drawn again up to `retries` times."""
 
@@ -356,9 +357,9 @@ class LLMWriter(AnyRuns):
     async def _worded(self, asked: SourceText, seed: int) -> Paraphrase:
         return await self.reword(asked, seed) if asked.text.strip() else blank(asked, seed)
 
+    @abstractmethod
     async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
         """What comes of one text that isn't blank."""
-        raise NotImplementedError
 
     def refusal(self, error: TextRefused) -> Outcome:  # noqa: ARG002 - for those that tell refusals apart
         """What a text is that the server does not take."""

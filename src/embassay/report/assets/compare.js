@@ -19,8 +19,8 @@ function comparable() {
       const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= least * (1 - 1e-9));
       return { low: Math.floor((low - pad) / step + 1e-9) * step, high: Math.ceil((high + pad) / step - 1e-9) * step, step };
     };
-    // As `scale_of` draws it: finer steps where the round numbers around the values leave much of the width empty.
-    const made = between(4), finer = between(6), wide = (one) => one.high - one.low;
+    // As `scale_of`: finer steps where the round numbers around the values leave much of the width empty.
+    const wide = (one) => one.high - one.low, made = between(4), finer = between(6);
     return high - low + 2 * pad < 0.75 * wide(made) && wide(finer) < wide(made) ? finer : made;
   }
   function draw() {
@@ -30,9 +30,8 @@ function comparable() {
     for (const id of ["#compare-base", "#compare-base-2"]) $(id).replaceChildren(el("bdi", name));
     $("#compare-scope").textContent = scope.title.toLowerCase();
     const digits = Math.max(0, -Math.floor(Math.log10(step * scope.factor) + 1e-9));
-    const zero = -low / (high - low), labels = zero > 0.2 && zero < 0.8 ? [low, 0, high] : [low, high];
-    const label = (value) => svg("text", { x: at(value), y: 11, "text-anchor": value === low ? "start" : value === high ? "end" : "middle" }, value ? fixed(value * scope.factor, digits) : "0");
-    $("#forest thead .bar").replaceChildren(svg("svg", { class: "ax", "aria-hidden": "true" }, ...labels.map(label)));
+    const ends = [low, high].map((value) => fixed(value * scope.factor, digits)).join(" ");
+    $("#forest thead .bar").replaceChildren(el("i.ax", { ariaHidden: "true" }, ends));
     const grid = `g${Math.round((high - low) / step)}`;
     $("#forest tbody").replaceChildren(...rows.map((row) => {
       const other = DATA.systems[row.other], sure = row.adjusted < DATA.alpha;

@@ -129,7 +129,7 @@ const VIEWS = {
   },
   ratings(item) {
     const { fields, ratings } = group();
-    const rated = Object.entries(ratings).map(([axis, values]) => el("div", el("dt", `human rating: ${axis}`), el("dd", values[item] === null ? "no rating" : String(values[item]))));
+    const rated = Object.entries(ratings).flatMap(([axis, values]) => [el("dt", `human rating: ${axis}`), el("dd", values[item] === null ? "no rating" : String(values[item]))]);
     return [words(fields.source[item]), el("h3", "Summary"), words(fields.summary[item]), el("dl", ...rated)];
   },
   robustness(item) {

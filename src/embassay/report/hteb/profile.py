@@ -155,7 +155,7 @@ def _lede(found: Sequence[Profile], record: Record) -> Iterator[Sentence]:
     yield (f"{len(sure)} of {whole} changes by axis are certain losses: their intervals lie below 0.",)
     failed = _failed(record)
     if failed:
-        yield (f"{numbers.percent(failed)} of the texts could not be transformed, and are no part of this.",)
+        yield (f"{numbers.percent(failed)} of the texts could not be transformed, and do not count here.",)
 
 
 def _failed(record: Record) -> float:
@@ -185,7 +185,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Text(
         "What is left of a score after paraphrasing and other changes of style, after longer and shorter texts, and "
         "after translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of "
-        "its transformations, the total that of the axes. Paraphrased alone is what PTEB asks."
+        "its transformations, the total that of the axes. PTEB compares paraphrased scores only."
     )
     yield Box("panels", tuple(_panels([one for one in profiles if one.row.system.ranked and one.axes])))
     yield _profile_table(profiles)

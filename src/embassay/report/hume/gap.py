@@ -238,7 +238,7 @@ def _found(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
     pair, score = max(own, key=lambda one: abs(_gap(*one)))
     where = "above" if above else "below"
     clause = f"is {where} the interval of {answerers(summary)} on {len(own)} of {numbers.counted(len(sides), 'pair')}"
-    clause += f", most on {pair.name}: {points(score.score)} beside {scored(pair.human)}"
+    clause += f", most on {pair.name}: {points(score.score)} against {scored(pair.human)}"
     clause += f", agreement {agreed(pair)}" if above else ""
     yield finding(run, clause, weight=3, place="hume-pairs")
 
@@ -278,7 +278,7 @@ def _sides(found: Found, who: str) -> Iterator[str]:
     below = [pair for pair, score in known if score.outside and _gap(pair, score) < 0]
     of = numbers.counted(len(known), "pair")
     if not known:
-        yield f"No interval for {who}: it cannot be set against them."
+        yield f"No interval for {who}: it cannot be compared with them."
         return
     said = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
     said += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
@@ -302,8 +302,8 @@ def _families(found: Found, who: str) -> Iterator[str]:
         own = [(pair, score) for pair, score in found if pair.family == family]
         of_system = sum(score.score.value or 0.0 for _, score in own) / len(own)
         of_people = sum(pair.human.value or 0.0 for pair, _ in own) / len(own)
-        parts.append(f"{named(family)} {POINTS.text(of_system)} beside {POINTS.text(of_people)}")
-    yield f"Means over pairs, it beside {who}: {plain(listed(parts))}."
+        parts.append(f"{named(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}")
+    yield f"Means over pairs, the system against {who}: {plain(listed(parts))}."
 
 
 def _line(pair: PairRecord, score: SystemScore) -> PairLine:

@@ -11,8 +11,8 @@ from embassay.protocols.kernel.quantities import STEPS, JudgeBias, Quantity, ahe
 from embassay.protocols.rag.decision.outcome import Ahead, Decision, Standing
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 from embassay.protocols.rag.scoring.score import Score
+from embassay.stats.few_labels import Outlook, outlook
 from embassay.stats.intervals import t_quantile
-from embassay.stats.prediction import Outlook, outlook
 
 REACH = 1.96
 """Standard errors in half of a 95% interval."""
@@ -165,7 +165,9 @@ def quantities_blocks(
     )
     if biased:
         columns = figures("Judge minus people", "95%", "Labels")
-        yield Table(f"off-{title}", "Where the judge is off", "It says", columns, biased, is_sortable=False)
+        yield Table(
+            f"off-{title}", "Where the judge is off", "It says, or where", columns, biased, is_sortable=False
+        )
     yield Text(f"{found[0].name.capitalize()}: {found[0].use}.")
     rows = ahead(found[0], bar)
     if rows:

@@ -300,7 +300,7 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield _facts(where)
     yield noise_verdict(run.record, run.board)
     if drawn := tuple(curves(where))[: None if alone else 2]:
-        yield Heading("Similarity to what is meant, by level of noise", "noise-levels")
+        yield Heading("Similarity to the meaning, by level of noise", "noise-levels")
         yield Text(
             "0 none; 1 a greeting; 2 and filler; 3 and politeness and a digression; 4 greeting, apology, context, "
             "hedging and emoji. The question stays word for word. Band: 95%."
@@ -342,9 +342,9 @@ def noise_verdict(record: Record, _: Board) -> Verdict:
     if not lost:
         return Verdict(("No drop is finished yet.",))
     if min(lost) > 0:
-        heading = f"Small talk takes {_range(lost)} of the similarity to what is meant"
+        heading = f"Small talk lowers the similarity to a question's meaning by {_range(lost)}"
     elif max(lost) <= 0:
-        heading = "Small talk takes nothing of the similarity to what is meant"
+        heading = "Small talk does not lower the similarity to a question's meaning"
     else:
         heading = "Small talk lowers the similarity of some systems, not of all"
     return Verdict((heading,), tuple(_lede(where)))

@@ -141,7 +141,7 @@ def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
         pairs = Link("the paired differences", "score-pairs")
         yield Text((
             "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% interval. Overlap of "
-            "bars is not the test: see ", pairs, ". Bold: may be first, where not all may.",
+            "bars is not the test: see ", pairs, ". Bold: may be first; none if all may.",
         ))  # fmt: skip
         yield Box("panels", tuple(panels))
 
@@ -454,4 +454,4 @@ def _placed(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | N
     row = run.record.find(TASK, system, score.headline, dataset=score.judgements.name)
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
         return None
-    return ranges, len(scope.systems), f"{score.headline} {figure(row)}, as the run of that name"
+    return ranges, len(scope.systems), f"{score.headline} {figure(row)}, as a retrieval run"

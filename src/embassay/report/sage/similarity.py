@@ -212,13 +212,13 @@ def _retrieval(record: Record, board: Board) -> Iterator[Block]:
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
         f"nDCG@10 as a share of the clean one. With all copies: the corpus also holds {copies(record)} of every "
         "document, none of them relevant (the headline). All other columns: the corpus is replaced by one perturbed "
-        "version; their harmonic mean stands beside the headline. Where a cell has three values: changed at the start, "
+        "version; their harmonic mean is shown with the headline. Where a cell has three values: changed at the start, "
         "in the middle, at the end. Ground: the darker, the more is lost; blue where more is found than before.",
     )
     yield from _part(
         _per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
         Heading("nDCG@10 itself", level=3),
-        "Ties: share of queries whose first ten hold equal scores; the original then stands before its copies.",
+        "Ties: share of queries whose first ten hold equal scores; the original then ranks before its copies.",
     )
 
 

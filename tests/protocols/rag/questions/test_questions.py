@@ -25,8 +25,7 @@ from embassay.protocols.questions.drafts import (
     mistyped,
     near_repeats,
 )
-from embassay.protocols.questions.options import QuestionsOptions
-from embassay.protocols.rag.questions.options import QuestionsRequest
+from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import Questioning, questions
 from stub.asking import PLANTED, asking
 from stub.server import StubServer

@@ -167,3 +167,9 @@ def test_a_bar_is_held_against_the_corrected_value(tmp_path) -> None:
     for bar, met in ((one.low - 0.01, True), (one.low + 0.01, False)):
         found = eb.gate(tmp_path / "scored", f"{name}>={bar}@lower")
         assert found.passed is met
+    [told] = found.judge
+    for kind in ("all", "grade 5", "ranks 1 to 3"):
+        [off] = [one for one in corrections.off if one.kind == kind]
+        assert f"{kind} {off.mean:+.2f}" in told
+        assert f"{kind} {off.mean:+.2f}" in found.markdown()
+    assert corrections.use in told

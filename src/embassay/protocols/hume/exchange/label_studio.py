@@ -159,7 +159,7 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
     taken = Taken()
     document = _document(path)
     if not is_label_studio(document):
-        raise DataError("This is no JSON export of Label Studio", path=path, mend=_MEND)
+        raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
     for number, one in enumerate(document, start=1):
         at = Place(path, words=f"task {number} (id {one.get('id', '-')})")

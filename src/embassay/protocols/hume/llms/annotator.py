@@ -6,7 +6,6 @@ be a guess.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -25,7 +24,7 @@ from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
 from embassay.protocols.hume.llms.answers import LlmRow, Status
 from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, Task
-from embassay.protocols.kernel.inputs import Prompt, labels
+from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Hope
 from embassay.runs.store import CachedChat, Question
@@ -112,12 +111,8 @@ def _choices(task: Task) -> str:
 
 
 def _blocks(parts: Sequence[tuple[str, str]]) -> str:
-    """Every part between two lines with eight digits that no text can hold on purpose, since they follow from all of
-    them: a text cannot pretend to end and speak on in our name. Equal items have equal marks, so that equal questions
-    are paid once."""
-    joined = "\x1f".join(text for _, text in parts).encode("utf-8", "surrogatepass")
-    mark = hashlib.blake2b(joined, digest_size=4).hexdigest()
-    return "\n\n".join(f"[{name} {mark}]\n{text}\n[end of {name} {mark}]" for name, text in parts)
+    mark = mark_of([text for _, text in parts])
+    return "\n\n".join(block(name, mark, text) for name, text in parts)
 
 
 ATTEMPTS = 2

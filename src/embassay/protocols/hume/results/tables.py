@@ -151,7 +151,7 @@ def people_table(summary: Summary, ranked: Sequence[str]) -> ColumnTable:
     )  # fmt: skip
     rows = tuple(_people_row(pair, ranked) for pair in summary.pairs)
     note = (
-        "The range of the annotators is no 95% interval, and a model outside one is not a test: the model's own "
+        "The range of the annotators is not a 95% interval, and a model outside one is not a test: the model's own "
         "uncertainty plays no part. For that see hume_systems."
     )
     return ColumnTable("hume_table8", "HUME table 8: people and the best model", columns, rows, note)

@@ -68,8 +68,8 @@ class Batches:
     `after_pilot`, those that are left: nobody rates a pair for a second time."""
 
     batch: int = option(20, "Pairs per batch, besides the dummies.")
-    pilot: int = option(0, "Write a pilot of so many pairs per language; the paper's has 20.")
-    after_pilot: int = option(0, "Leave out the so many pairs per language that a pilot had.")
+    pilot: int = option(0, "Write a pilot of this many pairs per language; the paper's has 20.")
+    after_pilot: int = option(0, "Leave out this many pairs per language, which a pilot had.")
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:

@@ -304,7 +304,9 @@ def judged_languages(
             )
             every = np.array([said[pair] for pair in own])
             found = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
-            yield JudgedLanguage(lang, judge, found, biases(mine, theirs))
+            spoken = {item.pair_id: item.lang for item in pairs}
+            off = biases(mine, theirs, [spoken[pair] for pair in rated])
+            yield JudgedLanguage(lang, judge, found, off)
 
 
 @dataclass(frozen=True)

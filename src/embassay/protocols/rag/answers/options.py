@@ -44,7 +44,7 @@ class AnswerRequest:
     def __post_init__(self) -> None:
         if not 0 <= self.distractors < self.k or self.resamples < 1:
             raise UsageError(
-                f"{self.distractors} distractors are none or too many among {self.k} passages.",
+                f"{self.distractors} distractors do not fit among {self.k} passages.",
                 mend="Plant fewer than k, or none (0).",
             )
 

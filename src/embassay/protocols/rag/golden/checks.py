@@ -50,6 +50,8 @@ from embassay.systems.remote.calls import wait_for
 AGAIN, ORDER_AGAIN = 1, 1_000
 """The draws of the second judgement; a ranking may have used the first thousand for orders itself."""
 RESAMPLES = 2_000
+BANDS = ((1, 3), (4, 10), (11, 30))
+"""Places of a final list by which the judge is looked at."""
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
@@ -363,18 +365,19 @@ def _corrected(
     """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
     not independent."""
     rows = [
-        (place, passage.grade, None if own is None else own.grade)
+        (place, passage.grade, None if own is None else own.grade, passage.place)
         for place, one in enumerate(lists)
         for passage in one.passages
         if passage.grade is not None
         for own in [said.get((one.query_id, passage.doc_id))]
     ]
-    if not any(grade is not None for *_, grade in rows):
+    if not any(row[2] is not None for row in rows):
         return (), ()
     group = np.array([row[0] for row in rows], dtype=np.int64)
     judge = np.array([row[1] for row in rows], dtype=np.float64)
     known = np.array([row[2] is not None for row in rows], dtype=bool)
     person = np.array([row[2] for row in rows if row[2] is not None], dtype=np.float64)
+    ranks = [_band(row[3]) for row in rows if row[2] is not None]
 
     def of(name: str, value: Callable[[Floats], Floats], bounds: tuple[float, float]) -> Quantity:
         return quantity(
@@ -387,7 +390,11 @@ def _corrected(
         of("share of grade 1 or 2", lambda grade: (grade <= HARMFUL).astype(np.float64), (0.0, 1.0)),
         of("mean grade", lambda grade: grade, (1.0, 5.0)),
     )
-    return found, biases(person, judge[known])
+    return found, biases(person, judge[known], ranks)
+
+
+def _band(place: int) -> str:
+    return next((f"at places {low} to {high}" for low, high in BANDS if low <= place <= high), "further down")
 
 
 Pairs = Sequence[tuple[Listed, Edited]]

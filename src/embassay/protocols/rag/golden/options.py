@@ -17,14 +17,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
-from embassay.data.rows import nearest
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, like, option
-from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.runs.folder import RunFolder, to_json
+
+if TYPE_CHECKING:
+    from embassay.runs.folder import RunFolder
 
 _RANGES = (
     ("chunk", 1, math.inf), ("overlap", 0, math.inf), ("depth", 1, math.inf), ("bm25_k1", 0, math.inf),
@@ -137,6 +137,8 @@ class GoldenRequest:
     @property
     def engine(self) -> str:
         """The ranking with the knobs that it has and that its own text does not set."""
+        from embassay.protocols.rag.ranking.engines import ENGINES  # a command's help needs none of it
+
         spec, own = ENGINES.parse(self.ranking), self.engine_knobs
         taken = {key: value for key in own if (value := getattr(self.options, key)) is not None}
         return ENGINES.format(replace(spec, params={**taken, **spec.params}))
@@ -144,6 +146,8 @@ class GoldenRequest:
     @property
     def engine_knobs(self) -> tuple[str, ...]:
         """The knobs of rankings that this one has."""
+        from embassay.protocols.rag.ranking.engines import ENGINES
+
         known = ENGINES.parameters(ENGINES.parse(self.ranking).name)
         return tuple(name for name in RANKING_KNOBS if name in known)
 
@@ -154,6 +158,8 @@ class GoldenRequest:
 
 def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments with the options among them, as JSON values."""
+    from embassay.runs.folder import to_json
+
     plain: dict[str, Any] = json.loads(to_json(dict(arguments)))
     return {**{key: value for key, value in plain.items() if key != "options"}, **plain.get("options", {})}
 
@@ -161,6 +167,8 @@ def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def check_resumable(folder: RunFolder, request: GoldenRequest, redo: str | None) -> None:
     """UsageError if the folder holds a golden set of other arguments, unless what differs belongs to the stage `redo`
     or a later one, all of which are then done again."""
+    from embassay.runs.folder import to_json
+
     manifest = folder.read_manifest()
     if manifest is None:
         if folder.path.exists() and not folder.path.is_dir():
@@ -288,6 +296,8 @@ def _profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
         return [(f"profile {name}", PROFILES[name])]
     path = Path(name).expanduser()
     if not path.is_file():
+        from embassay.data.rows import nearest
+
         near = nearest(name, PROFILES)
         hint = f"Did you mean {near}? " if near else ""
         raise UsageError(
@@ -347,6 +357,8 @@ def _spelled(name: str, prefix: str) -> str:
 
 
 def _near(name: str, prefix: str) -> str:
+    from embassay.data.rows import nearest
+
     near = nearest(name, (*_defaults(), "profile"))
     known: Iterable[str] = (_spelled(one, prefix) for one in _defaults())
     return f"Did you mean {_spelled(near, prefix)!r}?" if near else f"Settings are {', '.join(known)}."

@@ -15,10 +15,13 @@ from embassay.protocols.questions.options import (
     check_language,
     usual_kinds,
 )
-from embassay.text import questions
 
-OF_DOCUMENTS = questions.KINDS
-KINDS = (*OF_MODELS, *OF_DOCUMENTS)
+
+def of_documents() -> tuple[str, ...]:
+    """The kinds that documents ask themselves."""
+    from embassay.text.questions import KINDS  # a command's help needs none of it
+
+    return KINDS
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,13 @@ class QuestionsRequest:
     tokenizer: str = "words"
 
     def __post_init__(self) -> None:
-        check_kinds(self.kinds, KINDS)
+        check_kinds(self.kinds, (*OF_MODELS, *of_documents()))
         asked = set(self.chosen)
         if not self.llm and asked & set(OF_MODELS):
             raise UsageError(
                 f"Questions of the kind {next(kind for kind in self.chosen if kind in OF_MODELS)!r} are written by a "
                 "language model, and none is named.",
-                mend=f"Name one with --llm, or take kinds that need none: {', '.join(OF_DOCUMENTS)}.",
+                mend=f"Name one with --llm, or take kinds that need none: {', '.join(of_documents())}.",
             )
         check_language(asked, self.options.into)
 
@@ -61,9 +64,9 @@ class QuestionsRequest:
     def chosen(self) -> tuple[str, ...]:
         """The kinds that are asked, in their order; without a word all that can be."""
         if self.kinds:
-            return tuple(kind for kind in KINDS if kind in self.kinds)
+            return tuple(kind for kind in (*OF_MODELS, *of_documents()) if kind in self.kinds)
         if not self.llm:
-            return OF_DOCUMENTS
+            return of_documents()
         return usual_kinds(self.options.into)
 
     @property

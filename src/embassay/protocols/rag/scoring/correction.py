@@ -36,8 +36,8 @@ from embassay.protocols.rag.scoring.score import (
     measured,
 )
 from embassay.runs.folder import read_record
+from embassay.stats.few_labels import FEWEST, Corrected, Mean, Outlook, corrected, outlook
 from embassay.stats.intervals import t_quantile
-from embassay.stats.prediction import FEWEST, Corrected, Mean, Outlook, corrected, outlook
 from embassay.stats.ranks import corrected_pairs
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Corrector:
         mine, theirs = (
             _quantity(held, measure.name, run, other) for held in (self.own, self._judge_columns())
         )
-        found = _ratio(mine, theirs, self.whole)
+        found = _ratio(mine, theirs, self.whole, is_difference=bool(other))
         if found is None:
             return None
         return _correction(run, other, measure.name, "queries", *found)
@@ -303,7 +303,9 @@ def _quantity(held: Mapping[str, Mapping[str, Columns]], measure: str, run: str,
     return np.nan_to_num(top), np.nan_to_num(under)
 
 
-def _ratio(people: Quantity, judge: Quantity, labelled: NDArray[np.int64]) -> tuple[Corrected, float] | None:
+def _ratio(
+    people: Quantity, judge: Quantity, labelled: NDArray[np.int64], *, is_difference: bool
+) -> tuple[Corrected, float] | None:
     """The ratio of means whose deviations have the corrected mean 0: that mean, and what it is divided by. The `value`
     of the mean is the ratio."""
     top, under = people
@@ -313,17 +315,31 @@ def _ratio(people: Quantity, judge: Quantity, labelled: NDArray[np.int64]) -> tu
     for _ in range(_TURNS):
         every = judge[0] - ratio * judge[1]
         found = corrected(
-            top - ratio * under, every[labelled], every, bounds=(-1.0, 1.0), confidence=CONFIDENCE
+            top - ratio * under,
+            every[labelled],
+            every,
+            bounds=_bounds(people, ratio, is_difference),
+            confidence=CONFIDENCE,
         )
         ratio += found.value.value / float(under.mean())
     by_itself = corrected(
-        top - alone * under, np.zeros(len(top)), np.zeros(len(top)), bounds=(-1.0, 1.0), confidence=CONFIDENCE
-    ).alone
+        top - alone * under, np.zeros(len(top)), np.zeros(len(top)), bounds=_bounds(people, alone, is_difference),
+        confidence=CONFIDENCE,
+    ).alone  # fmt: skip
     by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
     moved = replace(found.value, value=ratio)
     scale = float(under.mean())
     apart = Mean(alone, alone + by_itself.low / scale, alone + by_itself.high / scale)
     return replace(found, value=moved, alone=apart, judge=by_judge), scale
+
+
+def _bounds(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
+    """What a query's deviation can be: that of a share lies around the ratio, that of a difference anywhere."""
+    top, under = people
+    if is_difference or not 0 <= ratio <= 1 or (top < 0).any() or (top > under).any():
+        return -1.0, 1.0
+    most = float(under.max())
+    return -ratio * most, (1 - ratio) * most
 
 
 def _correction(
@@ -390,7 +406,7 @@ def _use(rows: Sequence[Correction], headline: str) -> str:
         return f"People graded too little for {headline}."
     best = max(own, key=lambda one: one.effective / one.n)
     if best.slope == 0.0:
-        return "The judge does not help here: people's grades alone tell as much."
+        return "The judge does not help here: people's grades alone say as much."
     gained = best.effective / best.n
     return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
 
@@ -399,8 +415,8 @@ def _notes(made: Corrector) -> Iterator[str]:
     whole = len(made.whole)
     if whole < FEWEST:
         yield (
-            f"People graded {whole} of {len(made.queries)} queries whole: measures that are no sum over passages, such "
-            f"as nDCG, need {FEWEST} or more."
+            f"People graded {whole} of {len(made.queries)} queries whole: measures that are not sums over passages, "
+            f"such as nDCG, need {FEWEST} or more."
         )
     missing = sum(key not in made.judge for key in made.people)
     if missing:

@@ -290,6 +290,22 @@ def read_inputs(request: ScoreRequest) -> Inputs:
     return _together(request, qrels_path, {name: read[path] for name, path in named}, pools, known)
 
 
+def described(
+    inputs: Inputs, task: str, n: int, source: str = ""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What manifests say of the runs, as systems, and of the `n` judged queries of a task, as datasets; `source` is
+    where the judgements are from, if not from the file that was read."""
+    systems = [
+        {"name": name, "kind": "run", "identity": fingerprint([run]), "facts": {"path": run.path}}
+        for name, run in inputs.runs.items()
+    ]
+    dataset = {
+        "name": inputs.name, "source": source or inputs.qrels.path, "lang": "",
+        "fingerprint": fingerprint([inputs.qrels]), "tasks": {task: {"n": n, "skipped": [], "warnings": []}},
+    }  # fmt: skip
+    return systems, [dataset]
+
+
 def _is_union(pools: Sequence[Any]) -> bool:
     return list(map(str, pools)) == [UNION] and not Path(UNION).exists()
 
@@ -318,7 +334,7 @@ def _together(
         pools = [_union(runs)]
     if len({pool.path for pool in pools}) > 1:
         notes.append(
-            "The runs have pools that differ, so PROC and %PROC of one are no measure of another: --pool union "
+            "The runs have pools that differ, so PROC and %PROC of one cannot be compared with another's: --pool union "
             "gives all of them one."
         )
     name = stem(qrels.resolve().name) if isinstance(qrels, Path) else "qrels"

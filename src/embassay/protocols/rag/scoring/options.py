@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
+from embassay.protocols.calibration.options import CalibrationOptions
 from embassay.protocols.kernel.request import DATA, STATISTICS, Request, like, option
 
 Unjudged = Literal["zero", "grade1", "condense", "error"]
@@ -128,3 +129,22 @@ class ScoreRequest:
         """The arguments as the manifest has them."""
         later = {name: getattr(self, name) for name in ("corpus", "queries", "tags", "judge_grades")}
         return {name: value for name, value in asdict(self).items() if name not in later or later[name]}
+
+
+@dataclass(frozen=True)
+class RunCalibrationRequest:
+    """`files` are runs and judgements, `cutoff` is how many passages an answer is made from."""
+
+    files: ScoreRequest
+    cutoff: int = option(10, "With --run: passages that an answer is made from.", name="-k", least=1)
+    options: CalibrationOptions = field(default_factory=CalibrationOptions)
+
+    def __post_init__(self) -> None:
+        if self.cutoff < 1:
+            raise UsageError(f"-k is {self.cutoff}.", mend="An answer is made from 1 passage or more.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared when they are given again."""
+        plain = self.files.as_dict()
+        own = {name: plain[name] for name in ("qrels", "runs", "grades", "seed", "split", "mapping")}
+        return {**own, "cutoff": self.cutoff, "options": self.options.as_dict()}

@@ -64,7 +64,7 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield base_margins(where)
     yield Text(
         "Name margin: similarity to the right passage minus that to the closer of two impostors on the topic. Topic "
-        "margin: less that to the author’s passage on another topic. Both: less that to another author’s on another "
+        "margin: minus that to the author’s passage on another topic. Both: minus that to another author’s on another "
         "topic. Higher holds them further apart; scales of systems differ, so compare ratios and percents. Under each "
         "its 95% interval."
     )
@@ -95,7 +95,7 @@ def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
     found = ablations(where)
     if not found:
         return
-    yield Heading("What the name margin goes by", "names-ablations")
+    yield Heading("What the name margin depends on", "names-ablations")
     yield Text(
         "Each ablation rewrites the same bundles. Tick: mean change of the margin in percent; bar: its 95% interval "
         "over queries; line: no change. Left: the margin shrinks. Rows with a base margin under 0.02 have no percent "

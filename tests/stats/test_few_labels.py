@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.randomness import generator
-from embassay.stats.prediction import corrected, outlook
+from embassay.stats.few_labels import corrected, outlook
 
 
 def test_by_hand() -> None:
@@ -84,6 +84,21 @@ def test_coverage(kappa, n) -> None:
     share, width = _covered(rng, kappa, n, 2000, grades)
     assert abs(share - 0.95) < 0.02
     assert width < {0.2: 1.0, 0.6: 0.86, 0.9: 0.6}[kappa]
+
+
+@pytest.mark.parametrize("side", ["lenient", "strict"])
+def test_judges_who_err_to_one_side_only(side) -> None:
+    """A good one makes so few mistakes that often none is among 30 labels: by all tables there can be, 92.5 and 95.2%
+    hold; with half of what is added in the corners, and t, it was 88.2 and 86.8%."""
+    rng, n = generator(3, "one side", side), 30
+    held, draws, share = 0, 1200, 0.3
+    for _ in range(draws):
+        own = (rng.random(3000) < share).astype(float)
+        wrong = rng.random(3000) < {"lenient": 0.1, "strict": 0.2}[side]
+        judge = np.where(wrong, 1.0 if side == "lenient" else 0.0, own)
+        found = corrected(own[:n], judge[:n], judge)
+        held += found.value.low <= share <= found.value.high
+    assert held / draws > 0.905
 
 
 def test_passages_of_one_query_are_not_independent() -> None:

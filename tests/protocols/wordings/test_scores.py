@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.estimates import interval
-from embassay.protocols.wordings.levels import Runs, RunSource, on_dataset, over
+from embassay.protocols.wordings.scores import Runs, RunSource, on_dataset, over
 from embassay.stats.intervals import freedom
 
 

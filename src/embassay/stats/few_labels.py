@@ -4,13 +4,15 @@ The judge labels every unit, people label some drawn at random. What the judge s
 off where people have labelled too (prediction-powered inference), and counts as much as it helps, which the slope of
 people's labels on the judge's tells: this is the regression estimator of double sampling.
 Intervals are by Student's t, turned for the skewness of what they are of: grades pile up at one end, and of thirty a
-plain interval held in 93 to 95%, the more so where the narrower of two is taken.
-Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, power tuning); Cochran 1977, section 12.6; Hall 1992 (skewness).
+plain interval held in 93 to 95%, the more so where the narrower of two is taken. Those of shares are by the normal law
+with labels added in the corners, as Agresti and Coull's.
+Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, power tuning); Cochran 1977, section 12.6; Hall 1992 (skewness);
+Agresti and Coull 1998, Agresti and Caffo 2000 (labels added).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +27,10 @@ Groups = NDArray[np.int64]
 FEWEST = 5
 """Labels of people below which there is no interval."""
 FEW_VALUES = 2
-"""Labels with so few different values get one label more, a quarter in each corner of what is possible."""
-_CORNER = 0.25
+"""Labels with so few different values get two labels more, a half in each corner of what is possible."""
+_CORNER = 0.5
+"""With a quarter, judges who err to one side only held in 79 to 93% at 10 to 30 labels: where none of their few
+mistakes is among the labels, too little was left for them."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Corrected:
     total: int
     effective: float
     error: float = float("nan")
-    freedom: int = 0
+    freedom: float = 0
     lean: float = 0.0
 
     @property
@@ -132,31 +136,30 @@ def corrected(
         return Corrected(mean, mean, float(np.mean(every)), 0.0, n, total, float(n))
     rows = _rows(people, judge, every, own, bounds)
     skewed = len(rows.y) == n  # The corners do for labels of few values.
+    free = _freedom(own, exact=skewed or groups is not None)
     own_mean, variance, off = _alone(rows, grouped=groups is not None)
     (value, better), slope, left = _regressed(rows, every, all_own)
-    half = _half(variance, _freedom(own, 1), confidence)
-    half_corrected = _half(better, _freedom(own, 2), confidence)
+    half = _half(variance, free(1), confidence)
+    half_corrected = _half(better, free(2), confidence)
     lean = _lean(off, rows.group) if skewed else 0.0
     # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
     # as is left of them.
     leans = [lean, lean * left**1.5]
-    alone = _interval(own_mean, _ends(own_mean, variance, _freedom(own, 1), leans[0], confidence), bounds)
+    alone = _interval(own_mean, _ends(own_mean, variance, free(1), leans[0], confidence), bounds)
     judged = float(every.mean())
     if slope != 0.0 and half_corrected < half:
-        both = _interval(value, _ends(value, better, _freedom(own, 2), leans[1], confidence), bounds)
+        both = _interval(value, _ends(value, better, free(2), leans[1], confidence), bounds)
         # Cut off at a bound, the interval of people alone may be the narrower one.
         if both.width <= alone.width:
             more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
-            return Corrected(
-                both, alone, judged, slope, n, total, n * more, better**0.5, _freedom(own, 2), leans[1]
-            )
-    return Corrected(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, _freedom(own, 1), leans[0])
+            return Corrected(both, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1])
+    return Corrected(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
 
 
 def _rows(
     people: Floats, judge: Floats, every: Floats, own: Groups, bounds: tuple[float, float]
 ) -> _Labelled:
-    """The labels, with one more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
+    """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
     weight = np.ones(len(people))
     if len(np.unique(people)) > FEW_VALUES:
         return _Labelled(people, judge, weight, own)
@@ -168,8 +171,11 @@ def _rows(
     )  # fmt: skip
 
 
-def _freedom(own: Groups, fitted: int) -> int:
-    return max(len(np.unique(own)) - fitted, 1)
+def _freedom(own: Groups, *, exact: bool) -> Callable[[int], float]:
+    """Degrees of freedom, less what was fitted. A share alone tells how far its labels spread: there are as many as you
+    like, unless units are in groups, which are few."""
+    count = len(np.unique(own))
+    return lambda fitted: max(count - fitted, 1) if exact else np.inf
 
 
 def _alone(rows: _Labelled, *, grouped: bool) -> tuple[float, float, Floats]:
@@ -213,7 +219,7 @@ def _between(influence: Floats, group: Groups) -> float:
     return float(sums @ sums * len(sums) / max(len(sums) - 1, 1))
 
 
-def _half(variance: float, freedom: int, confidence: float) -> float:
+def _half(variance: float, freedom: float, confidence: float) -> float:
     return float(t_quantile((1 + confidence) / 2, freedom) * np.sqrt(variance))
 
 
@@ -240,7 +246,9 @@ def _turned(q: float, lean: float) -> float:
     return q if abs(lean) < _STRAIGHT else 3 / lean * (float(np.cbrt(1 + lean * (q - lean / 6))) - 1)
 
 
-def _ends(value: float, variance: float, freedom: int, lean: float, confidence: float) -> tuple[float, float]:
+def _ends(
+    value: float, variance: float, freedom: float, lean: float, confidence: float
+) -> tuple[float, float]:
     """Of an interval by Student's t, turned for skewness."""
     q, error = t_quantile((1 + confidence) / 2, freedom), variance**0.5
     return value - _turned(q, lean) * error, value - _turned(-q, lean) * error
