@@ -19,7 +19,7 @@ from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable
 from embassay.protocols.questions import drafts
 from embassay.protocols.questions.drafts import KEPT, OUTCOMES, Draft, Writer, near_repeats, prompt
 from embassay.protocols.questions.options import OF_MODELS
-from embassay.protocols.rag.questions.options import QuestionsRequest, of_documents
+from embassay.protocols.rag.questions.options import QuestionsRequest
 from embassay.records import Result
 from embassay.runs.folder import Cell, digest, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts
@@ -88,7 +88,7 @@ def read_users(name: str) -> tuple[User, ...]:
 
 
 def _cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Writer | None) -> Cell:
-    by = DOCUMENTS if kind in of_documents() or writer is None else writer.chat.name
+    by = DOCUMENTS if kind in OF_DOCUMENTS or writer is None else writer.chat.name
     made = [] if writer is None else [writer.chat.identity, writer.checker.identity, prompt("check").identity]
     key = digest([TASK, kind, dataset.fingerprint, made, request.options.as_dict(), request.seed])
     return Cell(TASK, dataset.name, by, key, 1, None, variant=kind)
