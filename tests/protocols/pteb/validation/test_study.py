@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
+from embassay.protocols.pteb.options import Drawing
 from embassay.protocols.pteb.validation.raters import collect
 from embassay.protocols.pteb.validation.scoring import score
 from embassay.protocols.pteb.validation.study import (
     RATERS,
     Batches,
-    Drawing,
     Filters,
     Kept,
     Study,

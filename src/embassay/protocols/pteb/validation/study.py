@@ -40,8 +40,8 @@ from embassay.data.rows import Row
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.kernel.request import DATA, Request, like, names_of, option
 from embassay.protocols.kernel.tables import inert, meant
+from embassay.protocols.pteb.options import Batches, Drawing, Filters
 from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.wordings.pairs import (
     SHOWN,
@@ -116,18 +116,6 @@ class Study:
     def rater_files(self) -> list[Path]:
         """The raters' files in the folder."""
         return sorted(path for path in (self.path / RATERS).iterdir() if path.suffix in (".csv", ".jsonl"))
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
-
-    source: str = option("", "Whose paraphrases, if the set has several paraphrasers.", group=DATA)
-    langs: tuple[str, ...] = option(
-        (), "Languages, such as fra,deu. Default: all.", read=names_of, group=DATA
-    )
-    datasets: tuple[str, ...] = like(Request, "datasets", default=(), help="Only this dataset.")
-    run_seed: int | None = option(None, "Seed of the run to draw from. Default: the first.", group=DATA)
 
 
 def draw_study(
@@ -287,41 +275,6 @@ RATING = "Answer.rating_"
 ANNOTATOR, RESPONSE = re.compile(r"Annotator\d+_ID"), "_Response"
 """Of a task builder's report, with a line per pair and question: who answered, and beside it what."""
 PILOT = "pilot"
-
-
-@dataclass(frozen=True)
-class Batches:
-    """How pairs are handed out. A pilot takes the first `pilot` pairs of every language, and the main study, with
-    `after_pilot`, those that are left: nobody rates a pair for a second time."""
-
-    batch: int = option(20, "Pairs per batch, besides the dummies.")
-    pilot: int = option(0, "Write a pilot of so many pairs per language; the paper's has 20.")
-    after_pilot: int = option(0, "Leave out the so many pairs per language that a pilot had.")
-
-    def __post_init__(self) -> None:
-        if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
-            raise UsageError("Pairs are counted from 1.", mend="Use whole numbers of 0 or more.")
-        if self.pilot and self.after_pilot:
-            raise UsageError(
-                "A study is a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
-            )
-
-
-@dataclass(frozen=True)
-class Filters:
-    """Which submissions count; each that does not is counted by its reason."""
-
-    least_seconds: float = option(0.0, "Fewest seconds per pair of a submission, by the platform's clock.")
-    where: str = option(
-        "", "Only people with this in the submissions' table: 'Country of residence=Nigeria'."
-    )
-    rating: str = option("rating", "The column of a Prolific table that holds the rating.")
-
-    def __post_init__(self) -> None:
-        if self.least_seconds < 0:
-            raise UsageError(f"least_seconds is {self.least_seconds}.", mend="Use 0 or more.")
-        if self.where and "=" not in self.where:
-            raise UsageError(f"Cannot read --where {self.where!r}.", mend="Write 'COLUMN=VALUE'.")
 
 
 @dataclass
