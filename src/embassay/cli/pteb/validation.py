@@ -20,8 +20,7 @@ from embassay.cli.options import (
 )
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, like, option
-from embassay.protocols.pteb.validation.crowd import Batches, Filters
-from embassay.protocols.pteb.validation.study import Drawing
+from embassay.protocols.pteb.options import Batches, Drawing, Filters
 from embassay.protocols.wordings.pairs import Rules, Sample
 
 if TYPE_CHECKING:

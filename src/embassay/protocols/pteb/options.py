@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, check_options, like, option
+from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, check_options, like, names_of, option
 from embassay.protocols.tasks.task import PtebOptions
 from embassay.protocols.wordings.records import Generation, OnFailure, Repeats, check_runs
 
@@ -182,3 +182,50 @@ class Request(request.Request):
                 mend="Name a paraphraser, for example -p recorded, or add --original-only for plain scores.",
             )
         check_runs(self.runs, self.until_ci, self.max_runs)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
+
+    source: str = option("", "Whose paraphrases, if the set has several paraphrasers.", group=DATA)
+    langs: tuple[str, ...] = option(
+        (), "Languages, such as fra,deu. Default: all.", read=names_of, group=DATA
+    )
+    datasets: tuple[str, ...] = like(request.Request, "datasets", default=(), help="Only this dataset.")
+    run_seed: int | None = option(None, "Seed of the run to draw from. Default: the first.", group=DATA)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How pairs are handed out. A pilot takes the first `pilot` pairs of every language, and the main study, with
+    `after_pilot`, those that are left: nobody rates a pair for a second time."""
+
+    batch: int = option(20, "Pairs per batch, besides the dummies.")
+    pilot: int = option(0, "Write a pilot of this many pairs per language; the paper's has 20.")
+    after_pilot: int = option(0, "Leave out this many pairs per language, which a pilot had.")
+
+    def __post_init__(self) -> None:
+        if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
+            raise UsageError("Pairs are counted from 1.", mend="Use whole numbers of 0 or more.")
+        if self.pilot and self.after_pilot:
+            raise UsageError(
+                "A study is a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
+            )
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which submissions count; each that does not is counted by its reason."""
+
+    least_seconds: float = option(0.0, "Fewest seconds per pair of a submission, by the platform's clock.")
+    where: str = option(
+        "", "Only people with this in the submissions' table: 'Country of residence=Nigeria'."
+    )
+    rating: str = option("rating", "The column of a Prolific table that holds the rating.")
+
+    def __post_init__(self) -> None:
+        if self.least_seconds < 0:
+            raise UsageError(f"least_seconds is {self.least_seconds}.", mend="Use 0 or more.")
+        if self.where and "=" not in self.where:
+            raise UsageError(f"Cannot read --where {self.where!r}.", mend="Write 'COLUMN=VALUE'.")

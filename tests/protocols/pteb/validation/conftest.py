@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.pteb.validation.study import Drawing, Study, draw_study
+from embassay.protocols.pteb.options import Drawing
+from embassay.protocols.pteb.validation.study import Study, draw_study
 from embassay.protocols.wordings.pairs import Item, Rules, Sample
 from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.sets import ParaphraseSet, Source

@@ -29,8 +29,8 @@ from typing import Any, Literal
 
 from embassay.data.rows import Row
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.request import option
 from embassay.protocols.kernel.tables import inert, meant
+from embassay.protocols.pteb.options import Batches, Filters
 from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.pteb.validation.study import RATERS, Study
 from embassay.protocols.wordings.pairs import (
@@ -60,41 +60,6 @@ RATING = "Answer.rating_"
 ANNOTATOR, RESPONSE = re.compile(r"Annotator\d+_ID"), "_Response"
 """Of a task builder's report, with a line per pair and question: who answered, and beside it what."""
 PILOT = "pilot"
-
-
-@dataclass(frozen=True)
-class Batches:
-    """How pairs are handed out. A pilot takes the first `pilot` pairs of every language, and the main study, with
-    `after_pilot`, those that are left: nobody rates a pair for a second time."""
-
-    batch: int = option(20, "Pairs per batch, besides the dummies.")
-    pilot: int = option(0, "Write a pilot of this many pairs per language; the paper's has 20.")
-    after_pilot: int = option(0, "Leave out this many pairs per language, which a pilot had.")
-
-    def __post_init__(self) -> None:
-        if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
-            raise UsageError("Pairs are counted from 1.", mend="Use whole numbers of 0 or more.")
-        if self.pilot and self.after_pilot:
-            raise UsageError(
-                "A study is a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
-            )
-
-
-@dataclass(frozen=True)
-class Filters:
-    """Which submissions count; each that does not is counted by its reason."""
-
-    least_seconds: float = option(0.0, "Fewest seconds per pair of a submission, by the platform's clock.")
-    where: str = option(
-        "", "Only people with this in the submissions' table: 'Country of residence=Nigeria'."
-    )
-    rating: str = option("rating", "The column of a Prolific table that holds the rating.")
-
-    def __post_init__(self) -> None:
-        if self.least_seconds < 0:
-            raise UsageError(f"least_seconds is {self.least_seconds}.", mend="Use 0 or more.")
-        if self.where and "=" not in self.where:
-            raise UsageError(f"Cannot read --where {self.where!r}.", mend="Write 'COLUMN=VALUE'.")
 
 
 @dataclass
