@@ -14,6 +14,7 @@ import pytest
 
 import embassay as eb
 from chromium import COLOURS, axe_findings
+from embassay.protocols.hteb.options import HtebOptions
 from embassay.report import write_report
 from embassay.report.runs import PAGES
 from page_examples import declared_protocol
@@ -309,7 +310,10 @@ def later(tmp_path_factory: pytest.TempPathFactory, shout: Any) -> Path:
     another package."""
     folder = tmp_path_factory.mktemp("later")
     few = {"tokenizer": "words", "limit": 14}
-    hteb = eb.hteb.run(["jaccard", "levenshtein"], tasks=["sts"], runs=1, out=folder / "hteb", **few)
+    alike = HtebOptions(languages="reference")
+    hteb = eb.hteb.run(
+        ["jaccard", "levenshtein"], tasks=["sts"], runs=1, options=alike, out=folder / "hteb", **few
+    )
     meant = eb.calibrate(["jaccard"], out=folder / "calibration", tokenizer="words")
     texts = [
         {"id": f"d{n}", "text": f"The boat of ward {n} carries {n * 7} crates of salt."} for n in range(40)
@@ -358,6 +362,23 @@ def test_what_goes_on_sideways_says_so(see: See) -> None:
     frame.evaluate("one => { one.scrollLeft = one.scrollWidth; }")
     page.wait_for_timeout(200)
     assert frame.page.locator("#sweep .frame.goes-back:not(.goes-on)").count() == 1
+
+
+def test_signs_and_strips_are_there_on_a_phone(see: See) -> None:
+    """The sign of every system keeps its size, and every card shows where its system stands among the others."""
+    page = see(width=390)
+    turn_to(page, "systems")
+    strips = page.eval_on_selector_all(
+        "#systems .standing .iv", "all => all.map(one => one.getBoundingClientRect().width)"
+    )
+    assert strips
+    assert min(strips) > 150
+    turn_to(page, "items?g=2")
+    signs = page.eval_on_selector_all(
+        "#item .line i", "all => all.map(one => one.getBoundingClientRect().width)"
+    )
+    assert signs
+    assert min(signs) >= 10
 
 
 def test_numbers_stand_under_their_headings(see: See) -> None:
