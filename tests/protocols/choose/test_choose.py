@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.choose import ChoiceOptions
-from embassay.protocols.choose.conclusions import SIGNALS, shipped
+from embassay.protocols.choose.conclusions import SIGNALS, Answers, shipped, standing
 from embassay.protocols.choose.library import asked_of
 from embassay.protocols.choose.model_questions import cell_options
+from embassay.protocols.choose.signals import FITTED
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
 from embassay.report.terminal import run_view
@@ -130,6 +131,17 @@ def test_what_the_weights_were_not_fitted_on_is_said(folder: Path, tmp_path: Pat
     )
     with pytest.raises(UsageError, match="judges 'p1' twice"):
         eb.choose(SYSTEMS[:2], folder / "corpus.jsonl", options=replace(OPTIONS, labels=str(labels)))
+
+
+@pytest.mark.parametrize(("place", "judged", "sure"), [(0, 0, False), (1, 0, True), (0, 60, True)])
+def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: bool) -> None:
+    """Two systems that find the same cannot differ by much; where that is nothing, only judgements can say so."""
+    asked = [str(one) for one in range(60)]
+    ten = {name: {one: frozenset(map(str, range(10))) for one in asked} for name in FITTED}
+    ranks = {name: dict.fromkeys(asked, place) for name in FITTED}
+    same = Answers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
+    found = standing("d", "en", {"a": same, "b": same}, 0.03, 1)
+    assert (found.is_sure, found.found) == (sure, pytest.approx(place))
 
 
 def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
 from embassay.protocols.choose.model_questions import BY_MODEL
-from embassay.protocols.choose.options import AS_GOOD, FEW
+from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND
 from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, evidence
 from embassay.protocols.choose.signals import AGREED, FITTED, gains, nearness
 from embassay.protocols.kernel.tables import Column, ColumnTable
@@ -97,8 +97,14 @@ class Standing:
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough passages were asked about, or questions judged, for what is believed to hold."""
-        return self.questions + len(self.judged) >= FEW
+        """Whether enough passages were asked about and found, or questions judged, for what is believed to hold."""
+        asked = self.questions if self.found >= FOUND else 0
+        return asked + len(self.judged) >= FEW
+
+    @property
+    def found(self) -> float:
+        """How near the first place the best system finds the passages that sentences were taken out of, 0 to 1."""
+        return float(self.evidence.values[:, 0].max())
 
 
 def evidence_of(answers: Sequence[Answers]) -> Evidence:
@@ -232,6 +238,7 @@ def told(one: Standing) -> dict[str, Any]:
         "p_near": float(near[pick]),
         "expected_regret": float(belief.regret[pick]),
         "enough": one.is_enough,
+        "found": one.found,
         "regret_of_random": float(belief.regret.mean()),
         "tolerance": one.tolerance,
         "labels": one.labels,

@@ -23,7 +23,7 @@ from embassay.document.blocks import (
     Verdict,
     figures,
 )
-from embassay.protocols.choose.options import AS_GOOD
+from embassay.protocols.choose.options import AS_GOOD, FEW
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.questions.options import OF_MODELS
@@ -69,7 +69,9 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
     regret, lot = SCORE.text(told["expected_regret"]), SCORE.text(told["regret_of_random"])
     if not told.get("enough", True):
         asked = numbers.counted(told["questions"], "passage")
-        yield (f"Only {asked} could be asked about, too few to say. What they say:",)
+        few = f"Only {asked} could be asked about, too few to say."
+        lost = "Hardly any passage is found by its own sentence, so nothing can be said."
+        yield (f"{few if told['questions'] < FEW else lost} What they say:",)
     yield (
         f"With {p} probability it is the best of {n} on {dataset}, with {near} at most {told['tolerance']:g} nDCG@10 "
         f"below the best. Expected: {regret} below; a random choice {lot}.",
