@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from embassay.protocols.hume.folder import (
+from embassay.protocols.hume.study import (
     GoldRow,
     ItemRow,
     LabelChoice,
@@ -257,8 +257,8 @@ def lost_or_doubled(study: Path, served: Served, people: Sequence[Person]) -> li
 
     A stored step that was sent and never acknowledged is right: its acknowledgement may have been cut off.
     """
-    from embassay.protocols.hume.answers.store import open_store
-    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.store import open_store
+    from embassay.protocols.hume.study import read_study
 
     store, wrong = open_store(read_study(study), read_only=True), []
     for name, person in zip(served.links, people, strict=True):

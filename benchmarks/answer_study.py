@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulated_rows
-from embassay.protocols.hume.folder import read_study, write_annotations
+from embassay.protocols.hume.study import read_study, write_annotations
 
 
 def main() -> None:

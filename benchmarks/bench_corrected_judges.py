@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from embassay.measures import evaluate_graded, grade
 from embassay.measures.agreement import cohen_kappa
 from embassay.randomness import generator
-from embassay.stats.prediction import corrected
+from embassay.stats.few_labels import corrected
 
 Values = NDArray[np.float64]
 LABELS = (30, 100, 300)

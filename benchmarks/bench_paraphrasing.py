@@ -22,7 +22,7 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
-from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing import open_paraphraser
 from embassay.protocols.wordings.records import Paraphrase, SourceText, quality
 
 ROOT = Path(__file__).parents[1]

@@ -23,7 +23,7 @@ from rich.table import Table
 from timing import Comparison, compare
 
 from embassay.text import PERTURBATIONS, SEMANTIC, SUPERFICIAL, Perturbation, perturb_all, split_sentences
-from embassay.text.negation import rules
+from embassay.text.semantics import rules
 from embassay.text.tokenizers import Words
 
 Augment = Callable[[str], object]

@@ -19,8 +19,8 @@ HEAD = """# Catalogue
 same bytes; the others may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch them;
 `embassay data list` shows the shapes of each, `embassay data show NAME` its files and columns.
 
-Size counts what is scored: pairs, texts, queries or documents. Licences are those that the publisher states; *see
-source* means that none is stated, or that it is unclear. Languages are English where none is named.
+Size counts what is scored: pairs, texts, queries or documents. Licences are those that the
+publisher states; – where none is stated, or it is unclear. Languages are English where none is named.
 
 *Made from `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`.*
 """
@@ -64,7 +64,11 @@ def _family(members: list[EntryRecord]) -> str:
         for cells in zip(*((f"`{one.name}`", f"{one.size:,}") for one in members), strict=True)
     )
     places = ", ".join(f"`{one.hub}@{one.revision[:8]}`" for one in members)
-    return f"| {names} | retrieval | {sizes} | {members[0].licence} | {places} |"
+    return f"| {names} | retrieval | {sizes} | {_licence(members[0])} | {places} |"
+
+
+def _licence(record: EntryRecord) -> str:
+    return "–" if record.licence == "see source" else record.licence
 
 
 def _cells(record: EntryRecord, tasks: Iterable[str]) -> list[str]:
@@ -75,7 +79,7 @@ def _cells(record: EntryRecord, tasks: Iterable[str]) -> list[str]:
         f"`{record.name}`" + (f" ({spoken})" if langs != ["en"] else ""),
         ", ".join(tasks),
         f"{record.size:,}" if record.size else "not stated",
-        record.licence,
+        _licence(record),
         pinned if record.hub else record.by_hand,
     ]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.check_label_studio import made, same
 
 from embassay.protocols.hume.exchange.export import export
-from embassay.protocols.hume.folder import write_annotations
+from embassay.protocols.hume.study import write_annotations
 
 THERE = """
 import json, sys

@@ -31,15 +31,15 @@ from embassay.protocols.hume.collection import simulated
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks
-from embassay.protocols.hume.folder import (
+from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
+from embassay.protocols.hume.study import (
+    FAMILIES,
     AnnotationRow,
     read_rows,
     read_study,
     write_annotations,
     write_study,
 )
-from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
-from embassay.protocols.hume.study import FAMILIES
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 PATIENCE = 600

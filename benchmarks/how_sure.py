@@ -20,19 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from embassay.protocols.compare import RunValues, Side
-from embassay.protocols.compare.differences import contrast
-from embassay.protocols.compare.values import ItemValues
+from embassay.protocols.compare import RunValues, Side, contrast
 from embassay.protocols.gate import judged_against
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, mean_component
 from embassay.protocols.kernel.estimates import combine, estimate
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.protocols.rag.scoring.score import Quantity
 from embassay.protocols.rag.scoring.score import value_interval as rag_interval
+from embassay.protocols.run_values import ItemValues
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
 from embassay.protocols.tasks.task import Context, PtebOptions, correlated
-from embassay.protocols.wordings.levels import Level, Runs, RunSource, on_dataset
+from embassay.protocols.wordings.scores import Level, Runs, RunSource, on_dataset
 from embassay.records import Component, Score, Stratum
 from embassay.stats import (
     corrected_interval,

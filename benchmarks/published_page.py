@@ -14,7 +14,7 @@ from pathlib import Path
 
 from made_page import put
 
-from embassay.interchange.reproduction.figures import Figure, read
+from embassay.interchange.reproduction import Figure, read
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FIGURES, REASONS = DOCS / "published.md", DOCS / "published.csv", DOCS / "published_reasons.json"

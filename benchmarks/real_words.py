@@ -24,8 +24,8 @@ import numpy as np
 import polars as pl
 
 import embassay as eb
-from embassay.protocols.pteb.paraphrasing.checks import answer_fault, is_near_copy, slot_fault
-from embassay.protocols.pteb.paraphrasing.paraphrasers import judged
+from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
+from embassay.protocols.pteb.paraphrasing import judged
 from embassay.protocols.rag.golden.panel import Judged, panel_of
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.judges.chat import Malformed, grade_of

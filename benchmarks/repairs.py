@@ -58,7 +58,7 @@ def page(runs: dict[str, Run], limit: int) -> Iterator[str]:
     yield ""
     yield f"SAGE's headline of each task on real data, at most {limit} items, and the change by the repair with its 95%"
     yield "interval (paired bootstrap over the same items; p is corrected (Holm) within a table). Written by"
-    yield "`python benchmarks/repairs.py DATA`."
+    yield f"`python benchmarks/repairs.py DATA --limit {limit}`."
     for task, run in runs.items():
         known = {
             one.system: one.headline

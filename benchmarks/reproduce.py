@@ -18,7 +18,7 @@ from pathlib import Path
 import published
 from reproducing import hume, pteb, rag, sage
 
-from embassay.interchange.reproduction.figures import Figure, figure, written
+from embassay.interchange.reproduction import Figure, figure, written
 
 
 def main() -> None:

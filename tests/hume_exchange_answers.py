@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.protocols.hume.folder import AnnotationRow, read_study
+from embassay.protocols.hume.study import AnnotationRow, read_study
 
 VALUES = {
     "mood": lambda at: at % 3,

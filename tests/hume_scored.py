@@ -8,19 +8,20 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from embassay.protocols.hume.folder import (
+from embassay.protocols.hume.study import (
     AnnotationRow,
+    Family,
     GoldRow,
     ItemRow,
     LabelChoice,
     Source,
     StudyFile,
     Task,
+    Who,
     content_hash,
     write_annotations,
     write_study,
 )
-from embassay.protocols.hume.study import Family, Who
 
 WORDS = {
     "food": ("soup", "bread", "oven", "butter", "salad", "kitchen", "dinner", "cheese", "onion", "recipe"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from embassay.protocols.hume.folder import (
+from embassay.protocols.hume.study import (
+    Family,
     GoldRow,
     ItemRow,
     LabelChoice,
@@ -17,7 +18,6 @@ from embassay.protocols.hume.folder import (
     content_hash,
     write_study,
 )
-from embassay.protocols.hume.study import Family
 
 LABELS = [
     LabelChoice(value=0, name="sadness", description="the writer feels sad"),

@@ -33,6 +33,7 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 ANY_MARK = re.compile(r"^<!-- (?:browser|(?:run|install|serve|prints|shows)\b.*) -->$", re.MULTILINE)
+_PROTOCOL = re.compile(r"^<!-- protocol -->\n<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 PYTHON = """
 import json, sys
@@ -67,6 +68,13 @@ def examples(page: Path) -> list[Example]:
         return Example(match["mark"], match["kind"], match["code"], line, match["how"] or "")
 
     return [made(match) for match in _FENCE.finditer(text)]
+
+
+def declared_protocol() -> str:
+    """The code of the protocol that docs/extending.md declares, with its table and its page."""
+    page = Path(__file__).parents[1] / "docs" / "extending.md"
+    (code,) = _PROTOCOL.findall(page.read_text(encoding="utf-8"))
+    return str(code)
 
 
 def marks(page: Path) -> int:

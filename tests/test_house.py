@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import traceback
 from collections import Counter
 from functools import cache
@@ -27,7 +28,6 @@ LEAST = 60
 ONE_VENDOR_A_FILE = {"systems/encoders", "systems/rerankers", "systems/chat"}
 REGISTERED = {*ONE_VENDOR_A_FILE, "systems/lexical", "search/indexes", "protocols/tasks"} | {
     "cli",
-    "cli/hteb",
     "cli/hume",
     "cli/pteb",
     "cli/rag",
@@ -38,11 +38,11 @@ OF_A_PROTOCOL = {"protocol", "tables", "conclusions", "options"}
 FIELD = {
     *("chunking", "clustering", "encoding", "golden", "paraphrasing", "ranking", "reranking", "resampling", "routing"),
     *("sampling", "scoring", "training", "weighting", "wording", "heading", "reading", "string"),
-    *("ceiling", "recording", "spending", "mixed", "grading"),
+    *("ceiling", "recording", "spending", "mixed", "grading", "judging"),
 }  # fmt: skip
 """Nouns of the field that end like participles."""
 BEHIND = {
-    "files": 506,
+    "files": 480,
     "modules under 60 lines of code": 3,
     "names that are no nouns": 0,
     "names that occur twice in a part": 0,
@@ -189,6 +189,68 @@ def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytes
     do(Sage(), request, Spread(out=tmp_path / "run"), "sage", report=False)
     # The command's own function comes before these.
     assert 0 < len(frames[-1]) + 1 <= 10
+
+
+LIFE = (
+    (1, "cli/session.py", "do"),
+    (2, "protocols/kernel/protocol.py", "carry_out"),
+    (2, "runs/folder.py", "read_manifest"),
+    (2, "runs/spending.py", "__init__"),
+    (3, "protocols/kernel/evaluation.py", "plan"),
+    (4, "protocols/kernel/session.py", "begin"),
+    (4, "protocols/kernel/forecast.py", "cells"),
+    (5, "runs/execution.py", "do"),
+    (6, "protocols/kernel/evaluation.py", "evaluate"),
+    (6, "protocols/kernel/inputs.py", "opened"),
+    (6, "runs/memory.py", "room_for"),
+    (7, "protocols/sage/robustness.py", "evaluate"),
+    (8, "protocols/kernel/estimates.py", "estimate"),
+    (8, "stats/resampling.py", "resample_means"),
+    (9, "runs/execution.py", "keep"),
+    (10, "protocols/kernel/conclusions.py", "summarise"),
+    (10, "report/html.py", "write"),
+)
+"""What a cell goes through, with the step of docs/architecture.md that names it."""
+
+
+@pytest.mark.slow
+def test_a_cell_lives_as_the_map_says(tmp_path: Path) -> None:
+    """Ten steps, each naming the module whose function is called then, in this order."""
+    from embassay.cli.options import Spread
+    from embassay.cli.session import do
+    from embassay.protocols.sage.options import Request, SageOptions
+    from embassay.protocols.sage.protocol import Sage
+
+    seen: dict[tuple[str, str], int] = {}
+
+    def call(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            place = Path(frame.f_code.co_filename).relative_to(PACKAGE).as_posix()
+            seen.setdefault((place, frame.f_code.co_name), len(seen))
+
+    request = Request(
+        ("jaccard",), ("robustness",), limit=4, tokenizer="words", options=SageOptions(resamples=10)
+    )
+    sys.setprofile(call)
+    try:
+        do(Sage(), request, Spread(out=tmp_path / "run"), "sage")
+    finally:
+        sys.setprofile(None)
+    order = [seen[place, name] for _, place, name in LIFE]
+    assert order == sorted(order)
+    life = PAGE.read_text(encoding="utf-8").partition("## The life of a cell")[2].partition("\n## ")[0]
+    steps = re.split(r"^\d+\. ", life, flags=re.MULTILINE)[1:]
+    assert len(steps) == 10
+    for n, place, _ in LIFE:
+        assert any(place.endswith(one) for one in re.findall(r"`([\w/.]+)`", _with_ending(steps[n - 1]))), (
+            n,
+            place,
+        )
+
+
+def _with_ending(step: str) -> str:
+    """The step, a function of a module named by the module: `evaluation.evaluate`."""
+    return re.sub(r"`(evaluation)\.evaluate`", r"`\1.py`", step)
 
 
 BESIDE = {"checks", "docs", "equality", "fuzz", "packaging", "reference_pages", "stub", "threats"}

@@ -107,3 +107,10 @@ def test_an_unknown_part_is_an_attribute_error() -> None:
 def test_the_protocol_is_a_part_of_the_package() -> None:
     """`embassay.sage` is the protocol, without an import of its own."""
     assert embassay.sage is importlib.import_module("embassay.protocols.sage")
+
+
+@pytest.mark.parametrize("name", ["golden", "questions", "sweep"])
+def test_a_call_that_is_also_a_package_stays_a_call(name: str) -> None:
+    """Once a module of the package is loaded, Python lets its name stand for the package."""
+    importlib.import_module(f"embassay.protocols.rag.{name}.options")
+    assert callable(getattr(embassay.rag, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from embassay.interchange.reproduction.figures import Figure, figure
+from embassay.interchange.reproduction import Figure, figure
 from embassay.protocols.hume.published.paper import Evaluation, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,

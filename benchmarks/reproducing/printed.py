@@ -3,7 +3,7 @@
     python benchmarks/reproducing/printed.py REFERENCE [--write]
 
 REFERENCE has a folder for each paper (hume, pteb, rag, sage) with a CSV file per table. Nothing is corrected: a figure
-is what the paper prints. With --write src/embassay/interchange/reproduction/published is renewed.
+is what the paper prints. With --write src/embassay/interchange/published is renewed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from embassay.interchange import reproduction
-from embassay.interchange.reproduction.figures import HEAD, Printed
+from embassay.interchange.reproduction import HEAD, Printed
 
 OUT = Path(reproduction.__file__).parent / "published"
 Row = Mapping[str, str]

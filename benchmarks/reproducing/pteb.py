@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
-from embassay.interchange.reproduction.figures import Figure, figure
+from embassay.interchange.reproduction import Figure, figure
 from embassay.protocols.pteb.drops import word_counts
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 from reproducing.printed import rows

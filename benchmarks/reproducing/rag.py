@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from embassay.interchange.reproduction.figures import Figure, figure
+from embassay.interchange.reproduction import Figure, figure
 from embassay.measures import percent_proc
 from embassay.protocols.rag.tradeoffs import (
     average_performance,

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from embassay.interchange.reproduction.figures import Figure, figure
+from embassay.interchange.reproduction import Figure, figure
 from reproducing.printed import rows
 
 SYSTEMS = {

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from embassay.errors import TextRefused
 
 Role = Literal["query", "document"]
-Kind = Literal["embedding", "classical", "reference", "llm"]
-"""What a row of results is of; `llm` is a language model that judges or paraphrases."""
+Kind = Literal["embedding", "classical", "hybrid", "run", "reference", "llm"]
+"""What a row of results is of; `llm` is a language model that judges or paraphrases, `run` a file of rankings, `hybrid`
+one that joins lists of words and of vectors."""
 
 
 A = TypeVar("A")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from embassay.contracts import Completion, Usage
+from embassay.data import corpus as gathering
 from embassay.data import open_dataset
-from embassay.data.stream import corpus as gathering
 from embassay.runs.embeddings import EmbeddingCache
 from embassay.runs.store import AnswerCache, PairCache
 from embassay.search.indexes import open_index

@@ -144,7 +144,7 @@ def test_the_judge_is_the_recorded_one(made: Made) -> None:
 
 def test_the_study_says_that_nobody_annotated_it(made: Made) -> None:
     """All four families; that scripts answer is said before, in the verdict and in the record."""
-    assert "Nobody did it: 2 scripts answer" in made.stderr
+    assert "No people took part: 2 scripts answer" in made.stderr
     assert "simulated annotators" in made.stdout
     summary = read_summary(made.out / "hume")
     assert summary.simulated

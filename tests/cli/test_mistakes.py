@@ -1,5 +1,6 @@
-"""Sixty mistakes that a newcomer makes: each is told what to write instead, with no traceback."""
+"""A hundred mistakes that a newcomer makes: each is told what to write instead, with no traceback."""
 
+import gzip
 import json
 
 import pytest
@@ -25,6 +26,9 @@ SYSTEMS = {
     "bm25?k=1": "k1",
     "minilm?dims=abc": "dims=256",
     "minilm?dims=-1": "dims is",
+    "openai/text-embedding-3-small": "-s openai:text-embedding-3-small",
+    "ollama/nomic-embed-text": "-s ollama:nomic-embed-text",
+    "minilm:384": "Write 'minilm'",
     "": "NAME",
 }
 """A system as a stranger names it -> what the mend must hold."""
@@ -63,6 +67,7 @@ WORDS = {
     "sage run -s jaccard --tokenizer words -d notes.jsonl --map text:label": "text=body",
     "sage run -s jaccard --tokenizer words -d notes.jsonl --map body=text": "text",
     "sage run -s jaccard --tokenizer words -d notes.jsonl -t retrieval": "--map",
+    "sage run -s jaccard --tokenizer words -d notes.jsonl --map text=txt": "leave text=txt out of --map",
     "sage run -s jaccard --tokenizer words -d .": "BEIR",
     "pteb run -s jaccard --tokenizer words -d notes.jsonl": "-p recorded",
     "pteb run -s jaccard --tokenizer words -p gemma3:27b": "ollama:gemma3:27b",
@@ -94,7 +99,35 @@ WORDS = {
 """Words after `embassay` -> what must be said. The empty system and those above are tried under `sage run`."""
 
 
-OF_FILES = ("BEIR", "--out", "name", "hume sample")
+FILES = {
+    "notes.zip": "unzip notes.zip",
+    "notes.jsonl.zst": "zstd -d notes.jsonl.zst",
+    "notes.tar.gz": "tar xzf notes.tar.gz",
+    "notes.json": "jq -c",
+    "notes.xlsx": "Save the sheet as CSV",
+    "notes.pkl": "pickles are never opened",
+    "vectors.npy": "not vectors",
+    "utf16.jsonl": "iconv -f UTF-16 -t UTF-8 utf16.jsonl",
+    "latin.csv": "UTF-8",
+    "semicolons.csv": "--map delimiter=semicolon",
+    "twice.jsonl": "--map id=",
+    "nested.jsonl": "--map text=COLUMN",
+    "empty.jsonl": "the file is empty",
+    "cut.jsonl": "one complete JSON object per line",
+    "packed.jsonl": "Add .gz",
+}
+"""A file that a stranger brings -> what the mend must hold."""
+ADDRESSES = {
+    "https://example.org/notes.jsonl": "curl -LO https://example.org/notes.jsonl",
+    "hf://datasets/mteb/scifact/corpus.jsonl": "-d hub:mteb/scifact",
+    "https://huggingface.co/datasets/mteb/scifact": "-d hub:mteb/scifact",
+    "notes.jsonl,sample": "-d notes.jsonl -d sample",
+    "notes.jsonl sample": "-d notes.jsonl -d sample",
+}
+"""What is given in place of one dataset -> what the mend must hold."""
+
+
+OF_FILES = ("BEIR", "--out", "name", "hume sample", "leave text=txt out of --map")
 """Said of what lies in a file or folder, not of the words: the exit code is 4."""
 
 
@@ -112,11 +145,37 @@ def test_systems(embassay, tmp_path, system):
     )
 
 
-def _said(embassay, folder, words, wanted):
+@pytest.mark.parametrize("name", FILES)
+def test_files(embassay, tmp_path, name):
+    """A file that is not read as it is: the mend is a command or an option."""
+    text = "".join(json.dumps(row) + "\n" for row in NOTES)
+    content = {
+        "utf16.jsonl": text.encode("utf-16"),
+        "latin.csv": "text,label\ncaf\u00e9,a\nmus\u00e9e,b\n".encode("latin-1"),
+        "semicolons.csv": b"text;label\none thing;a\nanother thing;b\n",
+        "twice.jsonl": "".join(json.dumps({"id": "1", **row}) + "\n" for row in NOTES).encode(),
+        "nested.jsonl": "".join(json.dumps({"data": row}) + "\n" for row in NOTES).encode(),
+        "empty.jsonl": b"",
+        "cut.jsonl": text.encode()[:-9],
+        "packed.jsonl": gzip.compress(text.encode()),
+    }
+    (tmp_path / name).write_bytes(content.get(name, text.encode()))
+    words = ["sage", "run", "-s", "jaccard", "--tokenizer", "words", "-d", name, "--dry-run"]
+    _said(embassay, tmp_path, words, FILES[name], code=4)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_addresses(embassay, tmp_path, address):
+    """What is no dataset, but shows which was meant."""
+    words = ["sage", "run", "-s", "jaccard", "--tokenizer", "words", "-d", address, "--dry-run"]
+    _said(embassay, tmp_path, words, ADDRESSES[address])
+
+
+def _said(embassay, folder, words, wanted, code=None):
     (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in NOTES))
-    done = embassay(*words, check_code=4 if wanted in OF_FILES else 2)
+    done = embassay(*words, check_code=code or (4 if wanted in OF_FILES else 2))
     said = done.stdout + done.stderr
-    assert wanted in said
+    assert wanted in " ".join(said.split())
     assert "Traceback" not in said
     assert "Value error" not in said
     assert not (folder / "runs").exists()

@@ -99,17 +99,20 @@ def test_a_stage_counts_in_its_own_unit():
 
 
 def test_a_stage_has_a_line_once_it_takes_a_second(capsys, monkeypatch):
-    """Its title and total; what is over before, or follows at once, is not told of."""
+    """Its title and total, and what is opened; what is over before, or follows at once, is not told of."""
     late = []
     monkeypatch.setattr(
         "embassay.cli.progress.threading.Timer", lambda *how: late.append(Late(*how)) or late[-1]
     )
     lines = Lines()
+    lines.opening(["st:nosuch/model", "bm25"])
+    late[-1].ring()
+    assert capsys.readouterr().err == "opening st:nosuch/model, bm25 and the data\n"
     lines.planning(Plan)
     lines.stage("S4 grades", 1200, "passages")
     lines.stage("S6 orders", 0, "calls")
     assert {one.seconds for one in late} == {BRIEF}
-    assert [one.cancelled for one in late] == [True, True, False]
+    assert [one.cancelled for one in late] == [True, True, True, False]
     assert capsys.readouterr().err == ""
     late[-1].ring()
     assert capsys.readouterr().err == "S6 orders\n"

@@ -243,7 +243,8 @@ FAULTS = [
         split="test",
     ),
     one("no split column", "x.csv", "text,fold\na,1\n", "documents", "no column 'split'", split="test"),
-    one("unknown suffix", "x.json", "[]", "documents", "known suffix", ".parquet", "to .jsonl?"),
+    one("unknown suffix", "x.jsonn", "[]", "documents", "known suffix", ".parquet", "to .jsonl?"),
+    one("JSON in one piece", "x.json", "[]", "documents", ".json files are not read", "jq -c"),
     one(
         "text called Parquet",
         "x.parquet",

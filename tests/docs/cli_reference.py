@@ -63,6 +63,9 @@ SETS = {
     "--[no-]normalize-punctuation --most-lost --neighbours --clustering-cap",
     "usual options": "--memory --json --wide",
     "paid options": "--out --max-cost --dry-run",
+    "draw options": "--dataset --map --split --limit --seed",
+    "paraphrase options": "--temperature --top-p --retries --[no-]strict-length --[no-]meaning",
+    "transformation options": "--resamples --corpus --semrel --candidates --evaluation-seed",
 }
 """Shared options that many commands have all of, with the one word that stands for them."""
 TABLED = {"embassay sage run": ("SAGE", "sage.md#options")}
@@ -169,9 +172,8 @@ def _sets(names: list[str]) -> list[str]:
 
 
 def _about(text: str) -> str:
-    """The help of a command, its example as code."""
-    said, _, example = " ".join(text.split()).partition(" Example: ")
-    return f"{said}\n\n`{example}`" if " " in example.removeprefix("embassay ") else said
+    """The help of a command, without the example that `-h` shows."""
+    return " ".join(text.split()).partition(" Example: ")[0]
 
 
 def _item(option: Option) -> str:

@@ -28,14 +28,15 @@ def _own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     from embassay.data import DATASETS
     from embassay.measures import MEASURES
     from embassay.protocols import pteb, sage
-    from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
+    from embassay.protocols.pteb.paraphrasing import PARAPHRASERS
+    from embassay.report import runs as reported
     from embassay.search.indexes import INDEXES
     from embassay.systems import SYSTEMS
     from embassay.systems.chat import CHAT_MODELS
     from embassay.systems.rerankers import RERANKERS
     from embassay.text import PERTURBATIONS, TOKENIZERS
 
-    parts = (SYSTEMS, RERANKERS, CHAT_MODELS, PARAPHRASERS, INDEXES)
+    parts = (SYSTEMS, RERANKERS, CHAT_MODELS, PARAPHRASERS, INDEXES, reported.PAGES)
     for registry in (DATASETS, MEASURES, PERTURBATIONS, TOKENIZERS, sage.TASKS, pteb.TASKS, *parts):
         # First whatever is read when it is first asked for: else it would be gone with the copy, and never read again.
         list(registry)

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from page_examples import declared_protocol
+
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 BLOCK = re.compile(r"^<!-- package -->\n(?:<!-- run -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TICKETS = "body,queue\nno invoice came,billing\nit crashes,fault\nI paid twice,billing\nno login,fault\n"
@@ -33,6 +35,10 @@ print(MEASURES.build("Exact")(["a", "b"], ["a", "c"]))
 edit = PERTURBATIONS.build("drop_vowels")
 print(perturb(edit, "banana", seed=1, text_id="x") == perturb(edit, "banana", seed=1, text_id="x"))
 print(RERANKERS.build("shortest").score("q", ["long", "x"]).tolist())
+import asyncio
+from embassay.contracts import Message
+from embassay.systems.chat import open_chat
+print(asyncio.run(open_chat("parrot").complete([Message("user", "hello")])).text)
 """
 
 
@@ -85,26 +91,28 @@ def embassay(warm: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-PROTOCOL = re.compile(r"^<!-- protocol -->\n<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+POINTS = re.compile(
+    r'^```toml\n(\[project.entry-points."embassay.protocols"\]\n.*?)^```$', re.MULTILINE | re.DOTALL
+)
 
 
 def test_a_protocol_takes_under_120_lines() -> None:
     """The whole declaration."""
-    (code,) = PROTOCOL.findall(PAGE.read_text(encoding="utf-8"))
-    assert len([line for line in code.splitlines() if line.strip()]) < 120
+    assert len([line for line in declared_protocol().splitlines() if line.strip()]) < 120
 
 
 @pytest.mark.slow
 def test_a_protocol_of_another_package(tmp_path: Path, embassay: Any) -> None:
-    """It is listed, carried out, resumed, spread over workers, compared and reported, as any other."""
-    (code,) = PROTOCOL.findall(PAGE.read_text(encoding="utf-8"))
+    """It is listed, carried out, resumed, spread over workers, compared, reported and exported, as any other."""
     target = tmp_path / "installed"
     facts = target / "shout-1.0.dist-info"
     facts.mkdir(parents=True)
-    (target / "shout.py").write_text(code, encoding="utf-8")
+    (target / "shout.py").write_text(declared_protocol(), encoding="utf-8")
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
-    (facts / "entry_points.txt").write_text("[embassay.protocols]\nshout = shout:Shout\n")
-    assert "from the package shout" in embassay(target, "list", "protocols").stdout
+    (points,) = POINTS.findall(PAGE.read_text(encoding="utf-8"))
+    (facts / "entry_points.txt").write_text(points.replace("project.entry-points.", "").replace('"', ""))
+    for what in ("protocols", "pages"):
+        assert "from the package shout" in embassay(target, "list", what).stdout
     common = ("run", "shout", "-s", "jaccard", "-s", "levenshtein", "--tokenizer", "words", "-o", "marks=2")
     for out, workers in (("one", "1"), ("two", "2")):
         done = embassay(target, *common, "--workers", workers, "--out", out)
@@ -115,8 +123,16 @@ def test_a_protocol_of_another_package(tmp_path: Path, embassay: Any) -> None:
     assert (tmp_path / "one" / "tables" / "shout_tasks.csv").exists()
     page = (tmp_path / "one" / "report.html").read_text("utf-8")
     assert "0 failed" not in page
-    for place in ("overview-board", "compare", "shout-datasets", "shout-tables", "system-0"):
+    for place in ("overview-board", "compare", "shout", "shout-missed", "system-0"):
         assert f"id={place}>" in page or f"id={place} " in page
+    assert "<a href=#shout>SHOUT</a>" in page
+    assert "id=shout-datasets" not in page
+    missed = (tmp_path / "one" / "tables" / "shout_missed.csv").read_text()
+    assert missed.splitlines()[1].startswith("sample,jaccard,")
+    assert (missed.splitlines()[1].rpartition(",")[2].removesuffix(".0")) in done.stdout
+    paper = embassay(target, "export", "one", "--to", "latex", "--table", "shout_missed", "--out", "paper")
+    assert paper.returncode == 0, paper.stderr
+    assert "tab:shout-missed" in "".join(file.read_text() for file in (tmp_path / "paper").glob("*.tex"))
     again = embassay(target, *common, "--out", "one")
     assert "4 done already" in again.stderr
     other = embassay(target, *common[:-2], "-o", "marks=3", "--out", "one")
@@ -208,11 +224,11 @@ def test_a_run_of_the_new_task(target: Path, embassay: Any) -> None:
 
 @pytest.mark.slow
 def test_the_rest_is_used_from_python(target: Path) -> None:
-    """Measure, perturbation and reranker are built by name."""
+    """Measure, perturbation, reranker and chat model are built by name."""
     done = subprocess.run(
         [sys.executable, "-c", USE], env=_environment(target), capture_output=True, text=True, check=True
     )
-    assert done.stdout.split("\n")[:3] == ["0.5", "True", "[-4.0, -1.0]"]
+    assert done.stdout.split("\n")[:4] == ["0.5", "True", "[-4.0, -1.0]", "hello"]
 
 
 def _broken(folder: Path, points: str, code: str, package: str = "broken-package") -> Path:

@@ -85,13 +85,13 @@ def test_every_command_has_a_short_answer_and_an_example() -> None:
 
 
 def test_every_exit_code_is_in_the_pages() -> None:
-    """Codes and names of all errors stand on the pages about the command line, runs and errors."""
+    """Codes and names of all errors stand on the pages about the command line and errors; runs refer to the first."""
+    assert "(cli.md#exit-codes)" in _page("runs")
     for kind in vars(errors).values():
         if isinstance(kind, type) and issubclass(kind, errors.EmbassayError):
             assert f"| `{kind.__name__}` | {kind.exit_code} |" in _page("errors")
             if kind is not errors.EmbassayError:
                 assert f"| {kind.exit_code} |" in _page("cli")
-                assert f"| {kind.exit_code} |" in _page("runs")
 
 
 def test_every_sage_option_is_in_the_page() -> None:

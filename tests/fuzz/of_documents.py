@@ -64,7 +64,7 @@ def spans(content: bytes, folder: Path) -> object:
 
 def drafts(content: bytes, folder: Path) -> object:
     """What a run of questions has written down so far, its last line cut off or not."""
-    from embassay.protocols.questions.authors import read_drafts
+    from embassay.protocols.questions.drafts import read_drafts
 
     path = folder / "drafts.jsonl"
     path.write_bytes(content)

@@ -98,9 +98,9 @@ def compared(name: str) -> Read:
 
     def read(content: bytes, folder: Path) -> object:
         from embassay.errors import EmbassayError
-        from embassay.protocols.compare.differences import compare_systems
-        from embassay.protocols.compare.values import read_values
+        from embassay.protocols.compare import compare_systems
         from embassay.protocols.gate import read_rows
+        from embassay.protocols.run_values import read_values
 
         _run(folder, name, content)
         with contextlib.suppress(EmbassayError):
@@ -312,8 +312,8 @@ def small_records(content: bytes, folder: Path) -> object:
 
 def llm_rows(content: bytes, folder: Path) -> object:
     """What a language model answered to a study, kept in its folder."""
-    from embassay.protocols.hume.folder import read_study
     from embassay.protocols.hume.llms.answers import AnswerFile
+    from embassay.protocols.hume.study import read_study
 
     for name, known in study_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -69,7 +69,7 @@ def similarities(content: bytes, folder: Path) -> object:
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
     from embassay.protocols.hteb.transformers import read_answer
-    from embassay.protocols.pteb.paraphrasing.paraphrasers import judged
+    from embassay.protocols.pteb.paraphrasing import judged
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
     from embassay.systems.chat.server import Unfit, checked, found_json, without_thinking

@@ -110,7 +110,7 @@ def exported(form: str) -> bytes:
     """Answers to one task of the study as another tool has them."""
     from embassay.protocols.hume.collection import simulated_rows
     from embassay.protocols.hume.exchange.export import export
-    from embassay.protocols.hume.folder import read_study, write_annotations
+    from embassay.protocols.hume.study import read_study, write_annotations
 
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder) / "study")
@@ -124,7 +124,7 @@ def study_file(name: str) -> Read:
     """A study in which one file is the input."""
 
     def read(content: bytes, folder: Path) -> object:
-        from embassay.protocols.hume.folder import read_study
+        from embassay.protocols.hume.study import read_study
 
         study = _study(folder / "study")
         _file(content, study, name)
@@ -225,9 +225,9 @@ def small_texts(content: bytes, folder: Path) -> object:
 
 def answers(content: bytes, folder: Path) -> object:
     """What language models answer: judges of passages, of pairs, annotators."""
-    from embassay.protocols.hume.folder import LabelChoice, Scale
     from embassay.protocols.hume.llms import annotator as annotators
-    from embassay.protocols.pteb.judging.ratings import NoRating, rating_of
+    from embassay.protocols.hume.study import LabelChoice, Scale
+    from embassay.protocols.pteb.ratings import NoRating, rating_of
     from embassay.protocols.rag.judges import chat as judges
 
     text, names = text_of(content), ["A", "B", "C"]

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.interchange.reproduction import RECIPES, compared, printed
-from embassay.interchange.reproduction.comparison import suites_of
-from embassay.interchange.reproduction.figures import read
-from embassay.interchange.reproduction.layouts import LAYOUTS, RAG, model
+from embassay.interchange.layouts import LAYOUTS, RAG, model
+from embassay.interchange.reproduction import RECIPES, compared, printed, read, suites_of
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / ".." / "shared" / "reference"

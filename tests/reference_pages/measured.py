@@ -132,17 +132,17 @@ def _has_cutoff(name: str) -> bool:
 
 
 def _section(one: Entry[Any]) -> str:
-    """What it is, an example, its parameters, and the docstring of its function where that did not stand above."""
+    """What it is: its docstring, or its own words where that stood above; an example, its parameters."""
     function = getattr(embassay.measures, FUNCTIONS[one.name])
     call, value = example(one.name)
     path = f"`embassay.measures.{function.__name__}`"
     first = next(each.name for each in MEASURES if FUNCTIONS.get(each.name) == function.__name__)
-    told = "" if first != one.name else _untold(prose(function.__doc__ or "", one.summary))
-    source = "" if "Source" in told else f" Source: {dict(one.facts)['source']}."
-    about = plain(f"{one.summary}{source}")
-    lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", about, ""]
+    told = "" if first != one.name else _untold(prose(function.__doc__ or ""))
+    about = told or plain(one.summary)
+    source = "" if "Source" in about or told == "" else f" Source: {plain(dict(one.facts)['source'])}."
+    said = f"{path}: {told}{source}" if told else f"{about} By {path}, as [{first}](#{_anchor(first)})."
+    lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", said, ""]
     lines += [f"`{call}` gives **{value}**. {options(one.load(), ['cutoff'])}".rstrip(), ""]
-    lines += [f"{path}: {told}" if told else f"By {path}, as [{first}](#{_anchor(first)}).", ""]
     return "\n".join(lines)
 
 

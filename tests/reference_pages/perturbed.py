@@ -8,7 +8,7 @@ from typing import Any
 from embassay.registry import Entry
 from embassay.text import PERTURBATIONS, TOKENIZERS, open_tokenizer, perturb, perturbations, semantics
 from embassay.text import perturbations as spans
-from embassay.text.negation import negate, rules
+from embassay.text.semantics import negate, rules
 from reference_pages.markdown import MADE, brief, names, options, plain
 
 EDITS: Mapping[str, Callable[..., Any]] = {

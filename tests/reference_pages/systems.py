@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS
+from embassay.protocols.pteb.paraphrasing import PARAPHRASERS
 from embassay.protocols.rag.judges import JUDGES
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.rewriters import REWRITERS

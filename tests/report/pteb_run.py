@@ -11,8 +11,8 @@ import numpy as np
 
 from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.pteb.conclusions import summarise
-from embassay.protocols.wordings.levels import Layout, RunDataset, RunSource, RunSystem, RunTask
 from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.wordings.scores import Layout, RunDataset, RunSource, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet, Source
 from embassay.records import Component, Result
 from embassay.runs.folder import CellRecord, RunFolder, to_json, write_columns

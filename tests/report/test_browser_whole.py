@@ -4,8 +4,10 @@ on paper, by keys alone."""
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ import pytest
 import embassay as eb
 from chromium import COLOURS, axe_findings
 from embassay.report import write_report
+from embassay.report.runs import PAGES
+from page_examples import declared_protocol
 
 from .conftest import Heard, Made, turn_to, write_run
 from .hume_run import study, write_hume_run
@@ -291,8 +295,18 @@ def test_items_of_scored_runs_and_probes_can_be_looked_at(see: See) -> None:
 
 
 @pytest.fixture(scope="module")
-def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of what came after the first eight: HTEB, a calibration and a choice without labels."""
+def shout() -> Iterator[Any]:
+    """The protocol of docs/extending.md, its page declared for as long."""
+    module = sys.modules["shout_of_the_docs"] = ModuleType("shout_of_the_docs")
+    exec(declared_protocol(), module.__dict__)
+    yield module.Shout()
+    del PAGES._entries["shout"], sys.modules["shout_of_the_docs"]
+
+
+@pytest.fixture(scope="module")
+def later(tmp_path_factory: pytest.TempPathFactory, shout: Any) -> Path:
+    """A report of what came after the first eight: HTEB, a calibration, a choice without labels, and a protocol of
+    another package."""
     folder = tmp_path_factory.mktemp("later")
     few = {"tokenizer": "words", "limit": 14}
     hteb = eb.hteb.run(["jaccard", "levenshtein"], tasks=["sts"], runs=1, out=folder / "hteb", **few)
@@ -301,7 +315,8 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"id": f"d{n}", "text": f"The boat of ward {n} carries {n * 7} crates of salt."} for n in range(40)
     ]
     chosen = eb.choose(["jaccard", "bm25"], texts, out=folder / "choice", tokenizer="words")
-    return write_report([hteb.path, meant.path, chosen.path], out=folder / "report.html")
+    loud = shout.run(["jaccard", "levenshtein"], out=folder / "shout", **few)
+    return write_report([hteb.path, meant.path, chosen.path, loud.path], out=folder / "report.html")
 
 
 @pytest.mark.slow
@@ -311,7 +326,8 @@ def test_later_pages_are_as_good(later: Path, use: Callable[..., Heard], scheme:
     pytest.importorskip("axe_playwright_python")
     heard = use(color_scheme=scheme)
     heard.page.goto(later.as_uri())
-    assert {"hteb", "calibration", "choose"} <= set(views(heard.page))
+    assert {"hteb", "calibration", "choose", "shout"} <= set(views(heard.page))
+    assert heard.page.locator("#shout-missed").count() == 1
     heard.page.set_viewport_size({"width": 390, "height": 800})
     for place in views(heard.page):
         assert heard.page.evaluate("document.documentElement.scrollWidth") <= 390, place
@@ -319,3 +335,78 @@ def test_later_pages_are_as_good(later: Path, use: Callable[..., Heard], scheme:
     only = COLOURS if scheme == "dark" else ()
     assert axe_findings(heard.page, within="main", only=only, least="serious") == []
     assert set(heard.requests) <= {later.as_uri(), "about:blank"}
+
+
+def test_what_goes_on_sideways_says_so(see: See) -> None:
+    """On a phone tables and tabs that scroll fade at the end where they go on, and no longer once they are there."""
+    page = see(width=390)
+    sideways = "one => one.checkVisibility() && one.scrollWidth - one.clientWidth > 2"
+    marked = (
+        "all => all.filter(%s).map(one => [one.scrollLeft, one.classList.contains('goes-on'), one.className])"
+    )
+    for view in ("overview", "sage", "hume", "sweep"):
+        turn_to(page, view)
+        page.wait_for_timeout(100)
+        found = page.eval_on_selector_all(f"#{view} .frame, .top nav", marked % sideways)
+        assert found, view
+        ends = page.eval_on_selector_all(
+            f"#{view} .frame, .top nav",
+            f"all => all.filter({sideways}).map(one => one.scrollLeft + one.clientWidth < one.scrollWidth - 2)",
+        )
+        assert [one[1] for one in found] == ends, (view, found)
+    frame = page.locator("#sweep .frame.goes-on:visible").first
+    frame.evaluate("one => { one.scrollLeft = one.scrollWidth; }")
+    page.wait_for_timeout(200)
+    assert frame.page.locator("#sweep .frame.goes-back:not(.goes-on)").count() == 1
+
+
+def test_numbers_stand_under_their_headings(see: See) -> None:
+    """Every cell of figures is on the right of its column, whatever else a table is."""
+    page = see()
+    for view in views(page):
+        left = page.eval_on_selector_all(
+            f"#{view} td.num",
+            "all => all.filter(one => one.checkVisibility() && getComputedStyle(one).textAlign !== 'right')"
+            ".map(one => one.closest('table').className)",
+        )
+        assert left == [], view
+
+
+LONG = {f"st:organisation/a-model-of-which-the-name-is-long-{i}": "embedding" for i in range(3)}
+
+
+def test_long_names_can_be_told_apart(use: Callable[..., Heard], tmp_path: Path) -> None:
+    """Names that begin alike are shown to their end in every table, and stay inside."""
+    made = write_run(tmp_path / "sage", Made(systems={**LONG, "bm25": "classical"}))
+    file = write_report(
+        [made, write_score_run(tmp_path / "score", runs=(*LONG, "bm25"))], out=tmp_path / "long.html"
+    )
+    for width in (1232, 390):
+        page = use(width=width).page
+        page.goto(file.as_uri())
+        for view in ("overview", "sage", "score"):
+            turn_to(page, view)
+            cut = page.eval_on_selector_all(
+                f"#{view} tbody th, #{view} .answers span",
+                """all => all.filter(one => one.checkVisibility() && one.textContent.includes('name-is-long'))
+                .filter(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth)
+                .map(one => one.closest('table').className + one.textContent)""",
+            )
+            assert cut == [], (view, width)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_short_names_are_whole_on_paper(see: See) -> None:
+    """No name of a system is broken inside a word, or from the sign of its kind."""
+    page = see(width=703)
+    page.emulate_media(media="print")
+    broken = page.eval_on_selector_all(
+        ".view tbody th",
+        """all => all.filter(one => one.checkVisibility() && /^[\\w+-]{1,12}$/.test(one.textContent.trim()))
+        .filter(one => {
+          const range = document.createRange(), texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+          range.selectNodeContents(texts.nextNode());
+          return new Set([...range.getClientRects()].map(box => Math.round(box.top))).size > 1;
+        }).map(one => one.textContent.trim() + ' ' + one.closest('table').className)""",
+    )
+    assert broken == []

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from embassay.report import write_report
-from embassay.report.html import SCRIPTS, SECTIONS, STYLES, SWEEP, asset, json_block
+from embassay.report.html import COMPARE, SCRIPTS, STYLES, SWEEP, asset, json_block, sections
+from embassay.report.runs import read_runs
 
 MakeRun = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
@@ -97,7 +98,7 @@ def test_nothing_points_outside(plain_run: Path) -> None:
 
 def test_the_script_never_makes_markup_of_data() -> None:
     """No innerHTML and the like, no evaluation, no network."""
-    script = asset("embassay.report", (*SCRIPTS, *SWEEP))
+    script = asset("embassay.report", (*SCRIPTS, *COMPARE, *SWEEP))
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "XMLHttp", "import("):
         assert word not in script
     assert not re.search(r"\b(eval|fetch|Function)\(", script)
@@ -140,7 +141,7 @@ def test_each_page_has_one_heading_and_tables_have_headers(plain_run: Path) -> N
     """One h1 per view, named by it; every header cell of a table has a scope."""
     tags = Page(page_of(plain_run)).tags
     views = [attrs for tag, attrs in tags if tag == "section" and attrs.get("class") == "view"]
-    assert [view["id"] for view in views] == [one.slug for one in SECTIONS if one.kind in ("", "sage")]
+    assert [view["id"] for view in views] == [one.slug for one in sections(read_runs([plain_run]))]
     headings = [attrs.get("id") for tag, attrs in tags if tag == "h1"]
     assert headings == [view["aria-labelledby"] for view in views]
     assert all(attrs.get("scope") for tag, attrs in tags if tag == "th")

@@ -350,3 +350,32 @@ def test_a_damaged_record_is_said_so(tmp_path: Path) -> None:
     (run / "summary.json").unlink()
     with pytest.raises(DataError, match="no summary"):
         write_report(run)
+
+
+def test_groups_of_people_and_languages_stand_on_the_page(tmp_path: Path) -> None:
+    """Where the run has tables of them: people by what they said of themselves always, levels where there are two."""
+    run = write_hume_run(tmp_path / "groups")
+    tables = run / "tables"
+    tables.mkdir(exist_ok=True)
+    (tables / "hume_profiles.md").write_text(
+        "**HUME: annotators by what they said of themselves**\n\n| family | dataset | group | score | reason |\n"
+        "|---|---|---|---:|---|\n| sts | pairs | native | 81.5 | n/a |\n"
+    )
+    level = "| level | class | pairs | human | gap | gap_low | reason |\n|---|---|---:|---:|---:|---:|---|\n"
+    title = "**HUME: people and models by the resources of a language**\n\n"
+    (tables / "hume_resources.md").write_text(
+        title + level + "| high | all | 3 | 79.6 | -6.4 | n/a | few |\n"
+    )
+    assert [one.id for one in page(run).groups] == ["hume-profiles"]
+    (tables / "hume_resources.md").write_text(
+        title
+        + level
+        + "| high | all | 3 | 79.6 | -6.4 | n/a | few |\n| low | all | 1 | 60.1 | 2.0 | n/a | few |\n"
+    )
+    people, languages = page(run).groups
+    assert [one.title for one in people.heads] == ["dataset", "group", "score"]
+    assert [plain(one.text) for one in people.lines[0].entries] == ["pairs", "native", "81.5"]
+    assert [one.title for one in languages.heads] == ["class", "pairs", "human", "gap"]
+    html = write_report([run], out=tmp_path / "report.html").read_text("utf-8")
+    assert html.count(people.title) >= 1
+    assert "81.5" in html

@@ -41,10 +41,33 @@ def test_cut_texts_are_counted_with_the_limit(plain_run: Path) -> None:
 
 
 def test_few_items_are_noted(make_run: MakeRun) -> None:
-    """Small samples are said once per task and dataset."""
+    """Small samples are one note, whatever the number of tasks."""
     notes = [note for note in notes_of(read_record(make_run(documents=6))) if note.kind == "small n"]
-    assert notes[0].what == "n = 6 on sample (clustering)."
-    assert notes[0].consequence == "Its values are shown grey."
+    grey = [note for note in notes if "grey" in note.consequence]
+    assert len(grey) == 1
+    assert grey[0].what.startswith("n = 6 on sample (clustering, ")
+
+
+def test_datasets_of_one_size_share_a_note(make_run: MakeRun) -> None:
+    """Three frames of 20 rows are one line, not three."""
+    run = make_run(tasks=("robustness",))
+    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    own = [{**row, "n": 20} for row in rows if row["dataset"]]
+    named = [{**row, "dataset": f"data-{number}"} for number in (1, 2, 3) for row in own]
+    (run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in named))
+    (note,) = [note for note in notes_of(read_record(run)) if note.what.startswith("n = 20")]
+    assert note.what == "n = 20 on data-1, data-2 and data-3 (robustness)."
+
+
+def test_the_texts_of_one_clustering_set_are_not_sets(make_run: MakeRun) -> None:
+    """Where texts were resampled, n counts them, and no note calls them sets."""
+    run = make_run(documents=6)
+    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    for row in rows:
+        if row["task"] == "clustering":
+            row["method"] = "bootstrap over 6 texts of the one set, clusters held"
+    (run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert not any("set" in note.what for note in notes_of(read_record(run)) if note.kind == "small n")
 
 
 def test_left_out_items_and_warnings_are_noted_once(make_run: MakeRun) -> None:
@@ -66,7 +89,7 @@ def test_a_missing_task_is_said_where_no_overall_can_be(make_run: MakeRun) -> No
     note = next(
         note for note in notes_of(read_record(make_run(tasks=("robustness",)))) if note.kind == "partial"
     )
-    assert "preference and sensitivity and clustering and retrieval were not part of the run" in note.what
+    assert "preference, sensitivity, clustering and retrieval were not part of the run" in note.what
 
 
 def test_what_is_still_to_do_is_said(make_run: MakeRun) -> None:

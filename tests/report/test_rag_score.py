@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import resources
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from embassay.contracts import Kind
 from embassay.document.blocks import Block, Bullets, Table, Verdict, plain
+from embassay.document.marks import CLASSES
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.scoring.score import Score, read_score
@@ -163,3 +167,36 @@ def test_runs_are_no_systems_of_the_board(score_run: Path, plain_run: Path, tmp_
     assert not any(run in table.group(0) for run in ("hybrid", "dense"))
     assert "3 retrieval runs" in text
     assert len(re.findall(r"<article class=\"card model\"", text)) == 6
+
+
+def test_runs_have_the_kind_of_what_made_them(tmp_path: Path) -> None:
+    """By names of ours and of the report; joined lists of words and vectors are hybrids, others say nothing."""
+    names = ("minilm", "bm25", "wordllama+bm25", "jaccard+bm25", "found-elsewhere")
+    run = write_score_run(tmp_path / "score", runs=names)
+    (one,) = read_runs([run])
+    kinds = {system.name: system.kind for system in one.record.systems}
+    assert kinds == dict(zip(names, ("embedding", "classical", "hybrid", "classical", "run"), strict=True))
+    drawn = next(table for table in every(score_page(one, True), Table) if table.title == "RA-nWG")
+    assert {line.label: line.kind for line in drawn.lines} == kinds
+    for line in drawn.lines:
+        assert f" {CLASSES[kinds[str(line.label)]]} " in plain(line.entries[0].text)
+
+
+def test_every_kind_has_a_sign_of_its_own() -> None:
+    """A class for each, with its rules in the style sheets of the report and of the leaderboard."""
+    kinds = {name: CLASSES[name] for name in get_args(Kind)}
+    assert len(set(kinds.values())) == len(kinds)
+    for package, file in (
+        ("embassay.report", "assets/report.css"),
+        ("embassay.web.leaderboard", "page/static/leaderboard.css"),
+    ):
+        style = (resources.files(package) / file).read_text("utf-8")
+        for sign in kinds.values():
+            assert re.search(rf"i\.{sign}\b|i:is\([^)]*\.{sign}\b", style), (file, sign)
+
+
+def test_what_runs_have_in_common_is_said_once(score_run: Path) -> None:
+    """Readings with the same reason are one bullet that names all of them."""
+    said = [plain(item) for item in next(iter(every(page(score_run), Bullets))).items]
+    assert len({text.partition(": ")[2] for text in said}) == len(said)
+    assert sum(text.partition(": ")[0].count("@") for text in said) == len(score_of(score_run).readings)

@@ -10,12 +10,13 @@ import pytest
 
 from embassay.document.blocks import Heading, Terms
 from embassay.protocols.kernel.outcome import PAPERS, PROTOCOLS, citations
+from embassay.registry import attribute
 from embassay.report import write_report
 from embassay.report.kinds import SCALES, WORDINGS, reading_of
 from embassay.report.method import OWN, SAMPLE, licence_of, methods_of
-from embassay.report.overview import QUESTIONS
+from embassay.report.overview import VERDICTS
 from embassay.report.record import KINDS
-from embassay.report.runs import TITLES, read_runs
+from embassay.report.runs import PAGES, read_runs, title_of
 from report.pages import every
 
 MakeRun = Callable[..., Path]
@@ -23,8 +24,12 @@ MakeRun = Callable[..., Path]
 
 def test_every_kind_of_run_has_its_words() -> None:
     """A new kind must say what it asks, what its scale means and does not mean, how it is made, and what to cite."""
-    for words in (SCALES, WORDINGS, TITLES, QUESTIONS):
+    for words in (SCALES, WORDINGS):
         assert set(words) == set(KINDS)
+    assert [page.name for page in PAGES if not page.package] == list(KINDS)
+    assert all(page.summary and title_of(page.name) and page.load() for page in PAGES)
+    assert set(VERDICTS) == set(KINDS) - {"original"}
+    assert all(callable(attribute(f"embassay.report.{place}")) for place in VERDICTS.values())
     assert set(PROTOCOLS) | {"mteb", "choose"} == set(KINDS)
     assert all(scale.question.endswith("?") and scale.means and scale.does_not for scale in SCALES.values())
 

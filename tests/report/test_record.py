@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.report.record import read_record
-from embassay.report.sage.conclusions import TASKS
+from embassay.report.sage.tables import TASKS
 from embassay.runs.folder import RunFolder
 
 MakeRun = Callable[..., Path]

@@ -17,7 +17,7 @@ from embassay.document.tables import diverging_step
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.sensitivity import expected as protocol_expected
 from embassay.protocols.sage.tables import tables as written_tables
-from embassay.report.board import Wanted, make_board, present
+from embassay.report.board import Wanted, make_board, present, value_table
 from embassay.report.record import Record, read_record
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.sage import tables as curves
@@ -225,3 +225,37 @@ def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -
     copies, how = said(replace(whole, rows=rows))
     assert copies == "2 of the paper's 18 perturbed copies (capitalize, delete10)"
     assert how.startswith(f"Each document has {copies}.")
+
+
+def test_what_is_undefined_is_said_once(plain_run: Path) -> None:
+    """Cells say n/a, and the table once why; ties have the ground of what should not be."""
+    record, _ = page_of(plain_run)
+    for row in [row for row in record.rows.values() if row.task == "preference" and row.system == "constant"]:
+        if row.measure == "score":
+            key = (row.task, row.dataset, row.subset, row.variant, row.system, row.measure)
+            record.rows[key] = replace(row, value=None, reason="the similarity does not vary")
+    columns = [Wanted("Share of ties", "tie_share", is_less_better=True), Wanted("Rating", "score", "overall"),
+               Wanted("Rating 2", "score", "accuracy")]  # fmt: skip
+    board = make_board(record)
+    task = next(one for one in board.tasks if one.name == "preference")
+    wanted = [replace(one, dataset="sample") for one in columns]
+    made = value_table(record, board, task, wanted, name="x", title="X", is_shaded=True)
+    assert made is not None
+    assert plain(made.note) == "n/a: the similarity does not vary (constant)."
+    entries = {line.label: line.entries for line in made.lines}
+    assert [plain(one.text) for one in entries["constant"][1:]] == ["n/a", "n/a"]
+    assert all(one[0].step < 0 < one[1].step for name, one in entries.items() if name != "constant")
+
+
+def test_labels_of_a_scatter_stand_whole_also_on_a_phone() -> None:
+    """On the side on which they fit: a long name past the middle stands on the left of its point."""
+    points = [
+        plot.Point(0.59, 0.5, "embedding", "sample-classification (eng)"),
+        plot.Point(0.1, 0.1, "hybrid", "near the edge"),
+    ]
+    drawn = plot.scatter(points, plot.Axis(scale_of([0.0, 1.0]), "x"), plot.Axis(scale_of([0.0, 1.0]), "y"))
+    long, short = re.findall(r'<text class="name"[^>]*>', drawn)
+    assert 'text-anchor="end"' in long
+    assert "text-anchor" not in short
+    name, top = (float(re.search(rf'y="([\d.]+)"[^>]*>{text}<', drawn)[1]) for text in ("y", "1"))
+    assert top + 4 - name > 16, "the name of the axis and its highest tick do not touch"

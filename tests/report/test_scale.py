@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.document.marks import Scale, scale_of
+from embassay.document.marks import Scale, axis, scale_of
 
 values = st.lists(st.floats(-5, 5), min_size=1, max_size=30)
 
 
 @given(values)
 def test_a_scale_holds_its_data_in_few_round_steps(data: list[float]) -> None:
-    """All values lie inside; the step is 1, 2 or 5 times a power of ten; there are one to six steps."""
+    """All values lie inside; the step is 1, 2 or 5 times a power of ten; there are one to eight steps."""
     scale = scale_of(data, within=None)
     assert scale.low <= min(data) + 1e-9
     assert scale.high >= max(data) - 1e-9
     assert float(f"{scale.step:.0e}".partition("e")[0]) in (1, 2, 5)
-    assert 2 <= len(scale.ticks) <= 7
+    assert 2 <= len(scale.ticks) <= 9
 
 
 @given(st.lists(st.floats(0, 1), min_size=1))
@@ -64,3 +65,27 @@ def test_values_that_differ_in_their_last_bit_have_a_scale_of_some_width() -> No
     found = scale_of([low, math.nextafter(low, 1)], within=(-1.0, 1.0))
     assert found.high - found.low > 0.01
     assert 0 < found.at(low) < 100
+
+
+@given(values)
+def test_a_scale_leaves_little_of_its_width_empty(data: list[float]) -> None:
+    """Ends are one finer step from the padded values at most where round numbers further out would waste a quarter."""
+    scale, reach = scale_of(data, within=None), max(data) - min(data)
+    assert len(scale.ticks) <= 9
+    if reach > 1e-3:
+        assert reach * 1.16 >= 0.5 * (scale.high - scale.low)
+
+
+def test_a_little_below_0_does_not_take_a_third_of_the_width() -> None:
+    """A band that reaches just below 0, and changes of which the widest is twice the others."""
+    assert scale_of([-0.02, 1.0]).low == pytest.approx(-0.2)
+    changes = scale_of([-0.71, 0.78, 0.0], within=None, factor=100.0)
+    assert (changes.low, changes.high) == pytest.approx((-1.0, 1.0))
+
+
+def test_an_axis_names_zero_where_it_is_inside() -> None:
+    """Of differences 0 is what is read; without it the tick in the middle."""
+    shown = re.findall(r">([^<]+)</text>", axis(Scale(-0.15, 0.05, 0.05)))
+    assert shown == ["−0.15", "0", "0.05"]
+    assert re.findall(r">([^<]+)</text>", axis(Scale(0.2, 0.6, 0.2))) == ["0.2", "0.4", "0.6"]
+    assert "<text" not in axis(Scale(-1.0, 0.2, 0.2))

@@ -10,7 +10,9 @@ import pytest
 
 from embassay.document.blocks import Column, Table, figures
 from embassay.document.terminal import drawn
-from embassay.report.terminal import run_view
+from embassay.report.notes import gathered_notes
+from embassay.report.runs import read_runs
+from embassay.report.terminal import care_view, render_answers, run_view
 from report.pages import printed
 
 MakeRun = Callable[..., Path]
@@ -24,6 +26,19 @@ def test_verdict_then_table_then_notes_then_path(plain_run: Path) -> None:
     assert parts[1].startswith("Rank")
     assert parts[2].startswith("- ")
     assert parts[-1] == f"Report: {plain_run / 'report.html'}"
+
+
+def test_answers_say_of_what_and_notes_how_many(plain_run: Path) -> None:
+    """Behind the heading the systems and the data; at the end the gravest notes, of how many."""
+    runs = read_runs([plain_run])
+    systems = {one.name for one in runs[0].record.ranked_systems}
+    said = render_answers(runs).plain.splitlines()
+    assert not said or said[0].startswith(f"Answers · {len(systems)} systems · ")
+    notes = gathered_notes(runs)
+    care = printed(care_view(runs, most=2))
+    assert care.startswith(f"Read with care (2 of {len(notes)} notes)")
+    assert len(re.findall(r"^- ", care, re.M)) == 2
+    assert " ".join(notes[0].plain.split()) in " ".join(care.split())
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])

@@ -17,7 +17,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import item_count, make_board
 from embassay.report.overview import board_verdict
 from embassay.report.record import Pair, Record, Scope, read_record
-from embassay.report.sage.conclusions import TASKS, sage_verdict
+from embassay.report.sage.tables import TASKS, sage_verdict
 
 MakeRun = Callable[..., Path]
 NUMBER = re.compile(r"−?\d[\d,]*(?:\.\d+)?%?")

@@ -92,7 +92,7 @@ def test_what_does_not_fit_says_how_much_and_what_helps():
             pass
     said = str(raised.value)
     assert f"more than the {in_words(most)} promised: 3 GiB for the distances of 30,000 texts, and " in said
-    assert "Cluster fewer texts (--limit), or promise more --memory." in said
+    assert "Cluster fewer texts (--limit), or raise --memory." in said
     assert "for texts" not in said
     assert not {LIMIT, CLAIMS} & set(os.environ)
 

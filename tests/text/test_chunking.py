@@ -16,7 +16,7 @@ from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.text import Breadcrumb, Chunk, Chunking, chunk, split_sentences
 from embassay.text.chunking import sentence_ends
-from embassay.text.tokenizers import Words, token_ends, word_ends
+from embassay.text.tokenizers import Words, passage_ends, token_ends, word_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 PIECES = [
@@ -54,7 +54,7 @@ def check(text: str, chunks: list[Chunk], chunking: Chunking) -> None:
         assert (other.start < one.end) >= (other.shared > 0)
     for one in chunks:
         assert one.body == text[one.start : one.end].strip() != ""
-        assert one.tokens == len(Words().encode(one.body)) <= chunking.limit
+        assert one.tokens == len(passage_ends(one.body)) <= chunking.limit
         assert 0 <= one.shared < one.tokens
 
 
@@ -170,6 +170,15 @@ def test_counts_tokens_as_told() -> None:
     chunks = chunk("One two. Three.", chunking=Chunking(9, 0), ends=lambda text: np.arange(1, len(text) + 1))
     assert [one.body for one in chunks] == ["One two.", "Three."]
     assert len(word_ends("One two. Three.")) == 5
+
+
+@pytest.mark.parametrize(("unit", "characters"), [("x", 8_000), ("我们在这里学习。", 400), ("word ", 1_000)])
+def test_no_text_is_one_passage(unit: str, characters: int) -> None:
+    """Data without a blank is cut, and a language without blanks into passages that say as much as those of others."""
+    text = unit * 20_000
+    chunks = chunk(text, chunking=Chunking(200, 0))
+    assert max(len(one.body) for one in chunks) <= characters
+    assert "".join(one.body for one in chunks).replace(" ", "") == text.replace(" ", "")
 
 
 @pytest.mark.shared

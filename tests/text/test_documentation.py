@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from embassay.text import PERTURBATIONS, TOKENIZERS
-from embassay.text.negation import rules
 from embassay.text.perturbations import _OPENING, _VOCABULARY
+from embassay.text.semantics import rules
 
 
 @pytest.fixture(scope="module")

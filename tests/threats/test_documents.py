@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import os
 import random
+import socket
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +20,7 @@ from embassay.data import open_dataset
 from embassay.data.documents import Folder
 from embassay.data.documents.conversion import clear_conversions, convert, kept_conversions
 from embassay.data.documents.prose import Unread
+from embassay.limits import read_bounded
 from written_documents import write_docx, write_pdf
 
 pytestmark = pytest.mark.slow
@@ -162,6 +167,56 @@ def test_texts_that_are_hard_to_read(folder: Path) -> None:
     assert "honest.md" in found
     assert len(found) + sum(skipped.values()) == 12
     assert open_dataset(str(folder)).load("documents").data.texts
+
+
+def test_a_text_without_a_blank_is_cut(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty megabytes of one word are passages of 8,000 letters, and it is said; memory stays below a gigabyte."""
+    monkeypatch.setenv("EMBASSAY_LIMIT_PROSE", "64MiB")
+    (folder / "blob.txt").write_bytes(b"k9Zq" * 7_500_000)
+    program = (
+        "import sys, resource; from embassay.data import open_dataset; data = open_dataset(sys.argv[1])\n"
+        "texts = data.load('documents').data.texts; print(len(texts), max(map(len, texts)), *data.notes, sep='|')\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True
+    )
+    said, memory = ended.stdout.splitlines()
+    passages, longest, note = said.split("|")
+    assert (int(passages), int(longest)) == (3_751, 8_000)
+    assert "blob.txt" in note
+    assert int(memory) < 900_000  # KiB
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets in folders")
+def test_what_is_no_file_and_what_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe, a socket, links in a circle, a file that may not be read, one that grows and one that goes meanwhile."""
+    os.mkfifo(folder / "pipe.md")
+    monkeypatch.chdir(folder)
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind("socket.md")
+    (folder / "a").symlink_to(folder / "b")
+    (folder / "b").symlink_to(folder / "a")
+    (folder / "up.md").symlink_to(folder)
+    for name in ("closed.md", "grows.md", "goes.md"):
+        (folder / name).write_text(f"Text of {name}.")
+
+    def bounded(path: Path, limit: Any) -> bytes:
+        if path.name == "closed.md":  # root may read what nobody may
+            raise PermissionError(13, "Permission denied", str(path))
+        if path.name == "grows.md":
+            path.write_bytes(b"More text. " * 1_000_000)
+        if path.name == "goes.md":
+            path.unlink()
+        return read_bounded(path, limit)
+
+    monkeypatch.setattr("embassay.data.documents.passages.read_bounded", bounded)
+    found, skipped = read(folder)
+    assert found == ["honest.md"]
+    assert skipped == {
+        "symbolic links, which are never followed": 3, "pipes, devices and sockets": 2,
+        "files that cannot be read": 2, "files larger than 4 MiB": 1,
+    }  # fmt: skip
 
 
 def test_names_that_are_hard_to_write(folder: Path) -> None:

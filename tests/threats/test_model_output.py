@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError
-from embassay.protocols.pteb.paraphrasing.paraphrasers import judged
+from embassay.protocols.pteb.paraphrasing import judged
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges import chat as reading
 from embassay.protocols.rag.judges.chat import grade_messages, order_messages

@@ -98,7 +98,7 @@ def test_sheets_that_are_sent_to_people(tmp_path: Path) -> None:
 def test_comments_of_annotators(tmp_path: Path) -> None:
     """The owner of a study opens what strangers wrote; imported again, it says what they wrote."""
     from embassay.protocols.hume.exchange.export import read_csv
-    from embassay.protocols.hume.folder import AnnotationRow
+    from embassay.protocols.hume.study import AnnotationRow
     from embassay.web.annotation.overview import as_csv
 
     study = small_study(tmp_path / "study", 2)

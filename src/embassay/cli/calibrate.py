@@ -2,91 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from embassay.cli.options import Spread, of_records, within_memory
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
-from embassay.protocols.kernel.request import DETAILS
+from embassay.protocols.kernel.request import DETAILS, like, option
+from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-From = Annotated[
-    str | None,
-    typer.Option(
-        "--from", metavar="SYSTEM=SCORE", help="A threshold of one system, to translate into the others' scales.",
-        rich_help_panel=DETAILS,
-    ),
-]  # fmt: skip
-To = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--to", metavar="SYSTEM", help="Systems to translate --from for. Default: all others.",
-        rich_help_panel=DETAILS,
-    ),
-]  # fmt: skip
 
+@dataclass(frozen=True)
+class Retrieved:
+    """What is calibrated instead of systems, and a threshold that is translated."""
 
-Runs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--run", metavar="FILE",
-        help="Instead of a system, what an engine retrieved: the score from which on to answer a question.",
-    ),
-]  # fmt: skip
-Qrels = Annotated[
-    str | None,
-    typer.Option("--qrels", metavar="FILE", help="With --run: graded judgements of passages."),
-]  # fmt: skip
-Positive = Annotated[
-    str | None,
-    typer.Option(
-        "--positive", metavar="VALUE",
-        help="The label of pairs that mean the same, where labels are other words than 1, yes or true.",
-    ),
-]  # fmt: skip
-Cutoff = Annotated[
-    int, typer.Option("-k", min=1, help="With --run: passages that an answer is made from.")
-]  # fmt: skip
+    runs: tuple[str, ...] = like(
+        ScoreRequest, "runs", default=(),
+        help="Instead of a system, what an engine retrieved: the score from which to answer a question.",
+    )  # fmt: skip
+    qrels: str | None = like(
+        ScoreRequest, "qrels", default=None, help="With --run: graded judgements of passages."
+    )
+    cutoff: int = like(RunCalibrationRequest, "cutoff")
+    positive: str | None = option(
+        None, "The label of pairs that mean the same, where labels are other words than 1, yes or true.",
+        value="VALUE",
+    )  # fmt: skip
+    origin: str | None = option(
+        None, "A threshold of one system, to translate into the others' scales.",
+        name="--from", value="SYSTEM=SCORE", group=DETAILS,
+    )  # fmt: skip
+    targets: tuple[str, ...] = option(
+        (), "Systems to translate --from for. Default: all others.",
+        name="--to", value="SYSTEM", group=DETAILS,
+    )  # fmt: skip
 
 
 @within_memory
 @of_records(tasks=(), defaults={"systems": ()})
-def calibrate(
-    request: CalibrationRequest,
-    running: Spread,
-    run: Runs = None,
-    qrels: Qrels = None,
-    k: Cutoff = 10,
-    positive: Positive = None,
-    origin: From = None,
-    target: To = None,
-) -> None:
-    """Tell what a similarity means, and where to set a threshold.
+def calibrate(request: CalibrationRequest, running: Spread, retrieved: Retrieved) -> None:
+    """Find what a similarity means, and where to set a threshold.
 
-    It is fitted to labelled or graded pairs; or to a run and judgements: from which score on to answer a question.
+    It is fitted to labelled or graded pairs; or to a run and judgements: from which score to answer a question.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
     from embassay.cli.session import do
     from embassay.protocols.calibration.protocol import Calibrations
 
-    asked = _threshold(origin) if origin else None
-    check_sources(request.systems, run, qrels)
-    if positive is not None:
-        request = replace(request, mapping={**request.mapping, "same": positive})
-    if run:
-        out: Path | None = _calibrate_runs(request, tuple(run), qrels or "", k, running)
+    asked = _threshold(retrieved.origin) if retrieved.origin else None
+    check_sources(request.systems, retrieved.runs, retrieved.qrels)
+    if retrieved.positive is not None:
+        request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
+    if retrieved.runs:
+        out: Path | None = _calibrate_runs(request, retrieved, running)
     else:
         done = do(Calibrations.of(request.options), request, running, "calibration")
         out = None if done is None else done.path
     if out is not None and asked is not None and not running.json:
-        _show_translations(out, *asked, target or (), running.wide)
+        _show_translations(out, *asked, retrieved.targets, running.wide)
 
 
 def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str | None) -> None:
@@ -101,23 +79,21 @@ def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str 
         raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
 
 
-def _calibrate_runs(
-    request: CalibrationRequest, runs: tuple[str, ...], qrels: str, cutoff: int, running: Spread
-) -> Path:
+def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: Spread) -> Path:
     """Calibrate what was retrieved, show it, and say where it is."""
     import shlex
     import sys
 
     from embassay.cli.options import default_out
     from embassay.cli.session import Display, show_run
-    from embassay.protocols.rag.scoring.inputs import ScoreRequest
-    from embassay.protocols.rag.scoring.threshold import RunCalibrationRequest, calibrate_runs
+    from embassay.protocols.rag.scoring.threshold import calibrate_runs
 
     files = ScoreRequest(
-        qrels, runs, grades=request.grades, seed=request.seed, split=request.split, mapping=request.mapping
-    )
+        retrieved.qrels or "", retrieved.runs, grades=request.grades, seed=request.seed, split=request.split,
+        mapping=request.mapping,
+    )  # fmt: skip
     out = running.out or default_out("calibration")
-    wanted = RunCalibrationRequest(files, cutoff, request.options)
+    wanted = RunCalibrationRequest(files, retrieved.cutoff, request.options)
     calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]))
     show_run(out, Display(running.json, running.wide), True)
     return out
@@ -137,9 +113,7 @@ def _threshold(text: str) -> tuple[str, float]:
     raise UsageError(f"--from is {text!r}.", mend="Write a system and a threshold of it: --from minilm=0.62.")
 
 
-def _show_translations(
-    out: Path, origin: str, score: float, targets: list[str] | tuple[str, ...], wide: bool
-) -> None:
+def _show_translations(out: Path, origin: str, score: float, targets: Sequence[str], wide: bool) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.protocols.calibration.probability import translations
     from embassay.report.calibration import translation_view

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from embassay.cli.options import App, Grades, Json, Mapping, Split, Wide, stopping_at_memory
+from embassay.cli.options import App, Shown, of_records, stopping_at_memory
 from embassay.cli.terminal import screen, show_blocks, show_table
 from embassay.cli.terminal import show as print_text
 from embassay.document.blocks import Column, Table, figures
 from embassay.errors import DataError, Interrupted, UsageError
-from embassay.protocols.kernel.request import column_map
+from embassay.protocols.kernel.request import DATA, Request, like, option
 from embassay.protocols.kernel.tables import counted, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as Mapping_
-
     from embassay.cli.progress import Waiting
     from embassay.contracts import Tokenizer
     from embassay.data.catalogue.entries import EntryRecord
@@ -44,35 +42,32 @@ if TYPE_CHECKING:
 app = App("Check your data; list and fetch public datasets.")
 
 
-class Protocol(StrEnum):
-    """A protocol whose datasets are meant."""
+@dataclass(frozen=True)
+class Chosen:
+    """Which datasets of the catalogue are meant."""
 
-    sage = "sage"
-    pteb = "pteb"
-    hteb = "hteb"
-    rag = "rag"
-    hume = "hume"
-
-
-class Task(StrEnum):
-    """A task whose datasets are meant."""
-
-    preference = "preference"
-    robustness = "robustness"
-    sensitivity = "sensitivity"
-    clustering = "clustering"
-    retrieval = "retrieval"
-    sts = "sts"
-    classification = "classification"
-    pair_classification = "pair_classification"
-    reranking = "reranking"
-    summarization = "summarization"
+    protocol: Literal["sage", "pteb", "hteb", "rag", "hume"] | None = option(
+        None, "Only datasets that this protocol uses.", group=DATA
+    )
+    task: Literal[
+        "preference", "robustness", "sensitivity", "clustering", "retrieval", "sts", "classification",
+        "pair_classification", "reranking", "summarization",
+    ] | None = option(None, "Only datasets that this task uses.", name="--task -t")  # fmt: skip
 
 
-OfProtocol = Annotated[
-    Protocol | None, typer.Option("--protocol", help="Only datasets that this protocol uses.")
-]
-OfTask = Annotated[Task | None, typer.Option("--task", "-t", help="Only datasets that this task uses.")]
+@dataclass(frozen=True)
+class Checked:
+    """How data are read, and what is looked for in them."""
+
+    mapping: Mapping[str, str] = like(Request, "mapping")
+    split: str | None = like(Request, "split")
+    grades: str | None = like(Request, "grades")
+    against: str | None = option(
+        None, "Other data, such as your training data, to search for the same texts.", group=DATA
+    )
+    near: float = option(0.8, "Jaccard index from which two texts are near-duplicates.")
+    by_words: bool = option(False, "Compare runs of 3 words instead of 5 characters.", name="--by-words")
+    no_near: bool = option(False, "Find exact duplicates only.", name="--no-near")
 
 
 @app.callback()
@@ -81,9 +76,8 @@ def group() -> None:
 
 
 @app.command("list")
-def list_datasets(
-    protocol: OfProtocol = None, task: OfTask = None, json: Json = False, wide: Wide = False
-) -> None:
+@of_records()
+def list_datasets(chosen: Chosen, shown: Shown) -> None:
     """List the catalogue's datasets, and where each is read from.
 
     Example: embassay data list --task retrieval
@@ -92,8 +86,8 @@ def list_datasets(
 
     from embassay.data.catalogue.entries import overviews
 
-    found = list(overviews(protocol or "", task or ""))
-    if json:
+    found = list(overviews(chosen.protocol or "", chosen.task or ""))
+    if shown.json:
         from json import dumps
 
         typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
@@ -103,16 +97,19 @@ def list_datasets(
         "place",
         "size",
         "tasks",
-        *(["protocols", "lang", "licence", "hub"] if wide else []),
+        *(["protocols", "lang", "licence", "hub"] if shown.wide else []),
         "title",
     ]
-    show_table(columns, [[_cell(getattr(one, column)) for column in columns] for one in found], wide=wide)
+    show_table(
+        columns, [[_cell(getattr(one, column)) for column in columns] for one in found], wide=shown.wide
+    )
 
 
 @app.command("show")
+@of_records(wide=False)
 def show(
     name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")],
-    json: Json = False,
+    shown: Shown,
 ) -> None:
     """Show a dataset: facts, source, first rows; or a suite.
 
@@ -122,15 +119,15 @@ def show(
     from embassay.data.catalogue.suites import suite_of
 
     if suite := suite_of(name):
-        _show_suite(suite, json=json)
+        _show_suite(suite, json=shown.json)
         return
-    shown = card(name)
-    if json:
+    facts = card(name)
+    if shown.json:
         from json import dumps
 
-        typer.echo(dumps(shown.as_dict(), ensure_ascii=False))
+        typer.echo(dumps(facts.as_dict(), ensure_ascii=False))
         return
-    typer.echo("\n".join(shown.lines()))
+    typer.echo("\n".join(facts.lines()))
 
 
 def _show_suite(suite: Suite, *, json: bool) -> None:
@@ -159,13 +156,13 @@ def _listed(value: str | list[str]) -> str:
 
 
 @app.command("fetch")
+@of_records(wide=False)
 def fetch(
+    chosen: Chosen,
+    shown: Shown,
     name: Annotated[
         list[str] | None, typer.Argument(help="Names of datasets or suites.", metavar="NAME…")
     ] = None,
-    protocol: OfProtocol = None,
-    task: OfTask = None,
-    json: Json = False,
 ) -> None:
     """Download datasets from the hub.
 
@@ -173,33 +170,16 @@ def fetch(
 
     Example: embassay data fetch beir
     """
-    fetch_all(name or [], protocol or "", task or "", json=json)
+    fetch_all(name or [], chosen.protocol or "", chosen.task or "", json=shown.json)
 
 
 @app.command("check")
 @stopping_at_memory
+@of_records()
 def check(
-    path: Annotated[str, typer.Argument(help="Your data, or a catalogue name.")],
-    columns: Mapping = None,
-    split: Split = None,
-    grades: Grades = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against", help="Other data, such as your training data, to search for the same texts."
-        ),
-    ] = None,
-    near: Annotated[
-        float, typer.Option("--near", help="Jaccard index from which two texts are near-duplicates.")
-    ] = 0.8,
-    by_words: Annotated[
-        bool, typer.Option("--by-words", help="Compare runs of 3 words instead of 5 characters.")
-    ] = False,
-    no_near: Annotated[bool, typer.Option("--no-near", help="Find exact duplicates only.")] = False,
-    json: Json = False,
-    wide: Wide = False,
+    path: Annotated[str, typer.Argument(help="Your data, or a catalogue name.")], asked: Checked, shown: Shown
 ) -> None:
-    """Tell what your data can be used for, and what is wrong.
+    """Show what your data can be used for, and what is wrong.
 
     Exit code 4 if they cannot be used.
 
@@ -208,17 +188,24 @@ def check(
     from embassay.cli.progress import Waiting
     from embassay.data.check import Check, Nearness
 
-    nearness = None if no_near else Nearness(near, "words" if by_words else "characters")
+    nearness = None if asked.no_near else Nearness(asked.near, "words" if asked.by_words else "characters")
     with Waiting() as waiting:
         report = Check(
-            path, column_map(columns), split, grades, against, nearness, _tokenizer(), waiting
+            path,
+            dict(asked.mapping),
+            asked.split,
+            asked.grades,
+            asked.against,
+            nearness,
+            _tokenizer(),
+            waiting,
         ).report()
-    if json:
+    if shown.json:
         from json import dumps
 
         typer.echo(dumps(report.as_dict(), ensure_ascii=False))
     else:
-        show_report(report, wide=wide)
+        show_report(report, wide=shown.wide)
     if not report.usable:
         raise typer.Exit(DataError.exit_code)
 
@@ -282,7 +269,7 @@ def _verdict(report: Report) -> str:
 def _file(file: File, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
-    blank = f"{counted(file.blank, 'blank line')} passed over" if file.blank else ""
+    blank = f"{counted(file.blank, 'blank line')} skipped" if file.blank else ""
     facts += [counted(file.rows, "row"), blank, size]
     _say_lines([f"{file.path}: {', '.join(filter(None, facts))}"])
     rows = []
@@ -315,7 +302,7 @@ def _documents(found: DocumentFiles, wide: bool) -> None:
     _notes("Of the documents", (*lines, *found.notes))
 
 
-def _counts(counts: Mapping_[str, int], nothing: str = "") -> str:
+def _counts(counts: Mapping[str, int], nothing: str = "") -> str:
     return ", ".join(f"{name or nothing} {count:,}" for name, count in counts.items()) or nothing
 
 
@@ -476,7 +463,7 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
     except KeyboardInterrupt:
         raise Interrupted(
             f"Stopped. Finished files are kept in {mirror_folder()}.",
-            mend="The same command goes on from there.",
+            mend="The same command continues from there.",
         ) from None
     _show(fetched, json=json)
     if failed:

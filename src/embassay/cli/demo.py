@@ -11,15 +11,17 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from embassay.cli.options import Wide, Workers
+from embassay.cli.options import Spread, of_records
 from embassay.errors import EmbassayError
 from embassay.machine import cores
+from embassay.protocols.kernel.request import OUTPUT, like, option
 from embassay.runs.execution import be_a_worker
 
 if TYPE_CHECKING:
@@ -50,13 +52,17 @@ HEADED = ("sage", "pteb", "hteb", "rag", "hume")
 """The runs, one of a protocol, that score systems."""
 
 
-def demo(
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder of the runs; the same command resumes them.")
-    ] = Path("runs/demo"),
-    workers: Workers = 1,
-    wide: Wide = False,
-) -> None:
+@dataclass(frozen=True)
+class Demo:
+    """Where the runs are kept, and how they are carried out and shown."""
+
+    out: Path = option(Path("runs/demo"), "Folder of the runs; the same command resumes them.", group=OUTPUT)
+    workers: int = like(Spread, "workers")
+    wide: bool = like(Spread, "wide")
+
+
+@of_records()
+def demo(asked: Demo) -> None:
     """Try every protocol on the sample data, in about a minute.
 
     It uses the bundled systems, and minilm where it is installed. HUME's answers come from scripts and are marked
@@ -67,7 +73,8 @@ def demo(
     from embassay.cli.session import Display
     from embassay.report import write_report
 
-    systems, display = _systems(), Display(False, wide, brief=not wide)
+    out, workers = asked.out, asked.workers
+    systems, display = _systems(), Display(False, asked.wide, brief=not asked.wide)
     rest = partial(_run_rest, systems, out, display)
     with _beside(rest) if cores() > 1 else nullcontext(rest) as finish:
         _run_sage(systems, out / "sage", display, workers)
@@ -76,7 +83,7 @@ def demo(
         finish()
     written = write_report([out / name for name in PARTS], out=out / "report.html")
     show_headlines([out / name for name in PARTS])
-    typer.echo(f"\nReport of all: {written}")
+    typer.echo(f"\nReport, with all notes: {written}")
 
 
 @contextmanager
@@ -138,11 +145,11 @@ def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, st
 
 
 def show_headlines(runs: Sequence[Path]) -> None:
-    """Print what the runs answer, and every system's headline in each, with its interval and ranks."""
+    """Print what the runs answer, every system's headline in each with interval and ranks, and the gravest notes."""
     from embassay.cli.terminal import screen, show, show_blocks
     from embassay.report.headlines import headlines_view, leading_of
     from embassay.report.runs import read_runs
-    from embassay.report.terminal import render_answers
+    from embassay.report.terminal import care_view, render_answers
 
     here, read = screen(), read_runs(runs)
     typer.echo("")
@@ -150,7 +157,7 @@ def show_headlines(runs: Sequence[Path]) -> None:
     typer.echo("")
     scored = [one for one in read if one.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
-    show_blocks(headlines_view([*leading_of(scored)], here.width), wide=True)
+    show_blocks([*headlines_view([*leading_of(scored)], here.width), *care_view(read)], wide=True)
 
 
 def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
@@ -201,7 +208,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.cli.rag.score import run_score
     from embassay.cli.session import show_verdict
     from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-    from embassay.protocols.rag.scoring.inputs import ScoreRequest
+    from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
 
     _say(
@@ -273,14 +280,14 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
     from embassay.cli.hume.results import run_study
     from embassay.protocols.hume.collection import KIND, simulated_rows
-    from embassay.protocols.hume.folder import read_study, write_annotations, write_study
-    from embassay.protocols.hume.results.options import StudyRequest
+    from embassay.protocols.hume.options import StudyRequest
     from embassay.protocols.hume.sampling import sample
     from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
+    from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
     _say(
-        f"HUME: a study of {ITEMS} items a task. Nobody did it: {SCRIPTS} scripts answer that know what is right and "
-        "err at random."
+        f"HUME: a study of {ITEMS} items a task. No people took part: {SCRIPTS} scripts answer, right except "
+        "for random errors."
     )
     study = out / "study"
     # Of seven candidates some would be French.

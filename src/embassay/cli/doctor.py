@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import Address, App, Engine, EngineName, Json, Wide
+from embassay.cli.options import App, Shown, Spread, of_records
 from embassay.errors import UsageError
+from embassay.protocols.kernel.request import SYSTEMS, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +39,11 @@ class What(StrEnum):
     perturbations = "perturbations"
     tokenizers = "tokenizers"
     protocols = "protocols"
+    pages = "pages"
 
 
-def show(
-    what: Annotated[What, typer.Argument(help=f"One of {', '.join(What)}.")],
-    json: Json = False,
-    wide: Wide = False,
-) -> None:
+@of_records()
+def show(what: Annotated[What, typer.Argument(help=f"One of {', '.join(What)}.")], printed: Shown) -> None:
     """List what a command can name: systems, datasets, measures.
 
     Example: embassay list systems --wide
@@ -54,7 +54,7 @@ def show(
         rows, shown = list(_suites()), ["protocol", "sets", "datasets", "here"]
     else:
         rows, shown = list(_entries(what)), []
-    if json:
+    if printed.json:
         from json import dumps
 
         typer.echo(dumps(rows, ensure_ascii=False))
@@ -63,9 +63,9 @@ def show(
 
     facts = list(dict.fromkeys(key for row in rows for key in row if key not in ("name", "summary")))
     last = ["summary"] if any("summary" in row for row in rows) else []
-    columns = ["name", *(facts if wide else shown or facts[:1]), *last]
+    columns = ["name", *(facts if printed.wide else shown or facts[:1]), *last]
     titles = [_MODEL_COLUMNS.get(column, column) for column in columns]
-    show_table(titles, [[str(row.get(column, "")) for column in columns] for row in rows], wide=wide)
+    show_table(titles, [[str(row.get(column, "")) for column in columns] for row in rows], wide=printed.wide)
 
 
 _MODEL_COLUMNS = {
@@ -109,7 +109,7 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
         What.systems: ("embassay.systems", "SYSTEMS"),
         What.rerankers: ("embassay.systems.rerankers", "RERANKERS"),
         What.llms: ("embassay.systems.chat", "CHAT_MODELS"),
-        What.paraphrasers: ("embassay.protocols.pteb.paraphrasing.paraphrasers", "PARAPHRASERS"),
+        What.paraphrasers: ("embassay.protocols.pteb.paraphrasing", "PARAPHRASERS"),
         What.judges: ("embassay.protocols.rag.judges", "JUDGES"),
         What.engines: ("embassay.protocols.rag.ranking.engines", "ENGINES"),
         What.rewriters: ("embassay.protocols.rag.rewriters", "REWRITERS"),
@@ -119,6 +119,7 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
         What.perturbations: ("embassay.text", "PERTURBATIONS"),
         What.tokenizers: ("embassay.systems", "TOKENIZERS"),
         What.protocols: ("embassay.protocols.kernel.evaluation", "PROTOCOLS"),
+        What.pages: ("embassay.report.runs", "PAGES"),
     }
     tasks = [({"protocol": name}, (f"embassay.protocols.{name}", "TASKS")) for name in ("sage", "pteb")]
     no_more: dict[str, str] = {}
@@ -130,7 +131,8 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
 _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 
 
-def doctor(engine: Engine = EngineName.local, address: Address = None, json: Json = False) -> None:
+@of_records(workers=1, wide=False, out=None, max_cost=None, dry_run=False)
+def doctor(running: Spread) -> None:
     """Show what is installed, and whether it works.
 
     Nothing is sent or downloaded. With --engine ray or --address it shows the nodes of the cluster. Exit code 3:
@@ -141,12 +143,12 @@ def doctor(engine: Engine = EngineName.local, address: Address = None, json: Jso
     from embassay.doctor import examine, extras, look
     from embassay.machine import cache_folder
 
-    if engine is EngineName.ray or address is not None:
-        _cluster(address, json)
+    if running.engine == "ray" or running.address is not None:
+        _cluster(running.address, running.json)
         return
     machine, known = look(cache_folder()), extras()
     checks = list(examine(machine.cache))
-    if json:
+    if running.json:
         _print_json(machine, known, checks)
     else:
         _print(machine, known, checks)
@@ -179,7 +181,7 @@ def _cluster(address: str | None, json: bool) -> None:
     from embassay.cli.options import crew
     from embassay.doctor import examine_cluster
 
-    crew(1, EngineName.ray, address)
+    crew(1, "ray", address)
     facts = examine_cluster(address)
     if json:
         from dataclasses import asdict
@@ -243,7 +245,7 @@ def _use(facts: ClusterFacts) -> str:
     if not facts.gpus:
         return f"{cells}\nNo GPU: Ray counts none on these nodes."
     return (
-        f"{cells}\n{gpus} would stay idle: this machine decides for all, and it computes on the CPU (torch finds no "
+        f"{cells}\n{gpus} would stay idle: all nodes compute as this machine does, on the CPU (torch finds no "
         "card here, or EMBASSAY_DEVICE is cpu)."
     )
 
@@ -281,7 +283,8 @@ caches = App("Show or empty the caches.")
 
 
 @caches.command("info")
-def info(json: Json = False) -> None:
+@of_records(wide=False)
+def info(shown: Shown) -> None:
     """Show where the caches are, their size and what they hold.
 
     Example: embassay cache info
@@ -289,8 +292,8 @@ def info(json: Json = False) -> None:
     from dataclasses import asdict
     from json import dumps
 
+    from embassay.data.column import kept_corpora
     from embassay.data.documents.conversion import kept_conversions
-    from embassay.data.stream.column import kept_corpora
     from embassay.machine import corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
     from embassay.runs.store import AnswerCache, PairCache, index_folder
@@ -300,7 +303,7 @@ def info(json: Json = False) -> None:
     found, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
     pairs, corpora = PairCache.open(None).info(), kept_corpora(corpus_folder())
     documents = kept_conversions()
-    if json:
+    if shown.json:
         others: dict[str, Any] = {
             "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
             "documents": documents,
@@ -333,44 +336,50 @@ def _show(found: Any, entries: str, of: str, owners: Any) -> None:
         typer.echo(f"  {kept:>12,} {of}  {name}")
 
 
+@dataclass(frozen=True)
+class Emptied:
+    """What goes; all without a word."""
+
+    encoder: str | None = option(None, "Only this encoder's vectors.", group=SYSTEMS)
+    llm: str | None = option(None, "Only this language model's answers.", group=SYSTEMS)
+    reranker: str | None = option(None, "Only this reranker's scores.", group=SYSTEMS)
+    indexes: bool = option(False, "Only the indexes of sweeps.", name="--indexes")
+    corpora: bool = option(False, "Only the texts of large corpora.", name="--corpora")
+    documents: bool = option(False, "Only converted documents.", name="--documents")
+
+
 @caches.command("clear")
-def clear(
-    encoder: Annotated[str | None, typer.Option("--encoder", help="Only this encoder's vectors.")] = None,
-    llm: Annotated[str | None, typer.Option("--llm", help="Only this language model's answers.")] = None,
-    reranker: Annotated[str | None, typer.Option("--reranker", help="Only this reranker's scores.")] = None,
-    indexes: Annotated[bool, typer.Option("--indexes", help="Only the indexes of sweeps.")] = False,
-    corpora: Annotated[bool, typer.Option("--corpora", help="Only the texts of large corpora.")] = False,
-    documents: Annotated[bool, typer.Option("--documents", help="Only converted documents.")] = False,
-) -> None:
+@of_records()
+def clear(only: Emptied) -> None:
     """Empty the caches; finished runs keep their results.
 
     Example: embassay cache clear --indexes
     """
+    from embassay.data.column import clear_corpora
     from embassay.data.documents.conversion import clear_conversions
-    from embassay.data.stream.column import clear_corpora
     from embassay.machine import corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
     from embassay.runs.store import AnswerCache, PairCache, index_folder
     from embassay.search.indexes.store import clear_indexes
 
     asked: list[tuple[str, str | None, type[Store]]] = [
-        ("encoder", encoder, EmbeddingCache),
-        ("llm", llm, AnswerCache),
-        ("reranker", reranker, PairCache),
+        ("encoder", only.encoder, EmbeddingCache),
+        ("llm", only.llm, AnswerCache),
+        ("reranker", only.reranker, PairCache),
     ]
     chosen = [one for one in asked if one[1] is not None]
-    everything = not chosen and not indexes and not corpora and not documents
+    everything = not (chosen or only.indexes or only.corpora or only.documents)
     if everything:
         chosen = asked
-    opened = [(option, name, cache.open(None)) for option, name, cache in chosen]
-    for option, name, store in opened:
-        _check_kept(option, name, store)
+    opened = [(kind, name, cache.open(None)) for kind, name, cache in chosen]
+    for kind, name, store in opened:
+        _check_kept(kind, name, store)
     freed = sum(store.clear(name) for _, name, store in opened)
-    if indexes or everything:
+    if only.indexes or everything:
         freed += clear_indexes(index_folder())
-    if corpora or everything:
+    if only.corpora or everything:
         freed += clear_corpora(corpus_folder())
-    if documents or everything:
+    if only.documents or everything:
         freed += clear_conversions()
     typer.echo(f"{freed / 1e6:,.1f} MB freed")
 

@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Callable, Collection, Iterable
 from collections.abc import Mapping as Map
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from enum import Enum, StrEnum
+from enum import Enum
 from functools import partial
+from keyword import iskeyword
 from pathlib import Path
+from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
@@ -20,10 +22,10 @@ from embassay.protocols.kernel.request import (
     DETAILS,
     MEASURE,
     OUTPUT,
+    SERVER,
     SPEED,
     STATISTICS,
     SYSTEMS,
-    Request,
     option,
 )
 
@@ -31,15 +33,13 @@ if TYPE_CHECKING:
     from embassay.runs.execution import Ray
 
 PANELS = {
-    SYSTEMS: "judge llm rewriter ranking prompt encoder reranker models a b annotator annotators simulated noise",
-    DATA: "corpus queries lang langs people topics qrels run pool gold against source run-seed pairs from-mteb "
-    "llm-scores config profile protocol max-mb name dataset grades limit",
+    SYSTEMS: "annotator",
+    DATA: "dataset",
     MEASURE: "",
-    STATISTICS: "seed resamples test alpha margin no-worse-than min-answered min-shared sensitivity runs",
-    OUTPUT: "per-query junit markdown summary format table to project online open revision exposed debug version "
-    "install-completion show-completion out",
-    SPEED: "force from-stage replace",
-    "Server": "host port root-path allow-host proxy-headers database public-url new-links stale-after every",
+    STATISTICS: "",
+    OUTPUT: "debug install-completion out show-completion version",
+    SPEED: "",
+    SERVER: "",
     DETAILS: "",
 }
 """The titles in the help of a command, everywhere the same, and the options of commands under each that no record
@@ -152,47 +152,79 @@ def _value(kind: Any, named: str | None = None) -> str | None:
 
 
 def _parameter(field: Any, hint: Any, group: str = MEASURE, default: Any = MISSING) -> inspect.Parameter:
-    """A field as an option of a command, under the title `group` where it names none, with a `default` of the command's
-    own."""
-    said, words = field.metadata, _words(field, hint)
+    """A field as an option of a command, or as an argument, under the title `group` where it names none, with a
+    `default` of the command's own."""
+    said = field.metadata
     default = field.default if default is MISSING else default
-    kind: Any = hint
-    if words is not None:
-        kind = _choice(field.name, words)
-        default = next((kind(word) for word, value in words.items() if value == default), None)
-    elif get_origin(hint) in (tuple, dict, Map):
-        one, *_ = get_args(hint)
-        kind = list[_choice(field.name, get_args(one))] if get_origin(one) is Literal else list[str]  # type: ignore[misc]
-        default = default if default in (MISSING, ...) else None
     if default is MISSING and field.default_factory is not MISSING:
         default = None
-    required = default in (MISSING, ...)
-    option = typer.Option(
-        *_flags(field, hint), help=said["help"], metavar=said.get("value"), min=said.get("least"),
-        rich_help_panel=said.get("group") or group,
-    )  # fmt: skip
+    kind, default = _kind(field, hint, default)
+    names = _flags(field, hint)
+    written: Any = typer.Option
+    if not names[0].startswith("-"):
+        written = partial(typer.Argument, metavar=names.pop())
+    limits = {key: said[name] for key, name in (("min", "least"), ("max", "most")) if name in said}
+    value = {"metavar": said["value"]} if "value" in said else {}
+    option = written(*names, help=said["help"], rich_help_panel=said.get("group") or group, **limits, **value)
     return inspect.Parameter(
-        field.name,
+        _parameter_name(field, hint),
         inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if required else default,
+        default=inspect.Parameter.empty if default in (MISSING, ...) else default,
         annotation=Annotated[kind | None if default is None else kind, option],
     )
 
 
+def _kind(field: Any, hint: Any, default: Any) -> tuple[Any, Any]:
+    """What is written for a field of this type, and what holds where nothing is."""
+    if "flag" in field.metadata:
+        return bool, False
+    if (words := _words(field, hint)) is not None:
+        kind = _choice(field.name, words)
+        if default in (MISSING, ...):
+            return kind, default
+        return kind, next((kind(word) for word, value in words.items() if value == default), None)
+    if get_origin(hint) in (tuple, dict, Map):
+        one, *_ = get_args(hint)
+        if get_origin(one) is Literal:
+            one = _choice(field.name, get_args(one))
+        plain = one in (int, float, Path) or isinstance(one, type(Enum))
+        return GenericAlias(list, (one if plain else str,)), default if default in (MISSING, ...) else None
+    return hint, default
+
+
 def _flags(field: Any, hint: Any) -> list[str]:
     flag = field.name.replace("_", "-")
-    return (field.metadata.get("name") or (f"--{flag}/--no-{flag}" if hint is bool else f"--{flag}")).split()
+    pair = hint in (bool, bool | None) and "flag" not in field.metadata
+    return (field.metadata.get("name") or (f"--{flag}/--no-{flag}" if pair else f"--{flag}")).split()
+
+
+def _parameter_name(field: Any, hint: Any) -> str:
+    """The first spelling as a word of Python: what two records ask for by one option is one parameter."""
+    first = _flags(field, hint)[0].partition("/")[0]
+    name = first.lstrip("-").replace("-", "_") if first.startswith("-") else field.name
+    return f"{name}_" if iskeyword(name) else name
 
 
 def _words(field: Any, hint: Any) -> Map[str, Any] | None:
     """What may be written for a field of few values, and for which of them."""
     if words := field.metadata.get("words"):
         return dict(words)
+    hint = (
+        next((one for one in get_args(hint) if get_origin(one) is Literal), hint)
+        if _is_optional(hint)
+        else hint
+    )
     return {one.replace(" ", "-"): one for one in get_args(hint)} if get_origin(hint) is Literal else None
+
+
+def _is_optional(hint: Any) -> bool:
+    return type(None) in get_args(hint)
 
 
 def _read(field: Any, hint: Any, given: Any) -> Any:
     """The value of a field for what was written."""
+    if "flag" in field.metadata:
+        return field.metadata["flag"]
     if words := _words(field, hint):
         return words[_plain(given)]
     if read := field.metadata.get("read"):
@@ -252,45 +284,22 @@ class Spread(Running):
         return crew(self.workers, self.engine, self.address)
 
 
-class EngineName(StrEnum):
-    """Where cells are done."""
+@dataclass(frozen=True)
+class Server:
+    """Where pages are served."""
 
-    local = "local"
-    ray = "ray"
-
-
-def declared(cls: type[Any], name: str) -> Any:
-    """The option that a field of a record declares, for a command that lists its options itself."""
-    one = next(one for one in fields(cls) if one.name == name)
-    return _parameter(one, get_type_hints(cls)[name]).annotation.__metadata__[0]
-
-
-Mapping = Annotated[list[str] | None, declared(Request, "mapping")]
-Split = Annotated[str | None, declared(Request, "split")]
-Grades = Annotated[str | None, declared(Request, "grades")]
-Limit = Annotated[int | None, declared(Request, "limit")]
-Seed = Annotated[int, declared(Request, "seed")]
-TokenizerName = Annotated[str, declared(Request, "tokenizer")]
-Out = Annotated[Path | None, declared(Running, "out")]
-DryRun = Annotated[bool, declared(Running, "dry_run")]
-MaxCost = Annotated[float | None, declared(Running, "max_cost")]
-Json = Annotated[bool, declared(Shown, "json")]
-Wide = Annotated[bool, declared(Shown, "wide")]
-Workers = Annotated[int, declared(Spread, "workers")]
-Engine = Annotated[EngineName, declared(Spread, "engine")]
-Address = Annotated[str | None, declared(Spread, "address")]
-AllowHost = Annotated[
-    list[str] | None,
-    typer.Option("--allow-host", help="Another host name that the server answers to."),
-]
-ProxyHeaders = Annotated[
-    bool, typer.Option("--proxy-headers", help="Trust X-Forwarded-For from a proxy on this machine.")
-]
+    port: int = option(8000, "Port; 0 takes a free one.", least=0, most=65535, group=SERVER)
+    host: str = option("127.0.0.1", "Address to listen on.", group=SERVER)
+    allow_host: tuple[str, ...] = option((), "Another host name that the server answers to.", group=SERVER)
+    proxy_headers: bool = option(
+        False, "Trust X-Forwarded-For from a proxy on this machine.", name="--proxy-headers", group=SERVER
+    )
+    open: bool = option(False, "Open the owner's page in a browser.", name="--open", group=OUTPUT)
 
 
 def crew(workers: int, engine: str, address: str | None) -> int | Ray:
     """Who does the cells. UsageError for options that do not go together, and for a cluster that is not there."""
-    if engine == EngineName.local:
+    if engine == "local":
         if address is not None:
             raise UsageError("--address needs a Ray cluster.", mend="Add --engine ray, or leave it out.")
         return workers
@@ -369,13 +378,7 @@ def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., A
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        made = _Record.of(cls, DETAILS)
-
-        def wrapped(**arguments: Any) -> Any:
-            value = made.value(arguments)
-            return command(**arguments, **{name: value})
-
-        return _signed(wrapped, command, [*made.parameters.values(), *made.details()], name)
+        return _with_records(command, {name: _Record.of(cls, DETAILS)})
 
     return decorate
 
@@ -384,34 +387,52 @@ def of_records(
     *, without: Collection[str] = (), defaults: Map[str, Any] = {}, **fixed: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of its parameters that are records: what a run is asked for, how it is carried out. It
-    gets the records.
+    gets the records, and of a parameter `partial[Record]` a function that makes the record, of what was given and of
+    what the command adds. An option that several records have is declared by the first.
 
     `defaults` are the command's own where it has others, with ... for an option that must be given. A field that is
     `fixed`, to a value, or left `without` one of its own, is no option.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        declared = inspect.signature(command, eval_str=True).parameters
         made = {
-            name: _Record.of(one.annotation, MEASURE, defaults, fixed, without)
-            for name, one in declared.items()
-            if isinstance(one.annotation, type) and is_dataclass(one.annotation)
+            name: _Record.of(record, MEASURE, defaults, fixed, without, later=record is not one.annotation)
+            for name, one in inspect.signature(command, eval_str=True).parameters.items()
+            if (record := _record(one.annotation)) is not None
         }
-        options = [parameter for one in made.values() for parameter in one.parameters.values()]
-        details = [parameter for one in made.values() for parameter in one.details()]
-
-        def wrapped(**arguments: Any) -> Any:
-            records = {name: one.value(arguments) for name, one in made.items()}
-            return command(**arguments, **records)
-
-        return _signed(wrapped, command, [*options, *details], *made)
+        return _with_records(command, made)
 
     return decorate
 
 
+def _record(annotation: Any) -> type[Any] | None:
+    """The record of a parameter, or that it makes later; None where it has none."""
+    kind = get_args(annotation)[0] if get_origin(annotation) is partial else annotation
+    return kind if isinstance(kind, type) and is_dataclass(kind) else None
+
+
+def _with_records(command: Callable[..., Any], made: Map[str, _Record]) -> Callable[..., Any]:
+    """The command with the options of records in the place of its parameters that are these."""
+    options: dict[str, inspect.Parameter] = {}
+    for parameter in (
+        *(own for one in made.values() for own in one.parameters.values()),
+        *(detail for one in made.values() for detail in one.details()),
+    ):
+        options.setdefault(parameter.name, parameter)
+
+    def wrapped(**arguments: Any) -> Any:
+        given = {name: arguments.pop(name) for name, one in options.items()}
+        # What is left at its default is the record's to say: two that share an option may have two defaults.
+        said = {name: value for name, value in given.items() if value not in (None, options[name].default)}
+        return command(**arguments, **{name: one.value(said) for name, one in made.items()})
+
+    return _signed(wrapped, command, list(options.values()), *made)
+
+
 @dataclass(frozen=True)
 class _Record:
-    """The options of a record, and how it is made of what was given for them. `within` are the records of a field."""
+    """The options of a record by field, and how it is made of what was given for them, at once or `later`. `within` are
+    the records of a field."""
 
     cls: type[Any]
     hints: Map[str, Any]
@@ -419,11 +440,12 @@ class _Record:
     within: Map[str, _Record]
     defaults: Map[str, Any]
     fixed: Map[str, Any]
+    later: bool = False
 
     @classmethod
     def of(
         cls, record: type[Any], group: str, defaults: Map[str, Any] = {}, fixed: Map[str, Any] = {},
-        without: Collection[str] = (),
+        without: Collection[str] = (), *, later: bool = False,
     ) -> _Record:  # fmt: skip
         """Its options, under the title `group` where they name none."""
         hints = get_type_hints(record)
@@ -440,23 +462,28 @@ class _Record:
             {one.name: cls.of(hints[one.name], DETAILS) for one in free if is_dataclass(hints[one.name])},
             {name: value for name, value in defaults.items() if value is not ... and name in names},
             {name: value for name, value in fixed.items() if name in names},
+            later,
         )
 
     def details(self) -> list[inspect.Parameter]:
         """The options of the records within."""
         return [parameter for one in self.within.values() for parameter in one.parameters.values()]
 
-    def value(self, arguments: dict[str, Any]) -> Any:
-        """The record; what is its own is taken out of the arguments."""
-        own = {one.name: one for one in fields(self.cls) if one.name in self.parameters}
-        given = {name: arguments.pop(name) for name in own}
-        read = {
-            name: _read(own[name], self.hints[name], value)
-            for name, value in given.items()
-            if value is not None
+    def read(self, said: Map[str, Any]) -> dict[str, Any]:
+        """Field -> its value, of what was said."""
+        own = {one.name: one for one in fields(self.cls)}
+        return {
+            name: _read(own[name], self.hints[name], said[one.name])
+            for name, one in self.parameters.items()
+            if one.name in said
         }
-        below = {name: one.value(arguments) for name, one in self.within.items()}
-        return self.cls(**{**self.defaults, **read, **below, **self.fixed})
+
+    def value(self, said: Map[str, Any]) -> Any:
+        """The record, or what makes it."""
+        below = {name: one.value(said) for name, one in self.within.items()}
+        values = {**self.defaults, **self.read(said), **below, **self.fixed}
+        make: Callable[..., Any] = self.cls
+        return partial(make, **values) if self.later else make(**values)
 
 
 def _signed(
@@ -478,23 +505,30 @@ def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]],
     command gets a mapping of those that are, `name`. The help says what holds otherwise."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        hints = get_type_hints(cls)
-        own = [_given(one, hints[one.name]) for one in fields(cls)]
+        made = _Record.of(cls, MEASURE if any("help" not in one.metadata for one in fields(cls)) else DETAILS)
+        records = [made, *made.within.values()]
+        own = [
+            _given(field, one.parameters[field.name])
+            for one in records
+            for field in fields(one.cls)
+            if field.name in one.parameters
+        ]
 
         def wrapped(**arguments: Any) -> Any:
             values = {one.name: arguments.pop(one.name) for one in own}
-            given = {key: _plain(value) for key, value in values.items() if value is not None}
-            return command(**arguments, **{name: given})
+            said = {key: value for key, value in values.items() if value is not None}
+            read = {key: value for one in records for key, value in one.read(said).items()}
+            return command(**arguments, **{name: read})
 
         return _signed(wrapped, command, own, name)
 
     return decorate
 
 
-def _given(field: Any, hint: Any) -> inspect.Parameter:
+def _given(field: Any, one: inspect.Parameter) -> inspect.Parameter:
     """An option that is None where it is not given."""
-    one = _parameter(field, hint, DETAILS)
-    default = "" if field.default is None else f" Default: {_shown(field.default)}."
+    nothing = field.default in (None, "", MISSING)
+    default = "" if nothing else f" Default: {_shown(field.default)}."
     option = one.annotation.__metadata__[0]
     option.help += default
     kind = get_args(one.annotation)[0]

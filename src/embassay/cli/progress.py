@@ -71,6 +71,9 @@ class _Tally(Silent):
         self.asked, self.answered, self.title, self.unit, self.asking = 0, 0, "", "texts", self.start
         self._late: threading.Timer | None = None
 
+    def opening(self, names: Sequence[str]) -> None:
+        self.say_late(f"opening {', '.join(names)} and the data" if names else "opening the data")
+
     def planning(self, plan: Plan) -> None:
         self.say_late(f"counting what {len(plan.cells)} cells will take")
 
@@ -172,6 +175,10 @@ class Lines(_Tally):
         self._brief = brief
         self._first = self._last = time.monotonic()
         self._all = self._failed = 0
+
+    def opening(self, names: Sequence[str]) -> None:
+        if not self._brief:
+            super().opening(names)
 
     def planning(self, plan: Plan) -> None:
         if not self._brief:

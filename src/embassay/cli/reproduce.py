@@ -5,56 +5,51 @@ from __future__ import annotations
 import json as writing
 import shlex
 from collections.abc import Sequence
-from enum import StrEnum
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
 import typer
+
+from embassay.cli.options import Running, Shown, of_records
+from embassay.errors import UsageError
+from embassay.protocols.kernel.request import OUTPUT, like, option
 
 if TYPE_CHECKING:
     from embassay.data.catalogue.suites import Suite
     from embassay.interchange.reproduction import Beside, Recipe, Step
 
 
-class Paper(StrEnum):
-    """The papers."""
+@dataclass(frozen=True)
+class Reproduction:
+    """A paper, what of it is carried out, and with which tables its own are compared."""
 
-    sage = "sage"
-    pteb = "pteb"
-    rag = "rag"
-    hume = "hume"
+    paper: Literal["sage", "pteb", "rag", "hume"] = option(MISSING, "sage, pteb, rag or hume.", name="PAPER")
+    more: tuple[str, ...] = option(
+        (), "Of that command, in place of the paper's: -s minilm --limit 100.", name="OPTIONS"
+    )
+    step: str = option("", "Another of the paper's commands.", value="NAME")
+    run: bool = option(False, "Carry it out; without this, only what it takes is shown.", name="--run")
+    out: Path | None = like(Running, "out")
+    finished: tuple[Path, ...] = option(
+        (), "Put the paper's tables beside those of finished runs.", name="--from", value="RUN"
+    )
+    json: bool = like(Shown, "json", help="Print one JSON object.")
+    markdown: bool = option(False, "Print the tables as Markdown.", name="--markdown", group=OUTPUT)
+    wide: bool = like(Shown, "wide")
+
+    def __post_init__(self) -> None:
+        if self.finished and (self.run or self.more or self.out):
+            other = "--run" if self.run else "--out" if self.out else self.more[0]
+            raise UsageError("--from compares runs that are finished.", mend=f"Leave {other} out.")
+        if self.out is not None and not self.run:
+            raise UsageError("--out is the folder of a run.", mend="Add --run, or leave it out.")
+        if "--dry-run" in self.more:
+            raise UsageError("Without --run nothing is carried out anyway.", mend="Leave --dry-run out.")
 
 
-Which = Annotated[Paper, typer.Argument(metavar="PAPER", help="sage, pteb, rag or hume.")]
-More = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="OPTIONS", help="Of that command, in place of the paper's: -s minilm --limit 100."
-    ),
-]
-StepName = Annotated[str, typer.Option("--step", metavar="NAME", help="Another of the paper's commands.")]
-Run = Annotated[bool, typer.Option("--run", help="Carry it out; without this, only what it takes is shown.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run; the same command resumes it.")]
-From = Annotated[
-    list[Path] | None,
-    typer.Option("--from", metavar="RUN", help="Put the paper's tables beside those of finished runs."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Markdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
-Wide = Annotated[bool, typer.Option("--wide", help="Show every column, however wide.")]
-
-
-def reproduce(
-    paper: Which,
-    more: More = None,
-    step: StepName = "",
-    run: Run = False,
-    out: Out = None,
-    from_: From = None,
-    json: Json = False,
-    markdown: Markdown = False,
-    wide: Wide = False,
-) -> None:
+@of_records()
+def reproduce(asked: Reproduction) -> None:
     """Repeat a paper's experiment; its printed tables beside yours.
 
     Shows the paper's commands and what the first takes; --run carries it out on the datasets that are here. Options of
@@ -64,32 +59,19 @@ def reproduce(
     """
     from embassay.interchange.reproduction import RECIPES
 
-    recipe = RECIPES[paper.value]
-    chosen = recipe.step(step)
-    _check(run=run, out=out, from_=from_, more=more)
-    if from_:
-        _show(recipe, from_, json=json, markdown=markdown, wide=wide)
+    recipe, more = RECIPES[asked.paper], asked.more
+    chosen = recipe.step(asked.step)
+    json, markdown, wide = asked.json, asked.markdown, asked.wide
+    if asked.finished:
+        _show(recipe, asked.finished, json=json, markdown=markdown, wide=wide)
         return
-    if not run:
-        _foresee(recipe, chosen, more or (), json=json, wide=wide)
+    if not asked.run:
+        _foresee(recipe, chosen, more, json=json, wide=wide)
         return
-    place = _carry_out(recipe, chosen, more or (), out, json=json, wide=wide)
+    place = _carry_out(recipe, chosen, more, asked.out, json=json, wide=wide)
     if not json:
         typer.echo("")
         _show(recipe, [place], json=False, markdown=markdown, wide=wide)
-
-
-def _check(*, run: bool, out: Path | None, from_: list[Path] | None, more: list[str] | None) -> None:
-    """UsageError for what does not go together."""
-    from embassay.errors import UsageError
-
-    if from_ and (run or more or out):
-        other = "--run" if run else "--out" if out else (more or [""])[0]
-        raise UsageError("--from compares runs that are finished.", mend=f"Leave {other} out.")
-    if out is not None and not run:
-        raise UsageError("--out is the folder of a run.", mend="Add --run, or leave it out.")
-    if "--dry-run" in (more or ()):
-        raise UsageError("Without --run nothing is carried out anyway.", mend="Leave --dry-run out.")
 
 
 def _foresee(recipe: Recipe, step: Step, more: Sequence[str], *, json: bool, wide: bool) -> None:
@@ -138,7 +120,6 @@ def _carry_out(
 ) -> Path:
     """Do the step; its folder."""
     from embassay.cli.options import default_out
-    from embassay.errors import UsageError
 
     if lacking := step.lacking(more):
         name, about = lacking[0]
@@ -164,8 +145,7 @@ def _call(words: list[str]) -> None:
 
 def _show(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool) -> None:
     """The paper's tables beside those of the runs."""
-    from embassay.interchange.reproduction import compared
-    from embassay.interchange.reproduction.comparison import suites_of
+    from embassay.interchange.reproduction import compared, suites_of
 
     found, said = compared(recipe.paper, runs), suites_of(runs)
     if json:

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import AllowHost, Json, ProxyHeaders, Wide
+from embassay.cli.options import Server, Shown, of_records
+from embassay.protocols.kernel.request import (
+    DATA,
+    OUTPUT,
+    SERVER,
+    STATISTICS,
+    SYSTEMS,
+    Request,
+    like,
+    option,
+)
 
 if TYPE_CHECKING:
     from embassay.interchange import Exported, Imported
 
 
+@dataclass(frozen=True)
+class Compared:
+    """Which systems are compared, and on what."""
+
+    a: str | None = option(None, "The first system. Default: compare all.", name="-a", group=SYSTEMS)
+    b: str | None = option(None, "The second system.", name="-b", group=SYSTEMS)
+    tasks: tuple[str, ...] = option((), "Only this task, or overall.", name="--task -t")
+    measures: tuple[str, ...] = option((), "Only this measure.", name="--measure -m")
+    datasets: tuple[str, ...] = like(
+        Request, "datasets", default=(), help="Only this dataset, when comparing all systems."
+    )
+    seed: int = like(Request, "seed")
+
+
+@of_records()
 def compare(
     folders: Annotated[
         list[Path], typer.Argument(help="A run; with two, one system in both.", metavar="DIR [DIR]")
     ],
-    a: Annotated[str | None, typer.Option("-a", help="The first system. Default: compare all.")] = None,
-    b: Annotated[str | None, typer.Option("-b", help="The second system.")] = None,
-    task: Annotated[
-        list[str] | None, typer.Option("--task", "-t", help="Only this task, or overall.")
-    ] = None,
-    measure: Annotated[list[str] | None, typer.Option("--measure", "-m", help="Only this measure.")] = None,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", "-d", help="Only this dataset, when comparing all systems."),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 1337,
-    json: Json = False,
-    wide: Wide = False,
+    asked: Compared,
+    shown: Shown,
 ) -> None:
-    """Tell whether two systems, or two runs, really differ.
+    """Test whether two systems, or two runs, really differ.
 
     Paired differences with 95% intervals, Holm-corrected p, effect sizes and the difference detectable at 80% power.
     Comparing all systems adds rank ranges and the probability of being best.
@@ -43,19 +57,17 @@ def compare(
     from embassay.protocols import compare as comparing
     from embassay.report.terminal import fields_view, pair_view
 
-    found = comparing.compare(
-        *folders, a=a, b=b, tasks=task or [], measures=measure or [], datasets=dataset or [], seed=seed
-    )
+    found = comparing.compare(*folders, **vars(asked))
     if found.pair is None:
-        if json:
+        if shown.json:
             _print({"fields": found.fields})
             return
-        show_blocks(fields_view(found.fields, found.protocol), wide)
+        show_blocks(fields_view(found.fields, found.protocol), shown.wide)
         return
-    if json:
+    if shown.json:
         _print({name: getattr(found.pair, name) for name in ("contrasts", "across", "pairing", "among")})
         return
-    show_blocks(pair_view(found.pair, found.protocol), wide)
+    show_blocks(pair_view(found.pair, found.protocol), shown.wide)
 
 
 def _print(records: dict[str, Any]) -> None:
@@ -76,47 +88,37 @@ def _print(records: dict[str, Any]) -> None:
 
 
 Folder = Annotated[Path, typer.Argument(help="A run, or a folder above runs.", metavar="DIR")]
-Bars = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--min", "--max", metavar="BAR",
-        help="A bar, such as 'sage.overall[minilm]>=0.45@lower' or 'rag.score.Harm@10[bm25, dataset=qrels]<=0.3'.",
-    ),
-]  # fmt: skip
-Base = Annotated[
-    Path | None, typer.Option("--no-worse-than", help="An earlier run that no system may fall behind.")
-]
-Alpha = Annotated[
-    float, typer.Option("--alpha", help="Chance of a false alarm over all tests of --no-worse-than.")
-]
-Margin = Annotated[
-    float, typer.Option("--margin", min=0, help="Loss allowed by --no-worse-than, in the measure's unit.")
-]
-Systems = Annotated[
-    list[str] | None, typer.Option("--system", "-s", help="Only this system, in --no-worse-than.")
-]
-Tasks = Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task, in --no-worse-than.")]
-Measures = Annotated[
-    list[str] | None, typer.Option("--measure", "-m", help="Only this measure, in --no-worse-than.")
-]
-Junit = Annotated[Path | None, typer.Option("--junit", help="Write the verdicts as JUnit XML.")]
-Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write the verdicts as Markdown.")]
 
 
-def gate(
-    folder: Folder,
-    bars: Bars = None,
-    base: Base = None,
-    alpha: Alpha = 0.05,
-    margin: Margin = 0.0,
-    system: Systems = None,
-    task: Tasks = None,
-    measure: Measures = None,
-    junit: Junit = None,
-    markdown: Markdown = None,
-    json: Json = False,
-    wide: Wide = False,
-) -> None:
+@dataclass(frozen=True)
+class Bars:
+    """What a build must reach, what it may not fall behind, and where that is written."""
+
+    bars: tuple[str, ...] = option(
+        (),
+        "A bar, such as 'sage.overall[minilm]>=0.45@lower' or 'rag.score.Harm@10[bm25, dataset=qrels]<=0.3'.",
+        name="--min --max", value="BAR",
+    )  # fmt: skip
+    no_worse_than: Path | None = option(
+        None, "An earlier run that no system may fall behind.", group=STATISTICS
+    )
+    alpha: float = option(
+        0.05, "Chance of a false alarm over all tests of --no-worse-than.", group=STATISTICS
+    )
+    margin: float = option(
+        0.0, "Loss allowed by --no-worse-than, in the measure's unit.", least=0, group=STATISTICS
+    )
+    systems: tuple[str, ...] = like(
+        Request, "systems", default=(), help="Only this system, in --no-worse-than."
+    )
+    tasks: tuple[str, ...] = option((), "Only this task, in --no-worse-than.", name="--task -t")
+    measures: tuple[str, ...] = option((), "Only this measure, in --no-worse-than.", name="--measure -m")
+    junit: Path | None = option(None, "Write the verdicts as JUnit XML.", group=OUTPUT)
+    markdown: Path | None = option(None, "Write the verdicts as Markdown.", group=OUTPUT)
+
+
+@of_records()
+def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
     """Fail a build when a score is too low or has dropped.
 
     Exit code 1 if a bar is missed or --no-worse-than finds a loss; its tests are Holm-corrected together. A bar
@@ -133,42 +135,43 @@ def gate(
     from embassay.runs.folder import to_json, write_atomic
 
     made = gating.gate(
-        folder, *(bars or ()), no_worse_than=base, alpha=alpha, margin=margin, systems=system or (),
-        tasks=task or (), measures=measure or (),
+        folder, *asked.bars, no_worse_than=asked.no_worse_than, alpha=asked.alpha, margin=asked.margin,
+        systems=asked.systems, tasks=asked.tasks, measures=asked.measures,
     )  # fmt: skip
-    if junit is not None:
-        write_atomic(junit, made.junit())
-    if markdown is not None:
-        write_atomic(markdown, made.markdown())
-    if json:
+    if asked.junit is not None:
+        write_atomic(asked.junit, made.junit())
+    if asked.markdown is not None:
+        write_atomic(asked.markdown, made.markdown())
+    if shown.json:
         record = {
             "passed": made.passed, "met": made.met, "bars": [asdict(one) for one in made.verdicts],
             "judge": made.judge,
         }  # fmt: skip
         typer.echo(to_json(record, indent=1))
     else:
-        show_blocks(gate_view(made.verdicts, made.judge), wide)
+        show_blocks(gate_view(made.verdicts, made.judge), shown.wide)
     if not made.passed:
         raise typer.Exit(1)
 
 
-def report(
-    folders: Annotated[list[Path], typer.Argument(help="Runs, or folders above runs.", metavar="DIR...")],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="The file. Default: report.html or summary.html in the common folder.",
-        ),
-    ] = None,
-    summary: Annotated[
-        bool,
-        typer.Option(
-            "--summary",
-            help="Write two pages to print instead: what to use, how sure, on what conditions.",
-        ),
-    ] = False,
-) -> None:
+@dataclass(frozen=True)
+class Page:
+    """Which page is written, and where."""
+
+    out: Path | None = option(
+        None, "The file. Default: report.html or summary.html in the common folder.", group=OUTPUT
+    )
+    summary: bool = option(
+        False, "Write two pages to print instead: what to use, how sure, on what conditions.",
+        name="--summary", group=OUTPUT,
+    )  # fmt: skip
+
+
+Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders above runs.", metavar="DIR...")]
+
+
+@of_records()
+def report(folders: Folders, page: Page) -> None:
     """Write one self-contained HTML report of any set of runs.
 
     Example: embassay report runs/demo --out report.html
@@ -178,51 +181,54 @@ def report(
     def tell(line: str) -> None:
         typer.echo(line, err=True)
 
-    typer.echo(str(write_report(folders, out=out, summary=summary, tell=tell)))
+    typer.echo(str(write_report(folders, out=page.out, summary=page.summary, tell=tell)))
 
 
+@dataclass(frozen=True)
+class Boards(Server):
+    """How boards are served and kept up to date."""
+
+    port: int = like(Server, "port", default=8760)
+    root_path: str = option("", "Path prefix set by a proxy.", value="/PATH", group=SERVER)
+    stale_after: float = option(
+        15.0, "Minutes without output after which a run is stale.", least=0.1, group=SERVER
+    )
+    every: float = option(2.0, "Seconds between two checks of the folder.", least=0.2, group=SERVER)
+    open: bool = like(Server, "open", help="Open the newest board in a browser.")
+
+
+@of_records()
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder above runs, finished or running.")],
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8760,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    root_path: Annotated[
-        str,
-        typer.Option("--root-path", metavar="/PATH", help="Path prefix set by a proxy."),
-    ] = "",
-    allow_host: AllowHost = None,
-    proxy_headers: ProxyHeaders = False,
-    stale_after: Annotated[
-        float, typer.Option("--stale-after", min=0.1, help="Minutes without news after which a run is stale.")
-    ] = 15.0,
-    every: Annotated[
-        float, typer.Option("--every", min=0.2, help="Seconds between two looks at the folder.")
-    ] = 2.0,
-    open_browser: Annotated[bool, typer.Option("--open", help="Open the newest board in a browser.")] = False,
+    boards: Boards,
 ) -> None:
     """Serve a folder of runs as live leaderboards.
 
-    One board per protocol and version of the data, with rank ranges. It writes nothing, and gives out boards and
-    reports only. Ctrl-C stops it.
+    One board per protocol and version of the data, with rank ranges. It writes nothing, and serves only
+    boards and reports. Ctrl-C stops it.
 
     Example: embassay serve runs --open
     """
     from embassay.web import server
     from embassay.web.leaderboard.library import app_of, check_folder, check_prefix
 
-    root, prefix = check_folder(folder), check_prefix(root_path)
-    hosts = server.hosts_answered(host, None, tuple(allow_host or ()))
-    with server.listen(host, port) as listening:
+    host = boards.host
+    root, prefix = check_folder(folder), check_prefix(boards.root_path)
+    hosts = server.hosts_answered(host, None, boards.allow_host)
+    with server.listen(host, boards.port) as listening:
         shown = server.base_url(host, listening) + "/"
 
         def ready() -> None:
             typer.echo(shown)
             _say(root, host)
-            if open_browser:
+            if boards.open:
                 typer.launch(shown)
 
         server.serve(
-            lambda: app_of(root, hosts=hosts, root_path=prefix, stale_after=60 * stale_after, every=every),
-            listening, command="serve", proxy_headers=proxy_headers, ready=ready,
+            lambda: app_of(
+                root, hosts=hosts, root_path=prefix, stale_after=60 * boards.stale_after, every=boards.every
+            ),
+            listening, command="serve", proxy_headers=boards.proxy_headers, ready=ready,
         )  # fmt: skip
 
 
@@ -238,68 +244,44 @@ def _say(root: Path, host: str) -> None:
     typer.echo("Ctrl-C stops it.", err=True)
 
 
-class To(StrEnum):
-    """The forms there are."""
+@dataclass(frozen=True)
+class Written:
+    """In which form runs go out, and whereto."""
 
-    mteb = "mteb"
-    csv = "csv"
-    latex = "latex"
-    parquet = "parquet"
-    figures = "figures"
-    mlflow = "mlflow"
-    wandb = "wandb"
-
-
-Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders above runs.", metavar="DIR...")]
-Form = Annotated[To, typer.Option("--to", help="What to write.")]
-Out = Annotated[
-    str,
-    typer.Option(
-        "--out", metavar="PATH",
-        help="A folder or one file; for mlflow the tracking store: a folder, sqlite:///FILE or a URL.",
-    ),
-]  # fmt: skip
-OneTable = Annotated[
-    str,
-    typer.Option(
-        "--table",
-        metavar="NAME",
-        help="Only this table (latex) or figure, such as sage_table4 or scores.",
-    ),
-]
-Project = Annotated[
-    str,
-    typer.Option("--project", help="Experiment of mlflow, or project of wandb."),
-]
-Online = Annotated[
-    bool, typer.Option("--online", help="Send to wandb now; without it, `wandb sync` sends the folder.")
-]
+    to: Literal["mteb", "csv", "latex", "parquet", "figures", "mlflow", "wandb"] = option(
+        MISSING, "What to write.", group=OUTPUT
+    )
+    out: str = option(
+        MISSING,
+        "A folder or one file; for mlflow the tracking store: a folder, sqlite:///FILE or a URL.",
+        value="PATH", group=OUTPUT,
+    )  # fmt: skip
+    table: str = option(
+        "", "Only this table (latex) or figure, such as sage_table4 or scores.", value="NAME", group=OUTPUT
+    )
+    project: str = option("embassay", "Experiment of mlflow, or project of wandb.", group=OUTPUT)
+    online: bool = option(
+        False, "Send to wandb now; without it, `wandb sync` sends the folder.", name="--online", group=OUTPUT
+    )
 
 
-def export(
-    folders: Folders,
-    to: Form,
-    out: Out,
-    table: OneTable = "",
-    project: Project = "embassay",
-    online: Online = False,
-    json: Json = False,
-) -> None:
+@of_records(wide=False)
+def export(folders: Folders, asked: Written, shown: Shown) -> None:
     """Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.
 
     Values keep every digit, and missing ones their reason. What a format has no place for is counted.
 
     Example: embassay export runs/sage --to csv --out sage.csv
     """
-    if to in (To.mlflow, To.wandb):
-        _log(folders, to, out, project, online=online, json=json)
+    if asked.to in ("mlflow", "wandb"):
+        _log(folders, asked, json=shown.json)
         return
     from embassay.interchange import FORMS
     from embassay.interchange import export as write
 
-    form = next(one for one in FORMS if one == to.value)
-    done = write(folders, form, Path(out), table=table)
-    if json:
+    form = next(one for one in FORMS if one == asked.to)
+    done = write(folders, form, Path(asked.out), table=asked.table)
+    if shown.json:
         _print_json(done)
         return
     _left_out(done)
@@ -308,14 +290,14 @@ def export(
     )
 
 
-def _log(folders: list[Path], to: To, out: str, project: str, *, online: bool, json: bool) -> None:
+def _log(folders: list[Path], asked: Written, *, json: bool) -> None:
     from embassay.interchange import log_to_mlflow, log_to_wandb
     from embassay.runs.folder import to_json
 
-    if to is To.mlflow:
-        logged = log_to_mlflow(folders, out, experiment=project)
+    if asked.to == "mlflow":
+        logged = log_to_mlflow(folders, asked.out, experiment=asked.project)
     else:
-        logged = log_to_wandb(folders, Path(out), project=project, online=online)
+        logged = log_to_wandb(folders, Path(asked.out), project=asked.project, online=asked.online)
     if json:
         typer.echo(to_json({"logged": [vars(one) for one in logged]}, indent=1))
         return
@@ -344,17 +326,21 @@ Source = Annotated[
         help="A clone of the public results or part of it, one file, or a bundle (.json, .json.gz).",
     ),
 ]
-RunOut = Annotated[Path, typer.Option("--out", help="Folder of the run; replaces an earlier import.")]
-ImportedMeasures = Annotated[
-    list[str] | None,
-    typer.Option("--measure", "-m", help="Only this measure and main_score. Default: all."),
-]
-MaxMb = Annotated[int, typer.Option("--max-mb", min=1, help="Leave out files larger than this, unpacked.")]
 
 
-def import_(
-    source: Source, out: RunOut, measure: ImportedMeasures = None, max_mb: MaxMb = 256, json: Json = False
-) -> None:
+@dataclass(frozen=True)
+class Published:
+    """What of published results is read, and into which run."""
+
+    out: Path = option(MISSING, "Folder of the run; replaces an earlier import.", group=OUTPUT)
+    measures: tuple[str, ...] = option(
+        (), "Only this measure and main_score. Default: all.", name="--measure -m"
+    )
+    max_mb: int = option(256, "Leave out files larger than this, unpacked.", least=1, group=DATA)
+
+
+@of_records(wide=False)
+def import_(source: Source, asked: Published, shown: Shown) -> None:
     """Read published MTEB results as a run.
 
     `export --to mteb` gives the documents back whole. A broken file is named and left out.
@@ -369,11 +355,11 @@ def import_(
 
     with Waiting() as waiting:
         done = import_results(
-            source, out, measures=measure or (), max_bytes=max_mb * 2**20, progress=waiting,
+            source, asked.out, measures=asked.measures, max_bytes=asked.max_mb * 2**20, progress=waiting,
             command=" ".join(["embassay", *sys.argv[1:]]),
         )  # fmt: skip
     _warn(done)
-    if json:
+    if shown.json:
         faults = [vars(one) for one in done.faults]
         typer.echo(to_json({**vars(done), "folder": str(done.folder), "faults": faults}, indent=1))
         return

@@ -178,8 +178,9 @@ def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None
 
         typer.echo(json.dumps(forecasts.as_dict(), ensure_ascii=False))
         return
-    show_table(*table(forecasts), wide=display.wide, numbers=True)
-    typer.echo("")
+    if forecasts.cells:
+        show_table(*table(forecasts), wide=display.wide, numbers=True)
+        typer.echo("")
     for line in in_words(forecasts):
         typer.echo(line)
 
@@ -271,13 +272,13 @@ class _Stop:
 def do(protocol: Any, request: Any, running: Running, name: str, **shown: Any) -> RunOnDisk | None:
     """Have a protocol do what was asked, as the command said; None where its plan alone was. `shown` is as in
     `carry_out`."""
-    display = Display(running.json, running.wide)
+    display, out = Display(running.json, running.wide), running.out or default_out(name)
     if running.dry_run:
-        show_plan(partial(protocol.foreseen, request), display)
+        show_plan(partial(protocol.foreseen, request, out=out), display)
         return None
     return carry_out(
-        partial(protocol.carry_out, request), running.out or default_out(name), display=display,
-        workers=running.crew(), max_usd=running.max_cost, **shown,
+        partial(protocol.carry_out, request), out, display=display, workers=running.crew(),
+        max_usd=running.max_cost, **shown,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from embassay.data.corpus import limited, read_corpus, recorded
 from embassay.data.intake import Intake, columns_of, nothing_usable
 from embassay.data.rows import (
     Row,
@@ -25,7 +26,6 @@ from embassay.data.rows import (
     wrong,
 )
 from embassay.data.shapes import axis_columns
-from embassay.data.stream.corpus import limited, read_corpus, recorded
 from embassay.data.tables import unrolled
 from embassay.data.views import Draw, View, check_limit, distinct, draw_stratified
 from embassay.errors import DataError, UsageError

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from embassay.data.column import LONG_TEXT, SeenIds
 from embassay.data.rows import Row, Source, fault, key_of, label_of, text_of
-from embassay.data.stream.column import LONG_TEXT, SeenIds
 from embassay.data.views import Draw, distinct
 from embassay.errors import DataError
 from embassay.records import Skipped

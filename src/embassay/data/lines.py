@@ -57,7 +57,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
             lines = bounded_lines(stream, path)
             first = next(lines, b"")
             if first.startswith(_UTF16):
-                raise DataError("the file is UTF-16", path=path, expected="UTF-8", mend="Save it as UTF-8.")
+                mend = f"Save it as UTF-8: iconv -f UTF-16 -t UTF-8 {path.name} > utf8-{path.name}"
+                raise DataError("the file is UTF-16", path=path, expected="UTF-8", mend=mend)
             if first := first.removeprefix(_BOM):
                 yield first
             yield from lines
@@ -103,7 +104,7 @@ def _decoded(path: Path, number: int, line: bytes) -> str:
                 path=path,
                 line=number,
                 found=f"0x{line[error.start]:02x}",
-                mend="Save the file as UTF-8.",
+                mend="Save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8.",
             )
         )
     # Only where faults are collected: the rest of the line can still be checked.

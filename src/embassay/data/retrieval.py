@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from embassay.data.corpus import limited, read_corpus, recorded
 from embassay.data.intake import Intake, Tally, nothing_usable
 from embassay.data.rows import Origin, Row, Source, fault, key_of, number_of, shown, text_of, texts_of, wrong
-from embassay.data.stream.corpus import limited, read_corpus, recorded
 from embassay.data.views import Draw, check_limit, distinct
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, RerankingSet, RetrievalSet

@@ -142,8 +142,15 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
     likely = called[0] if len(called) == 1 else "" if called else nearest(column, found)
     pair = target or column, likely or "COLUMN"
-    mend = f"Name it with --map {pair[0]}={pair[1]} (in a description, map: {{{pair[0]}: {pair[1]}}})."
-    if len(called) > 1:
+    mend = (
+        f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
+        f"map: {{{pair[0]}: {pair[1]}}})."
+    )
+    if pair[1] == pair[0] and column != pair[0]:
+        mend = f"The column {pair[0]!r} is there: leave {pair[0]}={column} out of --map."
+    elif " " in column and "=" in column:
+        mend = f"Put commas between pairs: --map '{target}={','.join(column.split())}'."
+    elif len(called) > 1:
         mend += f" It may be {' or '.join(called)}: `embassay data check` looks at what they hold."
     if len(found) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in found[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."

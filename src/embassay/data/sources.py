@@ -507,7 +507,22 @@ def _unknown(spec: str, path: Path) -> UsageError:
             f"{spec!r} is a suite of {len(suites()[spec].members)} datasets, and one dataset is needed here.",
             mend=f"`embassay data show {spec}` lists them.",
         )
+    if "://" in spec:
+        hub = "hub:" + "/".join(spec.partition("datasets/")[2].split("/")[:2])
+        there = spec.startswith(("hf://datasets/", "https://huggingface.co/datasets/"))
+        return UsageError(
+            f"{spec!r} is an address, and Embassay fetches no data by address.",
+            mend=f"Read it from the Hugging Face hub: -d {hub}"
+            if there
+            else f"Download it first: curl -LO {spec}",
+        )
     names = [*(entry.name for entry in DATASETS), *suites()]
+    several = spec.replace(",", " ").split()
+    if len(several) > 1 and all(one in names or Path(one).expanduser().exists() for one in several):
+        return UsageError(
+            f"{spec!r} names {len(several)} datasets at once.",
+            mend=f"Every dataset has its own -d: {' '.join(f'-d {one}' for one in several)}",
+        )
     folder = path.parent
     files = (
         [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []

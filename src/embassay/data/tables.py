@@ -159,6 +159,27 @@ FORMATS[".parquet"] = lambda path, reading: Parquet(_unmarked(path, reading))
 """Suffix -> how such a file is read."""
 
 
+_UNREAD = {
+    ".json": "Write one object per line: jq -c 'if type==\"array\" then .[] else . end' {name} > {stem}.jsonl",
+    ".zip": "Unpack it: unzip {name}",
+    ".tar": "Unpack it: tar xf {name}",
+    ".tar.gz": "Unpack it: tar xzf {name}",
+    ".tgz": "Unpack it: tar xzf {name}",
+    ".zst": "Unpack it: zstd -d {name}",
+    ".bz2": "Unpack it: bunzip2 {name}",
+    ".xz": "Unpack it: unxz {name}",
+    ".xlsx": "Save the sheet as CSV.",
+    ".xls": "Save the sheet as CSV.",
+    ".feather": "Write it as Parquet.",
+    ".arrow": "Write it as Parquet.",
+    ".pkl": "Write it as Parquet or JSON Lines: pickles are never opened.",
+    ".pickle": "Write it as Parquet or JSON Lines: pickles are never opened.",
+    ".npy": "Embassay reads texts, not vectors: give JSON Lines, CSV or Parquet with a column of texts.",
+    ".npz": "Embassay reads texts, not vectors: give JSON Lines, CSV or Parquet with a column of texts.",
+}
+"""Suffixes of files that strangers give and that are not read, and what makes one that is."""
+
+
 def table(path: Path, reading: Reading = USUAL) -> Source:
     """The table at `path`, by the suffix of its name, `reading` saying what the file does not.
 
@@ -168,6 +189,11 @@ def table(path: Path, reading: Reading = USUAL) -> Source:
     suffix = known_suffix(path.name) or (".txt" if reading.delimiter else "")
     if suffix:
         return FORMATS[suffix](path, reading)
+    for packed, unpack in _UNREAD.items():
+        if path.name.lower().endswith(packed):
+            raise DataError(
+                f"{packed} files are not read", path=path, mend=unpack.format(name=path.name, stem=path.stem)
+            )
     near = near_suffix(path.name, tuple(FORMATS))
     mark = told_apart(path)
     read_so = f" Or read it as it is called: --map delimiter={mark}." if mark else ""

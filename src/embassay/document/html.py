@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib import resources
 from itertools import product
@@ -15,7 +16,7 @@ from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictU
 from markupsafe import Markup, escape
 
 from embassay.document import marks
-from embassay.document.blocks import Column, Command, Entry, Link, Name, Part, Said, Table, Words
+from embassay.document.blocks import Block, Column, Command, Entry, Link, Name, Part, Said, Table, Words
 
 TAGS = ("b", "bdi", "em", "small")
 
@@ -32,6 +33,11 @@ def environment(*loaders: BaseLoader) -> Environment:
     made.globals["marks"] = marks
     made.filters.update(said=said, attribute=attribute, classes=classes)
     return made
+
+
+def drawn(blocks: Iterable[Block], slug: str = "") -> Markup:
+    """Blocks as HTML; `slug` begins the id of a verdict's heading."""
+    return Markup(environment().get_template("blocks.html").module.all(tuple(blocks), slug))  # type: ignore[attr-defined]
 
 
 def said(words: Said) -> Markup:

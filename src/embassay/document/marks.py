@@ -77,6 +77,21 @@ def scale_of(
     if within is not None:
         start = max(start, within[0]) if low >= within[0] else start
         end = min(end, within[1]) if high <= within[1] else end
+    made = _between(start, end, most, factor)
+    if end - start < FULL * (made.high - made.low):
+        # Finer steps, where the round numbers around the values leave much of the width empty.
+        finer = _between(start, end, most + FINER, factor)
+        return finer if finer.high - finer.low < made.high - made.low else made
+    return made
+
+
+FULL, FINER = 0.75, 2
+"""The least share of a scale that its values fill before more steps are tried, and how many more."""
+
+
+def _between(start: float, end: float, most: int, factor: float) -> Scale:
+    """The scale from the round number at or below `start` to the one at or above `end`, in at most about `most`
+    steps."""
     step = _step((end - start) / most)
     first = math.floor(start / step + 1e-9) * step
     last = math.ceil(end / step - 1e-9) * step
@@ -126,7 +141,8 @@ CLASSES: dict[str, str] = {
     "reference": "r",
     "llm": "l",
     "human": "n",
-    "run": "",
+    "hybrid": "m",
+    "run": "f",
     "published": "",
 }
 GAP_FROM = 16
@@ -136,7 +152,8 @@ PLACES = re.compile(r"(?<= )([xwtrs])(\d+)(?=[ \">])")
 
 
 def shape(kind: Kind) -> Markup:
-    """The sign by a system's name: filled circle, hollow square, a dash for a reference, a triangle for an LLM."""
+    """The sign by a system's name: filled circle, hollow square, a square around a dot for what joins both, a triangle
+    for an LLM, a dash for a reference, a ring for a file of rankings of which no more is known."""
     return Markup(f'<i class="{CLASSES[kind]}"></i>')
 
 
@@ -234,29 +251,38 @@ def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) 
     """One value among others: they as grey ticks, it as the shape of its kind."""
     x = percent(scale.at(value))
     mark = (
-        f'<rect class="c p" x="{x}"/>'
-        if kind == "classical"
+        f'<rect class="{CLASSES[kind]} p" x="{x}"/>'
+        if kind in ("classical", "hybrid")
         else f'<circle class="{CLASSES[kind]}" cx="{x}" cy="8" r="5"/>'
     )
     return _drawing("iv", _ticks(others, scale) + mark)
 
 
 def axis(scale: Scale, *, labels: int = 3) -> Markup:
-    """The labels of a scale: its ends, and with three labels the tick in the middle where there is one.
+    """The labels of a scale: its ends, and with three labels 0, else the tick in the middle where there is one.
 
     The ends alone are one line of text, set apart by the style sheet.
     """
     ticks = scale.ticks
     shown = [ticks[0], ticks[-1]]
-    if labels == 2 or len(ticks) % 2 == 0:
+    inner = _inner(ticks)
+    if labels == 2 or inner is None:
         return ends(*map(scale.label, shown))
-    shown.insert(1, ticks[len(ticks) // 2])
+    shown.insert(1, inner)
     anchors = {ticks[0]: "", ticks[-1]: ' text-anchor="end"'}
     texts = "".join(
         f'<text x="{percent(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
         for tick in shown
     )
     return Markup(f'<svg class="ax" aria-hidden="true">{texts}</svg>')
+
+
+def _inner(ticks: Sequence[float]) -> float | None:
+    """The tick between the ends that has a label: 0 where it is far enough from both, else the one in the middle."""
+    zero = next((i for i, tick in enumerate(ticks) if abs(tick) < 1e-9), None)
+    if ticks[0] < 0 < ticks[-1] and zero is not None:
+        return ticks[zero] if 0.2 < zero / (len(ticks) - 1) < 0.8 else None
+    return ticks[len(ticks) // 2] if len(ticks) % 2 else None
 
 
 def ends(low: str, high: str) -> Markup:

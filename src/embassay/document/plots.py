@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from markupsafe import Markup, escape
 
@@ -18,15 +17,18 @@ from embassay.document.marks import CLASSES, Scale
 from embassay.records import Result
 
 HEIGHT = 220
-LEFT, WIDE = 8, 62
+LEFT, WIDE = 8, 56
 """Percent of the figure: where the plot begins and how wide it is; names stand on the right."""
 MOST_LINES = 4
 LABEL_GAP = 16
+BESIDE = 'viewBox="-18 0 1 1" width="1" height="1" overflow="visible"'
+"""Moves a sign 18 pixels to the right: a place in percent would lie on the plot where that is narrow."""
 GLYPHS = {"l": "▲", "n": "◆"}
 """Points that no end of a stroke can draw: one text, each sign at its place."""
 SIGN = {
     "e": '<circle class="on e" r="4.5"/>',
     "c": '<rect class="on c" x="-4" y="-4" width="8" height="8"/>',
+    "m": '<rect class="on m" x="-4" y="-4" width="8" height="8"/>',
     "l": '<path class="on l" d="M0-5.5 5 4H-5Z"/>',
     "n": '<path class="on n" d="M0-6 5 0 0 6-5 0Z"/>',
 }
@@ -40,7 +42,7 @@ class Track:
 
     points: tuple[tuple[float, float], ...]
     band: tuple[tuple[float, float, float], ...] = ()
-    kind: Kind | Literal["run"] = "run"
+    kind: Kind = "run"
     nth: int = 1
 
 
@@ -87,12 +89,10 @@ def names(tracks: Sequence[Track], called: Sequence[str], *, plain: Sequence[tup
     for height, i in apart(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ():
         name = escape(every[i][0])
         if i >= len(tracks):
-            parts.append(f'<text x="{LEFT + WIDE + 4}%" y="{height:.0f}" dy="4">{name}</text>')
+            parts.append(f'<text x="{LEFT + WIDE}%" y="{height:.0f}" dx="8" dy="4">{name}</text>')
             continue
-        parts.append(
-            f'<svg x="{LEFT + WIDE + 4}%" y="{height:.0f}" overflow="visible">{sign(tracks[i])}</svg>'
-        )
-        parts.append(f'<text class="name" x="{LEFT + WIDE + 7}%" y="{height:.0f}" dy="4">{name}</text>')
+        parts.append(f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{sign(tracks[i])}</svg>')
+        parts.append(f'<text class="name" x="{LEFT + WIDE}%" y="{height:.0f}" dx="32" dy="4">{name}</text>')
     return "".join(parts)
 
 
@@ -103,9 +103,7 @@ def sign(one: Track) -> str:
     return f'<path class="ln {kind} d{one.nth}" d="M-11 0H11"/>{point}'
 
 
-def tracks_of(
-    named: Sequence[tuple[Kind | Literal["run"], Sequence[tuple[float, Result]]]], y: Scale
-) -> list[Track]:
+def tracks_of(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: Scale) -> list[Track]:
     """The results of systems of a kind, at places across (0 to 1), as lines with their bands."""
     seen: Counter[str] = Counter()
     made = []
@@ -141,7 +139,7 @@ def _band(one: Track) -> str:
         return ""
     there = [f"{across:.1f},{upper}" for across, upper, _ in one.band]
     back = [f"{across:.1f},{lower}" for across, _, lower in reversed(one.band)]
-    return f'<polygon class="bd {CLASSES[one.kind]}" points="{" ".join(there + back)}"/>'
+    return f'<polygon class="bd {CLASSES[one.kind]} d{one.nth}" points="{" ".join(there + back)}"/>'
 
 
 def _line(one: Track) -> str:
@@ -150,7 +148,7 @@ def _line(one: Track) -> str:
     if kind in GLYPHS:
         return line
     ends = f'<path class="ln knot {kind}" d="{dots(one.points)}"/>'
-    return line + ends + (ends.replace("ln knot", "ln knot in") if kind == "c" else "")
+    return line + ends + (ends.replace("ln knot", "ln knot in") if kind in ("c", "m") else "")
 
 
 def _signs(one: Track) -> str:
@@ -166,7 +164,7 @@ class Series:
 
     name: str
     points: tuple[tuple[float, Result], ...]
-    kind: Kind | Literal["run"] = "run"
+    kind: Kind = "run"
 
 
 _DIAGONAL = '<path class="g" d="M0 {}L100 {}"/>'
@@ -199,9 +197,12 @@ def lines(
 
 EDGE, SPAN = 9, 87
 """Percent of the figure: where the plot begins, and how wide it is."""
-LINE, TURN, REACH = 14, 60, 50
-"""Pixels between the middles of two labels; percent across from which labels stand on the left, and that a label may
-reach across on a phone."""
+TOP = 28
+"""Pixels above the plot, for the name of what goes up."""
+LINE, REACH = 14, 50
+"""Pixels between the middles of two labels; percent across that a label may reach on a phone."""
+LETTER = 2.1
+"""Percent across that a letter of a label takes on a phone."""
 MOVES = (0, -LINE, LINE, -2 * LINE, 2 * LINE)
 
 
@@ -229,11 +230,11 @@ def scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
     """The drawing: grid, lines, points, labels."""
     parts = [_rows(y), _columns(x), *_lines(x, y), *_points(points, x.scale, y.scale)]
     parts += _labels(points, x.scale, y.scale)
-    return Markup(f'<svg class="curve" height="{HEIGHT + 44}">{"".join(parts)}</svg>')
+    return Markup(f'<svg class="curve" height="{HEIGHT + 52}">{"".join(parts)}</svg>')
 
 
 def _down(scale: Scale, value: float) -> float:
-    return round(20 + (100 - scale.at(value)) / 100 * (HEIGHT - 12), 1)
+    return round(TOP + (100 - scale.at(value)) / 100 * (HEIGHT - 12), 1)
 
 
 def _across(scale: Scale, value: float) -> str:
@@ -242,7 +243,7 @@ def _across(scale: Scale, value: float) -> str:
 
 def _rows(y: Axis) -> str:
     rows = "".join(f"M0 {_down(y.scale, tick)}H100" for tick in y.scale.ticks)
-    lines = stretched(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 44) + "".join(
+    lines = stretched(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 52) + "".join(
         f'<text x="{EDGE - 1}%" y="{_down(y.scale, tick)}" dy="4" text-anchor="end">{y.scale.label(tick)}</text>'
         for tick in y.scale.ticks
     )
@@ -251,11 +252,11 @@ def _rows(y: Axis) -> str:
 
 def _columns(x: Axis) -> str:
     ticks = "".join(
-        f'<text x="{_across(x.scale, tick)}" y="{HEIGHT + 26}" text-anchor="middle">{x.scale.label(tick)}</text>'
+        f'<text x="{_across(x.scale, tick)}" y="{HEIGHT + 32}" text-anchor="middle">{x.scale.label(tick)}</text>'
         for tick in x.scale.ticks
     )
     middle = EDGE + SPAN / 2
-    return f'{ticks}<text x="{middle}%" y="{HEIGHT + 42}" text-anchor="middle">{escape(x.name)}</text>'
+    return f'{ticks}<text x="{middle}%" y="{HEIGHT + 49}" text-anchor="middle">{escape(x.name)}</text>'
 
 
 def _lines(x: Axis, y: Axis) -> list[str]:
@@ -266,8 +267,8 @@ def _lines(x: Axis, y: Axis) -> list[str]:
         parts.append(f'<text x="{EDGE + SPAN}%" y="{at - 5}" text-anchor="end">{escape(y.line_words)}</text>')
     if x.line is not None:
         across = _across(x.scale, x.line)
-        parts.append(f'<line class="d" x1="{across}" x2="{across}" y1="20" y2="{HEIGHT + 8}"/>')
-        parts.append(f'<text x="{across}" dx="4" y="{HEIGHT + 4}">{escape(x.line_words)}</text>')
+        parts.append(f'<line class="d" x1="{across}" x2="{across}" y1="{TOP}" y2="{TOP + HEIGHT - 12}"/>')
+        parts.append(f'<text x="{across}" dx="4" y="{TOP + HEIGHT - 16}">{escape(x.line_words)}</text>')
     return parts
 
 
@@ -278,15 +279,20 @@ def _points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
         for name in dict.fromkeys(CLASSES[one.kind] for one in points)
     }
     drawn = "".join(
-        f'<path class="of {name}" d="{dots(found)}"/>' for name, found in places.items() if name not in "lc"
+        f'<path class="of {name}" d="{dots(found)}"/>'
+        for name, found in places.items()
+        if name not in ("l", "c", "m")
     )
-    if hollow := places.get("c"):
-        drawn += f'<path class="of c" d="{dots(hollow)}"/><path class="of c in" d="{dots(hollow)}"/>'
+    for kind in ("c", "m"):
+        if hollow := places.get(kind):
+            drawn += (
+                f'<path class="of {kind}" d="{dots(hollow)}"/><path class="of {kind} in" d="{dots(hollow)}"/>'
+            )
     triangles = [
         f'<svg x="{EDGE + SPAN * at / 100:.2f}%" y="{down}" overflow="visible"><path class="l" d="M0-6 6 5H-6Z"/></svg>'
         for at, down in places.get("l", ())
     ]
-    return [stretched(drawn, EDGE, SPAN, HEIGHT + 44), *triangles]
+    return [stretched(drawn, EDGE, SPAN, HEIGHT + 52), *triangles]
 
 
 def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
@@ -303,11 +309,17 @@ def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
         ]
         place = next((at + move for move in MOVES if _free(at + move, taken, marks)), at)
         taken.append(place)
-        side = 'dx="9"' if x.at(point.x) < TURN else 'dx="-9" text-anchor="end"'
+        side = 'dx="9"' if _fits_right(x.at(point.x), point.label) else 'dx="-9" text-anchor="end"'
         parts.append(
             f'<text class="name" x="{_across(x, point.x)}" y="{place}" dy="4" {side}>{escape(point.label)}</text>'
         )
     return parts
+
+
+def _fits_right(across: float, label: str) -> bool:
+    """Whether a label stands whole on the right of its point, also on a phone; else where there is more room."""
+    wide = LETTER * len(label) + 3
+    return across + wide <= 100 or (across < wide and across < 50)
 
 
 def _free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:

@@ -83,7 +83,7 @@ def _table(path: Path) -> Table | None:
     rows = [_cells(line) for line in lines if line.startswith("|")]
     if len(rows) < 3 or not all(rows):
         return None
-    heading, *columns = rows[0]
+    (heading, *columns), (_, *rules) = rows[:2]
     exact = _exact(path.with_suffix(".csv"), rows[0])
     body = []
     for place, (label, *cells) in enumerate(rows[2:]):
@@ -93,7 +93,8 @@ def _table(path: Path) -> Table | None:
     last = max(i for i, line in enumerate(lines) if line.startswith("|"))
     note = " ".join(line for line in lines[last + 1 :] if line)
     return Table(
-        path.stem.replace("_", "-"), title, heading, tuple(Column(name, style="num") for name in columns),
+        path.stem.replace("_", "-"), title, heading,
+        tuple(Column(name, style="" if rules[i : i + 1] == ["---"] else "num") for i, name in enumerate(columns)),
         tuple(body), "paper filed", 3, is_titled=False, is_sortable=False, has_latex=True, export="copy", note=note,
     )  # fmt: skip
 

@@ -6,7 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from embassay.document.blocks import Bullets, Care, Column, Command, Entry, Said, Table, Verdict, Words, plain
+from embassay.document.blocks import (
+    Bullets,
+    Care,
+    Column,
+    Command,
+    Entry,
+    Heading,
+    Said,
+    Table,
+    Verdict,
+    Words,
+    plain,
+)
 from embassay.document.blocks import Text as Paragraph
 from embassay.document.marks import Scale
 from embassay.protocols.kernel import tables as numbers
@@ -48,6 +60,11 @@ def drawn(blocks: Iterable[Block], *, width: int = 80, wide: bool = False, unico
     return Text("\n\n").join(part for part in parts if part)
 
 
+def drawable(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks of a page that a terminal draws: not its figures, nor what stands one click away."""
+    return (one for one in blocks if type(one) in _DRAWN)
+
+
 def fits(table: Table, width: int) -> bool:
     """Whether every column of the table fits."""
     return len(_fitting(_Grid.of(table, Room()).widths, width)) == len(table.columns) + 1
@@ -72,6 +89,11 @@ def _verdict(block: Verdict, room: Room) -> list[Text]:
         *folded(plain(block.heading), room.width, room.unicode, "bold"),
         *(folded(lede, room.width, room.unicode) if lede else ()),
     ]
+
+
+def _heading(block: Heading, room: Room) -> list[Text]:
+    said = block.said if isinstance(block.said, str) else plain(block.said)
+    return folded(said, room.width, room.unicode, "bold")
 
 
 def _paragraph(block: Paragraph, room: Room) -> list[Text]:
@@ -261,6 +283,7 @@ def _wrapped(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[in
 
 _DRAWN: dict[type, Callable[[Any, Room], list[Text]]] = {
     Verdict: _verdict,
+    Heading: _heading,
     Paragraph: _paragraph,
     Bullets: _bullets,
     Care: _care,

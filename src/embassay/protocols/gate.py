@@ -26,15 +26,15 @@ from embassay.protocols.compare import (
     pairing,
     read_values,
 )
-from embassay.protocols.compare.values import wanted
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import in_words
 from embassay.protocols.kernel.tables import counted
+from embassay.protocols.run_values import wanted
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.stats import holm
-from embassay.stats.prediction import outlook
+from embassay.stats.few_labels import outlook
 
 End = Literal["value", "lower", "upper"]
 MORE = (50, 400)

@@ -23,8 +23,9 @@ def write_report(
 
     A folder without a run of its own stands for all the runs in it, at any depth. `out` defaults to `report.html` in
     the folder; of several folders, in the one that holds them all. Unfinished runs give a report of what is there.
-    `tell` gets a line per folder that is left out: one that cannot be read beside others that can, or that holds the
-    same results as another. Raises DataError when a folder holds no run, or one of another schema.
+    `tell` gets a line per folder that is left out (one that cannot be read beside others that can, or that holds the
+    same results as another), and per page of another package that cannot be shown. Raises DataError when a folder
+    holds no run, or one of another schema.
     """
     from embassay.registry import attribute
     from embassay.report.runs import read_runs
@@ -36,6 +37,9 @@ def write_report(
     name = "summary" if summary else "report"
     target = Path(out) if out is not None else _place(folders) / f"{name}.html"
     written: Path = attribute(f"embassay.report.{'summary' if summary else 'html'}:write")(runs, target)
+    for made in () if summary else runs:
+        if why := made.brought[1]:
+            tell(f"The page of {made.title} cannot be shown: {why}")
     return written
 
 

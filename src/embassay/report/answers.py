@@ -206,23 +206,11 @@ class Evidence:
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
-    kinds = {
-        each.name: each.kind for run in runs if run.record.kind != "score" for each in run.record.systems
-    }
-    found = {one.name: _of_kinds(next(_evidence(one.name, runs), None), kinds) for one in QUESTIONS[:-1]}
+    found = {one.name: next(_evidence(one.name, runs), None) for one in QUESTIONS[:-1]}
     answers = [_answer(one, found[one.name]) for one in QUESTIONS[:-1]]
     if all(one.level == "not run" for one in answers):
         return ()
     return (*answers, _price(QUESTIONS[-1], runs, answers[0]))
-
-
-def _of_kinds(found: Evidence | None, kinds: Mapping[str, Kind]) -> Evidence | None:
-    """The same, with systems of the kinds that other runs know them by: a file of rankings says none."""
-    if found is None:
-        return None
-    return replace(
-        found, contenders=tuple(replace(one, kind=kinds.get(one.name, one.kind)) for one in found.contenders)
-    )
 
 
 def _evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:

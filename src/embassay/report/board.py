@@ -31,7 +31,7 @@ from embassay.records import Result
 from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, labels
 
 PLACES = {
-    "sage": "embassay.report.sage.conclusions",
+    "sage": "embassay.report.sage.tables",
     "pteb": "embassay.report.pteb.conclusions",
     "original": "embassay.report.pteb.conclusions",
     "hteb": "embassay.report.pteb.conclusions",
@@ -398,18 +398,36 @@ def value_table(
     shown = [one for one in wanted if any(_find(record, task, row, one) is not None for row in rows)]
     found = [[_looked_up(record, task, row, one) for one in shown] for row in rows]
     scales = [scale_of(ends(values), factor=task.printed.factor) for values in zip(*found, strict=True)]
-    drawn = _shaded if is_shaded else _marked
     lines = tuple(
-        line_of(row, tuple(map(drawn, values, scales, [row.system.kind] * len(scales))), i, rows)
+        line_of(
+            row,
+            tuple(
+                _shaded(value, scale, one) if is_shaded else _marked(value, scale, row.system.kind)
+                for value, scale, one in zip(values, scales, shown, strict=True)
+            ),
+            i, rows,
+        )
         for i, (row, values) in enumerate(zip(rows, found, strict=True))
-    )
+    )  # fmt: skip
     columns = tuple(
         Column(one.heading, None if is_shaded else scale, "")
         for one, scale in zip(shown, scales, strict=True)
     )
     style = "heat grid lines" if is_shaded else "values"
-    made = Table(name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False)
+    note = _undefined(rows, found) if is_shaded else ""
+    made = Table(
+        name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False, note=note
+    )
     return made if shown else None
+
+
+def _undefined(rows: Sequence[Row], found: Sequence[Sequence[Value]]) -> str:
+    """Why cells say n/a, each reason once with the systems that it holds of."""
+    said: dict[str, list[str]] = {}
+    for row, values in zip(rows, found, strict=True):
+        for reason in dict.fromkeys(one.reason for one in values if one.state == "undefined" and one.reason):
+            said.setdefault(reason, []).append(row.label)
+    return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in said.items())
 
 
 def line_of(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row]) -> Line:
@@ -440,8 +458,12 @@ def _marked(value: Value, scale: Scale, kind: Kind) -> Entry:
     return Entry(said, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
 
 
-def _shaded(value: Value, scale: Scale, _: Kind) -> Entry:
+def _shaded(value: Value, scale: Scale, one: Wanted) -> Entry:
+    """The ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
-        return Entry(value.said, why=value.reason or value.text)
+        said = value.text if value.state == "undefined" else value.said
+        return Entry(said, why=value.reason or value.text)
     step = step_of(scale.at(value.value) / 100)
+    if one.is_less_better:
+        step = -step if value.value > 0 else 0
     return Entry(value.text, value.interval or "no interval", value.exact, step)

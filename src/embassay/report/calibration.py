@@ -373,7 +373,8 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
             "accepts more or fewer than it should: the error to expect where you have none."
         )
     yield Text(
-        "It accepts as many. That is no promise: for one, take the thresholds above, which each system has by itself."
+        "It accepts as many. That is not guaranteed; for a guarantee take the thresholds above, which each system has "
+        "by itself."
     )
 
 

@@ -230,7 +230,7 @@ def _notes(found: Sequence[Leading]) -> Iterator[str]:
             yield f"{run.run}: {run.measure}; {run.people}."
     alone = len({name for run in found for name in run.leaders} - set(shared(found)))
     if alone:
-        yield f"{numbers.counted(alone, 'system')} of one later run alone: in the table of that run."
+        yield f"{numbers.counted(alone, 'system')} in one later run only: see that run's table."
 
 
 MOST_ROWS = 300

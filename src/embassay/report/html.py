@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,10 @@ from embassay.document.html import asset, tight
 from embassay.document.marks import SHARES, Scale
 from embassay.document.tables import beside, folded
 from embassay.protocols.kernel import tables as numbers
+from embassay.registry import attribute
 from embassay.report.board import Value
-from embassay.report.record import APART
-from embassay.report.runs import ReportRun, systems_of
+from embassay.report.record import APART, KINDS
+from embassay.report.runs import ReportRun, declared, systems_of
 from embassay.runs.folder import write_atomic
 
 
@@ -48,6 +48,21 @@ class Section:
     data: bool = False
     group: str = ""
 
+    @classmethod
+    def of(cls, kind: str) -> Section:
+        """That of a kind of run as it is declared in PAGES; of a kind of another package, with what it brings."""
+        found = declared(kind)
+        facts = dict(found.facts) if found else {}
+        builder = str(found.factory) if found and kind in KINDS else "embassay.report.overview:brought_page"
+        return cls(
+            kind,
+            facts.get("title", kind),
+            builder,
+            kind,
+            TEMPLATES.get(kind, ""),
+            group=facts.get("group", ""),
+        )
+
     def pages(self, runs: Sequence[ReportRun]) -> list[Page]:
         """The pages, one per run of its kind or one of all; none where there is nothing to show."""
         if not self.kind:
@@ -59,8 +74,7 @@ class Section:
         return [Page(self, run, content) for run, content in made if content]
 
     def _content(self, *arguments: Any) -> Any:
-        module, _, name = self.builder.partition(":")
-        made = getattr(import_module(module), name)(*arguments)
+        made = attribute(self.builder)(*arguments)
         return made if self.template else tuple(made)
 
 
@@ -78,6 +92,12 @@ class Page:
         return self.run.ending if self.section.kind else ""
 
     @property
+    def beginning(self) -> str:
+        """What begins every id of a page of another package, which does not know those of the others."""
+        kind = self.section.kind
+        return f"{kind}-" if kind and kind not in KINDS else ""
+
+    @property
     def slug(self) -> str:
         """Its place in the address."""
         return self.section.slug + self.ending
@@ -89,34 +109,16 @@ class Page:
         return f"{self.section.title} {called}" if called else self.section.title
 
 
-SECTIONS = (
-    Section("overview", "Overview", "embassay.report.overview:overview", template="overview.html"),
-    Section("sage", "SAGE", "embassay.report.sage.similarity:sage_page", kind="sage"),
-    Section("pteb", "PTEB", "embassay.report.pteb.drops:pteb_page", kind="pteb", template="pteb.html", group="PTEB"),
-    Section("hteb", "HTEB", "embassay.report.hteb.profile:hteb_page", kind="hteb", group="PTEB"),
-    Section("judge", "Judges", "embassay.report.pteb.models:judge_page", kind="judge", group="PTEB"),
-    Section("paraphrasers", "Paraphrasers", "embassay.report.pteb.models:selection_page",
-        kind="paraphrasers", group="PTEB"),
-    Section("validation", "Validation", "embassay.report.pteb.models:validation_page",
-        kind="validation", group="PTEB"),
-    Section("golden", "Golden set", "embassay.report.rag.golden:golden_page", kind="golden", group="RAG"),
-    Section("questions", "Questions", "embassay.report.rag.questions:questions_page", kind="questions", group="RAG"),
-    Section("score", "RAG", "embassay.report.rag.scoring:score_page", kind="score", group="RAG"),
-    Section("sweep", "Sweep", "embassay.report.rag.sweep:sweep_page", kind="sweep", template="sweep.html", group="RAG"),
-    Section("names", "Names", "embassay.report.rag.names:names_page", kind="names", group="RAG"),
-    Section("noise", "Noise", "embassay.report.rag.noise:noise_page", kind="noise", group="RAG"),
-    Section("hume", "HUME", "embassay.report.hume.gap:hume_page", kind="hume", template="hume.html"),
-    Section("mteb", "MTEB", "embassay.report.mteb:mteb_page", kind="mteb"),
-    Section("calibration", "Calibration", "embassay.report.calibration:calibration_page", kind="calibration"),
-    Section("choose", "Choice", "embassay.report.rag.choice:choice_page", kind="choose"),
+TEMPLATES = {"pteb": "pteb.html", "sweep": "sweep.html", "hume": "hume.html"}
+"""Of the pages of kinds of run that are more than blocks."""
+FIRST = Section("overview", "Overview", "embassay.report.overview:overview", template="overview.html")
+LAST = (
     Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
     Section("items", "Items", "embassay.report.items:items_of", data=True, template="items.html"),
     Section("reading", "Reading", "embassay.report.kinds:reading_of", group="How to read"),
     Section("method", "Method", "embassay.report.method:methods_of", template="method.html", group="How to read"),
 )  # fmt: skip
-"""In the order of the navigation."""
-OWN = {section.kind for section in SECTIONS}
-"""Kinds of run that have a page of their own."""
+"""The pages of every report, before and after those of its kinds of run."""
 
 
 STYLES, ANSWERS = ("report.css",), ("answers.css",)
@@ -124,8 +126,8 @@ STYLES, ANSWERS = ("report.css",), ("answers.css",)
 POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
-SCRIPTS, SWEEP = ("frame.js", "tables.js", "compare.js", "items.js"), ("sweep.js",)
-"""Of every report, and of one with a sweep."""
+SCRIPTS, COMPARE, SWEEP = ("frame.js", "tables.js", "items.js"), ("compare.js",), ("sweep.js",)
+"""Of every report, of one that compares two systems, and of one with a sweep."""
 
 
 def write(runs: Sequence[ReportRun], target: Path) -> Path:
@@ -135,11 +137,10 @@ def write(runs: Sequence[ReportRun], target: Path) -> Path:
 
 
 def sections(runs: Sequence[ReportRun]) -> tuple[Section, ...]:
-    """Those of a report: with one for each protocol of another package, after the pages of our kinds."""
-    kinds = dict.fromkeys(run.record.kind for run in runs if run.record.kind not in OWN)
-    others = (Section(kind, kind, "embassay.report.overview:tasks_page", kind) for kind in kinds)
-    own = [section for section in SECTIONS if section.kind]
-    return (SECTIONS[0], *own, *others, *(section for section in SECTIONS[1:] if not section.kind))
+    """Those of a report, in the order of the navigation: the kinds of other packages after ours."""
+    kinds = dict.fromkeys(run.record.kind for run in runs)
+    ours, others = filter(kinds.__contains__, KINDS), (kind for kind in kinds if kind not in KINDS)
+    return (FIRST, *map(Section.of, (*ours, *others)), *LAST)
 
 
 def navigation(pages: Sequence[Page]) -> dict[str, list[Page]]:
@@ -165,7 +166,9 @@ def render(runs: Sequence[ReportRun]) -> str:
         )
     )
     styles = (*STYLES, *ANSWERS) if len(runs) > 1 or "<table class=answers>" in html else STYLES
-    scripts = (*SCRIPTS, *SWEEP) if any(page.section.slug == "sweep" for page in pages) else SCRIPTS
+    compares = COMPARE if "<div id=compare-fields>" in html else ()
+    sweeps = SWEEP if any(page.section.slug == "sweep" for page in pages) else ()
+    scripts = (*SCRIPTS, *compares, *sweeps)
     style, script = asset("embassay.report", styles) + marks.places(html), asset("embassay.report", scripts)
     # Before the first two places and after the last no text of data stands, which could hold the same words.
     html = html.replace(POLICY_PLACE, policy(style, script), 1).replace(STYLE_PLACE, style, 1)
@@ -265,15 +268,22 @@ def quoted(text: str) -> Markup:
     return Markup(escape(text).replace(Markup("&#34;"), Markup('"')))
 
 
-def ended(html: Markup, ending: str) -> Markup:
-    """A page whose every id ends in `ending`, with its own links to them: that of a second run of one kind.
+def ended(html: Markup, ending: str, beginning: str = "") -> Markup:
+    """A page whose every id ends in `ending`, with its own links to them: that of a second run of one kind. With a
+    `beginning`, every id that has it not gets it.
 
     Text from data is escaped, so that no quote or tag in it matches.
     """
-    if not ending:
+    if not ending and not beginning:
         return html
     own = set(IDS.findall(html))
-    return Markup(IDS_AND_LINKS.sub(lambda one: one[0] + (ending if one[1] in own else ""), html))
+
+    def renamed(one: re.Match[str]) -> str:
+        if one[1] not in own:
+            return one[0]
+        return one[0][: -len(one[1])] + ("" if one[1].startswith(beginning) else beginning) + one[1] + ending
+
+    return Markup(IDS_AND_LINKS.sub(renamed, html))
 
 
 def _hash(text: str) -> str:

@@ -214,11 +214,11 @@ def _add_sensitivity(found: Columns, *, linear: bool) -> None:
 
 
 LENGTHS = {
-    "text": 500,
-    "source": 500,
-    "summary": 400,
-    "first": 400,
-    "second": 400,
+    "text": 1_200,
+    "source": 1_200,
+    "summary": 600,
+    "first": 600,
+    "second": 600,
     "document": 240,
     "query": 400,
 }
@@ -227,11 +227,12 @@ SHORT = 200
 
 class Excerpts:
     """Excerpts by number; a text has one, as long as the longest that was asked for, but never over `longest`
-    characters. `cut` holds the full length of those that were shortened."""
+    characters. `cut` holds the full length of those that were shortened; `is_short` where a report of several runs
+    has fewer of a set's members."""
 
-    def __init__(self, longest: int = 10**9) -> None:
+    def __init__(self, longest: int = 10**9, *, is_short: bool = False) -> None:
         self.longest = longest
-        self.is_short = longest < min(LENGTHS.values())
+        self.is_short = is_short
         self.texts: list[str] = []
         self.cut: dict[int, int] = {}
         self._places: dict[str, int] = {}
@@ -326,8 +327,8 @@ FIELDS = ("text", "text1", "text2", "query")
 DOCUMENTS = 10
 NOTES = {
     "score": "The run files hold ids, not texts. ",
-    "names": "The queries are written anew from the seed by the probe. ",
-    "noise": "The queries are written anew from the seed by the probe. ",
+    "names": "The probe writes the queries again from the seed. ",
+    "noise": "The probe writes the queries again from the seed. ",
 }
 
 
@@ -418,7 +419,7 @@ def _fields(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=4)
 def _study(path: str) -> tuple[Any, ...]:
     """The items of the study beside the run; none where it is not there or cannot be read."""
-    from embassay.protocols.hume.folder import read_study
+    from embassay.protocols.hume.study import read_study
 
     try:
         return tuple(read_study(Path(path)).items) if path else ()
@@ -429,7 +430,7 @@ def _study(path: str) -> tuple[Any, ...]:
 BUDGET = 10_000_000
 SHARED = 190_000
 """The budget of a report of several runs: each run has a report of its own with more of its items."""
-SHORTEST = 180
+SHORTEST = 1_200
 """Characters of a text at most in a report of several runs; that of each run has more."""
 MOST = 4_000
 FEWEST, LEAST = 20, 5
@@ -519,7 +520,7 @@ def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
         return None
     groups = [group for _, group in found]
     seed = runs[0].record.arguments.get("seed") or 0
-    excerpts = Excerpts() if len(runs) == 1 else Excerpts(SHORTEST)
+    excerpts = Excerpts() if len(runs) == 1 else Excerpts(SHORTEST, is_short=True)
     needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
     sizes = rooms(needs) if len(runs) == 1 else rooms(needs, SHARED, LEAST)
     chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]

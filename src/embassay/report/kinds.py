@@ -10,7 +10,7 @@ from typing import Any
 from embassay.document.blocks import Block, Bullets, Facts, Heading, Link, Term, Terms, Text, Verdict, Words
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import FEW, KINDS
-from embassay.report.runs import TITLES, ReportRun
+from embassay.report.runs import ReportRun, title_of
 
 FILES = (
     "comparisons.json, items/ (a value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
@@ -80,7 +80,7 @@ WORDINGS |= {
         WORDINGS["pteb"],
         overall="Of each dataset: the mean over runs of the score under each transformation, an axis the plain mean of "
         "its transformations, the total the plain mean of the axes. Over datasets: plain means, every dataset alike, "
-        "with no level of tasks. The original stands on the items that have a transformed text.",
+        "with no level of tasks. The original is scored on the items that have a transformed text.",
         intervals="95%, bootstrap over the items of each dataset, the same ones for every transformation, and over "
         "runs, corrected for bias and for few of either.",
         pages="docs/hteb.md",
@@ -107,7 +107,7 @@ WORDINGS |= {
     ),
 }
 WORDINGS["score"] = Wording(
-    "The mean over queries where a measure is defined; where it is not is counted. RA-nWG weighs grades 5, 4 and 3 by "
+    "The mean over queries where a measure is defined; the others are counted. RA-nWG weighs grades 5, 4 and 3 by "
     "how rare they are in a query’s judgements, summed over the first K and divided by the best sum that any K "
     "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is how much "
     "of it is reached.",
@@ -141,7 +141,7 @@ WORDINGS["sweep"] = replace(
     "sessions, then the median over queries; p95: over all samples. A stack is dominated where another one is no worse "
     "in price, time and quality, and better in one. %PROC is the share of what the candidates allow, a ratio of means.",
     intervals="95%, percentile bootstrap over queries, the same resamples for every stack; times over timed queries. "
-    "Shares of winners: how often the rule takes a stack when queries and timed queries are drawn anew.",
+    "Shares of winners: how often the rule takes a stack when queries and timed queries are drawn again.",
     pages="docs/sweep_findings.md",
     files="sweep.json (all that this page shows), tables/, results.jsonl",
 )
@@ -157,9 +157,9 @@ WORDINGS["names"] = replace(
 )
 WORDINGS["noise"] = replace(
     WORDINGS["names"],
-    overall="Small talk at five levels stands around a question that stays word for word. Drop: similarity to what is "
+    overall="Small talk at five levels surrounds a question that stays word for word. Drop: similarity to what is "
     "meant (the need in plain words, or the best passage) of the clean question minus that of the noisy one. "
-    "Recovered: the share of that drop that rewriting brings back. Retrieval measures are of the same questions.",
+    "Recovered: the share of that drop that rewriting brings back. Retrieval measures use the same questions.",
 )
 WORDINGS["hume"] = Wording(
     "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
@@ -201,8 +201,8 @@ OPTIONS = {
     "pteb": "embassay.protocols.tasks.task:PtebOptions",
     "original": "embassay.protocols.tasks.task:PtebOptions",
     "hteb": "embassay.protocols.hteb.options:HtebOptions",
-    "judge": "embassay.protocols.pteb.judging.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.selection.candidates:SelectionOptions",
+    "judge": "embassay.protocols.pteb.options:JudgeOptions",
+    "paraphrasers": "embassay.protocols.pteb.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
     "questions": "embassay.protocols.questions.options:QuestionsOptions",
 }
@@ -240,16 +240,16 @@ SCALES = {
             "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
             "Preference of 0.5 is chance, not half of what is possible.",
             "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it. A share "
-            "above 1 is luck of few queries.",
-            "Clustering is not corrected for chance: see what random has.",
+            "above 1 is chance, with few queries.",
+            "Clustering is not corrected for chance: compare with random.",
         ),
     ),
     "pteb": Scale(
-        "How much of a score is left when every text is paraphrased afresh, over several runs of the paraphraser?",
+        "How much of a score is left when every text is paraphrased, over several runs of the paraphraser?",
         "The task’s own measure times 100, on originals and paraphrases. The change is PTEB minus original: a loss is "
         "negative.",
         (
-            "A paraphrase that changes the meaning costs every system: the ratings of paraphrases say how far to trust "
+            "A paraphrase that changes the meaning costs every system: ratings of paraphrases show how far to trust "
             "a loss.",
             "A small loss from a low score is not robustness: a system that finds nothing loses nothing.",
             "Systems without vectors classify and cluster by another method and are ranked by themselves.",
@@ -261,9 +261,9 @@ SCALES = {
         "The task’s own measure times 100, on originals and transformed texts. The change is transformed minus "
         "original: a loss is negative. A profile is the change on each of three axes.",
         (
-            "A transformation that changes the meaning costs every system: the lengths and copies beside the scores, "
+            "A transformation that changes the meaning costs every system: their lengths and copies, "
             "and people’s ratings, say how far to trust a loss.",
-            "Pairs in two languages become pairs in one under translation: such data get easier, not harder.",
+            "Translation turns pairs in two languages into pairs in one: such data get easier, not harder.",
             "Ranks by axis are not tests; intervals of one system’s axes overlap or not for the same items.",
             "Another transformer gives other texts; only runs of this one are in the interval.",
         ),
@@ -325,7 +325,7 @@ SCALES = {
         "p50 is the median time of a query, p95 what one of twenty exceeds.",
         (
             "Times are of this machine and this corpus; on larger ones indexes order differently.",
-            "Prices are those of the day that stands beside them.",
+            "Prices are those of the date shown with them.",
             "The recommendation is only as good as the budget it was asked for.",
         ),
     ),
@@ -334,12 +334,12 @@ SCALES = {
         "Name margin: similarity to the right passage minus that to the closer impostor. Above 0 the right one wins.",
         (
             "Margins of two systems do not compare, as each has its own scale. Percents of change do.",
-            "A lost margin need not cost retrieval: see recall beside it.",
+            "A smaller margin need not cost retrieval: compare recall.",
         ),
     ),
     "noise": Scale(
         "What does small talk around a question do?",
-        "Drop in percent of the similarity that the clean question has to what is meant; 0 means no harm.",
+        "Drop in percent of the clean question's similarity to its meaning; 0 means no harm.",
         ("A drop in similarity costs only where another passage overtakes: see what retrieval loses.",),
     ),
     "hume": Scale(
@@ -355,7 +355,7 @@ SCALES = {
         ),
     ),
     "calibration": Scale(
-        "How likely do two texts mean the same, given their similarity, and from which one on may you accept?",
+        "How likely do two texts mean the same, given their similarity, and above which one may you accept?",
         "Skill is the share of the uncertainty that the similarity takes away: 0 is none, 1 all.",
         (
             "A promise holds for pairs like those that were labelled; the gaps show kinds of pairs where it ends.",
@@ -390,7 +390,7 @@ def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
     yield Verdict(
         ("How to read this report",),
         ((
-            "A number here is what these items gave, with how sure that is. Every page says the finding first, then "
+            "Each number holds for these items, with its uncertainty. Every page says the finding first, then "
             "draws it, then gives the numbers; ", Link("Method", "method"), " says how each was made.",
         ),),
     )  # fmt: skip
@@ -404,7 +404,7 @@ def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
     for kind in KINDS:
         if kind in kinds & set(SCALES):
             scale = SCALES[kind]
-            yield Heading(TITLES[kind], f"reading-{kind}", 3)
+            yield Heading(title_of(kind), f"reading-{kind}", 3)
             yield Text((Words(scale.question, "b"), f" {scale.means}"), style="")
             yield Bullets(scale.does_not, style="")
 
@@ -487,7 +487,7 @@ def _verbs(alpha: float) -> tuple[Term, ...]:
 
 
 STATES = (
-    _term("reading-failed", "✕ failed", "A cell did not end, for the reason beside it. It is not 0."),
+    _term("reading-failed", "✕ failed", "A cell failed, for the reason given with it. It is not 0."),
     _term(
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),

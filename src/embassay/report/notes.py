@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from embassay.document.blocks import Care, Link
+from embassay.document.blocks import Care, Link, listed, plain
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.estimates import ONE_SET
 from embassay.report.board import all_tasks, leading_scope
 from embassay.report.record import FEW, OVERALL, Record, labels
 from embassay.report.runs import ReportRun
 
 SMALL = 30
+MOST_PLACES = 4
+"""Sizes that a note of few items lists."""
 MOST_WARNINGS = 3
 """Warnings of published tasks that are told one by one."""
 RAG = ("golden", "score", "sweep")
@@ -139,7 +142,7 @@ def _failed(record: Record) -> Iterator[Note]:
 
 def _of_suites(record: Record) -> Iterator[Note]:
     """What a run lacks of the suites that it names."""
-    from embassay.protocols.kernel.suites import notes
+    from embassay.protocols.kernel.plan import notes
 
     for what, consequence, mend in notes(record.manifest.get("suites") or ()):
         yield Note("partial", what, consequence, mend)
@@ -174,7 +177,7 @@ def _no_overall(record: Record) -> Iterator[Note]:
     absent = [task.name for task in all_tasks(record) if not record.datasets(task.name)]
     if record.kind == "sage" and absent and leading_scope(record) != OVERALL:
         verb = "was" if len(absent) == 1 else "were"
-        what = f"No overall score: {' and '.join(absent)} {verb} not part of the run."
+        what = f"No overall score: {plain(listed(absent))} {verb} not part of the run."
         yield Note("partial", what, "Overall is the mean of all five tasks.")
 
 
@@ -203,29 +206,41 @@ def _truncated(record: Record) -> Iterator[Note]:
             f"{how_many} texts were cut at the input limit of {label[system.name]}"
             + (f", {numbers.count(limit)} tokens" if limit else "")
             + f" ({tasks}).",
-            "What lies behind the limit does not count in its similarities.",
+            "Text beyond the limit does not count in its similarities.",
         )
 
 
 def _small(record: Record) -> Iterator[Note]:
-    seen = set()
+    """Headlines of few items: one note of those whose values are grey, one of those whose intervals are wide."""
+    tasks: dict[tuple[int, str], set[str]] = {}
     by_name = {task.name: task for task in all_tasks(record)}
     for row in record.rows.values():
         task = by_name.get(row.task)
         is_headline = task is not None and row.measure == task.headline and not row.variant and not row.subset
         if is_headline and row.dataset and row.value is not None and row.n < SMALL:
-            seen.add((row.task, row.dataset, row.n))
-    for task_name, dataset, n in sorted(seen):
-        few = "Its values are shown grey." if n < FEW else "Intervals are wide."
-        yield Note("small n", f"n = {n} on {dataset} ({task_name}).", few, "Use more items where you can.")
+            tasks.setdefault((row.n, row.dataset), set()).add(row.task)
+    places: dict[tuple[int, str], list[str]] = {}
+    for (n, dataset), names in sorted(tasks.items()):
+        places.setdefault((n, ", ".join(sorted(names))), []).append(dataset)
+    for grey, few in ((True, "Values from them are shown grey."), (False, "Intervals are wide.")):
+        told = [
+            f"n = {n} on {plain(listed(datasets))} ({names})"
+            for (n, names), datasets in places.items()
+            if (n < FEW) is grey
+        ]
+        if told:
+            more = f"; and {len(told) - MOST_PLACES} more" if len(told) > MOST_PLACES else ""
+            yield Note(
+                "small n", f"{'; '.join(told[:MOST_PLACES])}{more}.", few, "Use more items if you can."
+            )
 
 
 def _few_sets(record: Record) -> Iterator[Note]:
-    """Clustering is resampled over sets: with few of them its intervals and tests are rough."""
+    """Clustering is resampled over sets: with few of them its intervals and tests are rough. One set alone is resampled
+    over its texts, and its n counts them."""
+    rows = [record.find("clustering", system.name, "v_measure") for system in record.ranked_systems]
     counts = {
-        row.n
-        for system in record.ranked_systems
-        if (row := record.find("clustering", system.name, "v_measure")) is not None and row.value is not None
+        row.n for row in rows if row is not None and row.value is not None and ONE_SET not in row.method
     }
     if counts and max(counts) < FEW:
         what = f"Clustering intervals come from {numbers.counted(max(counts), 'set')}."

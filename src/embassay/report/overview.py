@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 
 from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
+    Care,
     Command,
     Facts,
     Heading,
@@ -25,12 +25,13 @@ from embassay.document.tables import file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import POINTS, Unit
+from embassay.registry import attribute
 from embassay.report.answers import Answer, Place, answers_of, places, recommendation
 from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, value_table
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes
 from embassay.report.record import OVERALL, Pair, Record, Scope
-from embassay.report.runs import ReportRun
+from embassay.report.runs import ReportRun, declared
 
 
 @dataclass(frozen=True)
@@ -108,29 +109,40 @@ def word(pair: Pair, alpha: float) -> str:
     return "beats" if pair.difference > 0 else "is beaten by"
 
 
-QUESTIONS = {
-    "sage": ("Similarity under change", "embassay.report.sage.conclusions:sage_verdict"),
-    "pteb": ("Paraphrased at evaluation time", "embassay.report.pteb.conclusions:pteb_verdict"),
-    "hteb": ("Style, length and language", "embassay.report.hteb.profile:hteb_verdict"),
-    "original": ("Scores on the texts as they are", "embassay.report.overview:board_verdict"),
-    "judge": ("Language models that rate", "embassay.report.pteb.models:judge_verdict"),
-    "paraphrasers": (
-        "Language models that paraphrase",
-        "embassay.report.pteb.models:selection_verdict",
-    ),
-    "validation": ("People on the paraphrases", "embassay.report.pteb.models:validation_verdict"),
-    "golden": ("Judgements of passages", "embassay.report.rag.golden:golden_verdict"),
-    "questions": ("Questions about documents", "embassay.report.rag.questions:questions_verdict"),
-    "score": ("Evidence among the first K", "embassay.report.rag.scoring:score_verdict"),
-    "sweep": ("Price, time and quality", "embassay.report.rag.sweep:sweep_verdict"),
-    "names": ("Names against impostors", "embassay.report.rag.names:names_verdict"),
-    "noise": ("Small talk around questions", "embassay.report.rag.noise:noise_verdict"),
-    "hume": ("People on the same items", "embassay.report.hume.conclusions:hume_verdict"),
-    "mteb": ("Scores as published", "embassay.report.mteb:mteb_verdict"),
-    "calibration": ("What a similarity means", "embassay.report.calibration:calibration_verdict"),
-    "choose": ("Which system, without labels", "embassay.report.rag.choice:choice_verdict"),
+VERDICTS = {
+    "pteb": "pteb.conclusions:pteb_verdict",
+    "hteb": "hteb.profile:hteb_verdict",
+    "judge": "pteb.models:judge_verdict",
+    "paraphrasers": "pteb.models:selection_verdict",
+    "validation": "pteb.models:validation_verdict",
+    "golden": "rag.golden:golden_verdict",
+    "questions": "rag.questions:questions_verdict",
+    "score": "rag.scoring:score_verdict",
+    "sweep": "rag.sweep:sweep_verdict",
+    "names": "rag.name_probe:names_verdict",
+    "noise": "rag.probes:noise_verdict",
+    "hume": "hume.conclusions:hume_verdict",
+    "mteb": "mteb:mteb_verdict",
+    "calibration": "calibration:calibration_verdict",
+    "choose": "rag.choice:choice_verdict",
+    "sage": "sage.tables:sage_verdict",
 }
-"""What each kind of run asks, and where its verdict is made."""
+"""Where the verdict of a kind of run is made, if it is not that of its board."""
+
+
+def brought_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page that another package brings for its protocol, under the verdict of the board where it has none; without
+    one, that of its tasks, and in a note why what it brings cannot be shown."""
+    blocks, why = run.brought
+    if not blocks:
+        facts, verdict, *rest = tasks_page(run, alone)
+        yield from (facts, verdict, *([Care((why,), "Its own page cannot be shown.")] if why else ()), *rest)
+        return
+    above = sum(isinstance(one, Facts) for one in blocks[:1])
+    yield from blocks[:above]
+    if not any(isinstance(one, Verdict) for one in blocks):
+        yield board_verdict(run.record, run.board)
+    yield from blocks[above:]
 
 
 def tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -258,15 +270,17 @@ def _lower(sentence: Sentence) -> Sentence:
 
 def run_verdict(run: ReportRun) -> Verdict:
     """What a run says: of SAGE its ranking, of the others the verdict of their page."""
-    if run.record.kind == "sage" or run.record.kind not in QUESTIONS or not run.record.rows:
+    if run.record.kind == "sage" or not run.record.rows:
         return board_verdict(run.record, run.board)
     return _own_verdict(run)
 
 
 def _own_verdict(run: ReportRun) -> Verdict:
-    module, _, name = QUESTIONS[run.record.kind][1].partition(":")
-    verdict: Verdict = getattr(import_module(module), name)(run.record, run.board)
-    return _on_suites(run.record, verdict)
+    record, board = run.record, run.board
+    if record.kind in VERDICTS:
+        return _on_suites(record, attribute(f"embassay.report.{VERDICTS[record.kind]}")(record, board))
+    own = (one for one in run.brought[0] if isinstance(one, Verdict))
+    return next(own, None) or board_verdict(record, board)
 
 
 def _on_suites(record: Record, verdict: Verdict) -> Verdict:
@@ -302,9 +316,10 @@ def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
 
 def _cards(run: ReportRun, *, several: bool) -> list[Card]:
     """The card of a run; its verdict is that of its page. One without results says so beside others."""
-    if run.record.kind not in QUESTIONS or not (run.record.rows or several):
+    page = declared(run.record.kind)
+    if page is None or not (run.record.rows or several):
         return []
-    question = QUESTIONS[run.record.kind][0]
+    question = page.summary
     if run.record.kind == "original":  # its board is all there is
         return [Card("", run.title, question, _own_verdict(run))] if several else []
     if not run.record.rows:
@@ -364,7 +379,7 @@ def _whole(record: Record, board: Board) -> Verdict:
 def noun_of(rows: Sequence[Row]) -> str:
     """What a group of systems is called: by its kind when they share one, else systems."""
     kinds = {row.system.kind for row in rows}
-    return NOUNS[kinds.pop()] if len(kinds) == 1 else "system"
+    return NOUNS.get(kinds.pop(), "system") if len(kinds) == 1 else "system"
 
 
 def _heading(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:

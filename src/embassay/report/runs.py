@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embassay.errors import DataError
+from embassay.contracts import Kind
+from embassay.document.blocks import Block, Verdict
+from embassay.errors import DataError, EmbassayError
 from embassay.limits import bounded_walk, read_bounded
+from embassay.registry import Entry, Registry
 from embassay.report.board import Board, Row, has_board, make_board
 from embassay.report.record import KINDS, Record, System, labels, read_record, run_names
 
@@ -95,13 +98,49 @@ def _nothing(path: Path) -> DataError:
     )  # fmt: skip
 
 
-TITLES = {
-    "sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "original": "PTEB, original texts", "judge": "Judges",
-    "paraphrasers": "Paraphrasers", "validation": "Validation", "golden": "Golden set", "questions": "Questions",
-    "score": "RAG",
-    "sweep": "Sweep", "names": "Names", "noise": "Noise", "hume": "HUME", "mteb": "MTEB",
-    "calibration": "Calibration", "choose": "Choice",
-}  # fmt: skip
+PAGES: Registry[Iterable[Block]] = Registry("page")
+"""The pages of a report by kind of run, in the order of the navigation, with the question of each kind. A page is
+"module:function": called with a run, and whether the report is of it alone, it yields blocks. Pages of one `group`
+stand together under its name. Another package brings that of its protocol by the entry-point group `embassay.pages`."""
+for _kind, _page, _asks, _facts in (
+    ("sage", "sage.similarity:sage_page", "Similarity under change", {"title": "SAGE"}),
+    ("pteb", "pteb.drops:pteb_page", "Paraphrased at evaluation time", {"title": "PTEB", "group": "PTEB"}),
+    ("hteb", "hteb.profile:hteb_page", "Style, length and language", {"title": "HTEB", "group": "PTEB"}),
+    ("original", "overview:tasks_page", "Scores on the texts as they are", {"title": "PTEB, original texts"}),
+    ("judge", "pteb.models:judge_page", "Language models that rate", {"title": "Judges", "group": "PTEB"}),
+    ("paraphrasers", "pteb.models:selection_page", "Language models that paraphrase",
+        {"title": "Paraphrasers", "group": "PTEB"}),
+    ("validation", "pteb.models:validation_page", "People on the paraphrases",
+        {"title": "Validation", "group": "PTEB"}),
+    ("golden", "rag.golden:golden_page", "Judgements of passages", {"title": "Golden set", "group": "RAG"}),
+    ("questions", "rag.questions:questions_page", "Questions about documents",
+        {"title": "Questions", "group": "RAG"}),
+    ("score", "rag.scoring:score_page", "Evidence among the first K", {"title": "RAG", "group": "RAG"}),
+    ("sweep", "rag.sweep:sweep_page", "Price, time and quality", {"title": "Sweep", "group": "RAG"}),
+    ("names", "rag.name_probe:names_page", "Names against impostors", {"title": "Names", "group": "RAG"}),
+    ("noise", "rag.probes:noise_page", "Small talk around questions", {"title": "Noise", "group": "RAG"}),
+    ("hume", "hume.gap:hume_page", "People on the same items", {"title": "HUME"}),
+    ("mteb", "mteb:mteb_page", "Scores as published", {"title": "MTEB"}),
+    ("calibration", "calibration:calibration_page", "What a similarity means", {"title": "Calibration"}),
+    ("choose", "rag.choice:choice_page", "Which system, without labels", {"title": "Choice"}),
+):  # fmt: skip
+    PAGES.add(_kind, f"embassay.report.{_page}", _asks, **_facts)
+
+
+def declared(kind: str) -> Entry[Iterable[Block]] | None:
+    """What is declared of a kind's page. None where nobody brings one, or what was brought cannot be loaded."""
+    try:
+        if kind not in KINDS:
+            PAGES.get(kind).load()  # its module may say more of it than an entry point can
+        return PAGES.get(kind)
+    except EmbassayError:
+        return None
+
+
+def title_of(kind: str) -> str:
+    """What a kind of run is called."""
+    found = declared(kind)
+    return dict(found.facts).get("title", kind) if found else kind
 
 
 @dataclass(frozen=True)
@@ -110,7 +149,7 @@ class ReportRun:
 
     `mark` ends the ids of its parts where every run has such a part; the first has none. `called` tells it from the
     other runs of its kind, of which it is the one at `place`, from 1. `left`: folders that the report leaves out, told
-    by its first run.
+    by its first run. `alone`: the report has no other.
     """
 
     record: Record
@@ -119,11 +158,12 @@ class ReportRun:
     called: str = ""
     place: int = 1
     left: tuple[Left, ...] = ()
+    alone: bool = True
 
     @property
     def title(self) -> str:
         """What its protocol or command is called, with the run's own name where there are others of its kind."""
-        title = TITLES.get(self.record.kind, self.record.kind)
+        title = title_of(self.record.kind)
         return f"{title} ({self.called})" if self.called else title
 
     @property
@@ -135,6 +175,26 @@ class ReportRun:
     def ending(self) -> str:
         """What ends the ids of its page."""
         return "" if self.place == 1 else f"-{self.place}"
+
+    @cached_property
+    def brought(self) -> tuple[tuple[Block, ...], str]:
+        """The page that another package brings for this kind of run, or nothing and why it cannot be shown."""
+        from embassay.document import html, terminal  # nobody else here has a use for templates
+
+        kind = self.record.kind
+        try:
+            if kind in KINDS or kind not in PAGES:
+                return (), ""
+            page = PAGES.get(kind)
+            with page.blamed("making its page"):
+                blocks = tuple(page.load()(self, self.alone))
+                if sum(isinstance(one, Verdict) for one in blocks) > 1:
+                    raise ValueError("a page has one Verdict")
+                html.drawn(blocks)
+                terminal.drawn(terminal.drawable(blocks))
+            return blocks, ""
+        except Exception as error:  # whatever is wrong with it, the others' pages are shown
+            return (), getattr(error, "message", "") or f"{type(error).__name__}: {error}"
 
 
 def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
@@ -158,14 +218,36 @@ def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
     numbered = {name: i for i, name in enumerate(dict.fromkeys(_names(records)))}
     called = _called(records)
+    known = {one.name: one.kind for record in records for one in record.systems if one.kind != "run"}
     made: list[ReportRun] = []
     for i, record in enumerate(records):
-        systems = tuple(replace(one, index=numbered[one.name]) for one in record.systems)
-        shared = record if len(records) == 1 else replace(record, systems=systems)
+        systems = tuple(
+            replace(one, index=numbered[one.name], kind=_kind_of(one, known)) for one in record.systems
+        )
+        shared = record if systems == record.systems else replace(record, systems=systems)
         before = sum(run.record.kind == record.kind for run in made)
-        run = ReportRun(shared, make_board(shared), called=called[i], place=before + 1)
+        alone = len(records) == 1
+        run = ReportRun(shared, make_board(shared), called=called[i], place=before + 1, alone=alone)
         made.append(replace(run, mark=f"-{run.slug}" if made else ""))
     return tuple(made)
+
+
+def _kind_of(system: System, known: Mapping[str, Kind]) -> Kind:
+    """The kind of a system. A file of rankings says none: that of the system of its name, in this report or of ours,
+    and `hybrid` where names joined by + are of words and of vectors."""
+    if system.kind != "run":
+        return system.kind
+    from embassay.systems import SYSTEMS
+
+    ours = {one.name: dict(one.facts).get("kind") for one in SYSTEMS}
+    names = [system.name] if system.name in known else system.name.split("+")
+    kinds = {known.get(name) or ours.get(name) for name in names}
+    if kinds == {"embedding", "classical"}:
+        return "hybrid"
+    return next((kind for kind in KINDS_OF_RANKINGS if kinds == {kind}), "run")
+
+
+KINDS_OF_RANKINGS: tuple[Kind, ...] = ("embedding", "classical", "hybrid", "llm")
 
 
 def _called(records: Sequence[Record]) -> list[str]:

@@ -25,7 +25,7 @@ from embassay.document.blocks import (
 )
 from embassay.document.blocks import Verdict as Finding
 from embassay.document.marks import scale_of
-from embassay.document.terminal import folded
+from embassay.document.terminal import drawable, folded
 from embassay.protocols.compare import (
     Across,
     Among,
@@ -88,7 +88,10 @@ def run_view(run: Path, wide: bool = False) -> Iterator[Block]:
     yield from _main_table(record, board, wide)
     if wide:
         yield from _taken(record, board)
-    notes = [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
+    blocks, why = shown.brought
+    yield from (one for one in drawable(blocks) if not isinstance(one, Finding))
+    notes = [why] if why else []
+    notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
     yield Care((*notes, *(note.plain for note in notes_of(record))), more=tuple(_references(board)))
     yield from where(Path(run))
 
@@ -134,7 +137,11 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
         return Styled("")
     asks = max(len(one.question.short) for one in answers) + 4
     names = min(max(len(one.answer) for one in answers), MOST_NAMES) + 2
-    lines = [Styled("Answers", style="bold")]
+    lines = [
+        Styled("Answers", style="bold").append(
+            _scope(runs, " · " if unicode else " - "), style="not bold dim"
+        )
+    ]
     for one in answers:
         word, colour = LEVELS.get(one.level, ("", ""))
         said = folded(f"{word}: {one.brief}" if word else one.brief, width - asks - names, unicode)
@@ -150,6 +157,27 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
     use, rest = recommendation(answers)
     lines += [Styled(""), *folded(use, width, unicode), *folded(rest, width, unicode)] if use else []
     return Styled("\n").join(lines)
+
+
+def _scope(runs: Sequence[ReportRun], dot: str) -> str:
+    """How many systems were asked, and on which data, behind the heading of the answers."""
+    systems = {one.name for run in runs for one in run.record.ranked_systems}
+    datasets = {one["name"] for run in runs for one in run.record.manifest.get("datasets", ())}
+    told = [numbers.counted(len(systems), "system")] if systems else []
+    told += (
+        [*datasets] if len(datasets) == 1 else [numbers.counted(len(datasets), "dataset")] if datasets else []
+    )
+    return "".join(dot + one for one in told)
+
+
+def care_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
+    """The first notes of all runs, those that can change an answer first, under a heading that counts them."""
+    from embassay.report.notes import gathered_notes
+
+    notes = gathered_notes(runs)
+    if notes:
+        yield Finding((f"Read with care ({min(most, len(notes))} of {numbers.counted(len(notes), 'note')})",))
+        yield Bullets(tuple(note.plain for note in notes[:most]))
 
 
 def _main_table(record: Record, board: Board, wide: bool) -> Iterator[Table]:
@@ -249,7 +277,7 @@ def verdict(one: Contrast, unit: numbers.Unit, among: Among | None = None) -> st
     if one.difference is None:
         return f"{one.a} and {one.b} cannot be compared {where}: {one.reason}."
     if math.isnan(one.p):
-        return f"{one.a} less {one.b} {where}: {unit.change(one.difference)}; {one.reason}."
+        return f"{one.a} minus {one.b} {where}: {unit.change(one.difference)}; {one.reason}."
     ahead, behind, by = one.a, one.b, one.difference
     low, high = one.low, one.high
     if (one.difference > 0) != higher_is_better(one.measure):

@@ -147,7 +147,7 @@ def finished(cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int |
     numbers |= {f"the part {name} of the score": part.value for name, part in outcome.components.items()}
     for name, value in numbers.items():
         if value is not None and not math.isfinite(value):
-            raise ModelError(f"{name[0].upper()}{name[1:]} is {value}, which is no number.")
+            raise ModelError(f"{name[0].upper()}{name[1:]} is {value}, which is not a number.")
     return CellRecord(
         cell.key, cell.task, cell.dataset, cell.system, "done", "", seconds,
         outcome.scores, outcome.components, outcome.skipped, outcome.warnings, outcome.counts, cell.variant,

@@ -235,7 +235,8 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
             + (f"{about}{dollars(one.usd)}." if one.usd is not None else "price unknown: give price=.")
         )
     disk = sum(cell.disk_bytes for cell in forecasts.cells) / 1e6
-    money = "$0: every system runs here" if not paid else f"{dollars(forecasts.usd)} in all"
+    free = "$0: every system runs here" if forecasts.cells else "$0"
+    money = f"{dollars(forecasts.usd)} in all" if paid else free
     yield (
         f"{len(forecasts.cells)} cells, about {forecasts.seconds:,.0f} s on one worker, at most {disk:,.0f} MB "
         f"of embeddings, {money}."

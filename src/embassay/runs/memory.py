@@ -331,7 +331,7 @@ def _beyond(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
         f"It came to hold {in_words(held)}, more than the {in_words(most)} promised, and was stopped."
         + (" Finished work is kept." if kept else ""),
-        mend="Give it less data (--limit, where there is one), or promise more --memory.",
+        mend="Give it less data (--limit, where there is one), or raise --memory.",
     )
 
 
@@ -355,7 +355,7 @@ def room_for(need: Footprint) -> Iterator[None]:
             raise UsageError(
                 f"It would hold up to {in_words(held + need.bytes)} beside the {in_words(claims.others())} of the "
                 f"run's other processes, more than the {in_words(most)} promised ({need}).",
-                mend="Use fewer --workers, or promise more --memory.",
+                mend="Use fewer --workers, or raise --memory.",
             )
         time.sleep(_PERIOD)
     try:
@@ -375,7 +375,7 @@ def _too_much(need: Footprint, held: int, most: int) -> UsageError:
     return UsageError(
         f"It would hold up to {in_words(held + need.bytes)}, more than the {in_words(most)} promised: {need}, and "
         f"{in_words(held)} that the program and the data take already.",
-        mend=f"{need.mend.rstrip('.')}, or promise more --memory.",
+        mend=f"{need.mend.rstrip('.')}, or raise --memory.",
     )
 
 

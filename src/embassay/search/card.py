@@ -244,7 +244,7 @@ def _rounded_down(values: Tensor) -> Tensor:
 
 
 def _scores(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
-    """The float64 product of each pair, rounded, in the order of `exact_kernel.products_of_pairs`: eight sums, of every
+    """The float64 product of each pair, rounded, in the order of `kernels.products_of_pairs`: eight sums, of every
     eighth product each. A product of two float32 is exact in float64, so the order of additions is all there is."""
     import torch
 

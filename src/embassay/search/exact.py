@@ -221,7 +221,7 @@ class Candidates:
 
     def add(self, products: Floats, first: int) -> None:
         """The products (q, block) with the vectors from number `first` of the array on."""
-        from embassay.search.exact_kernel import scan
+        from embassay.search.kernels import scan
 
         places = np.zeros(len(products), dtype=np.int64)
 
@@ -238,7 +238,7 @@ class Candidates:
 
     def ranked(self) -> Ranked:
         """The best k of each query, decided, ties by column."""
-        from embassay.search.exact_kernel import narrow_all
+        from embassay.search.kernels import narrow_all
 
         self._in_parts(lambda rows: narrow_all(self._of(rows), self.k), self.columns.shape[1])
         self._decide(np.arange(len(self.queries)))
@@ -269,7 +269,7 @@ class Candidates:
 
     def _products(self, rows: Numbers, columns: Numbers) -> NDArray[np.float64]:
         """The float64 product of each pair of a query and a vector of this array."""
-        from embassay.search.exact_kernel import products_of_pairs
+        from embassay.search.kernels import products_of_pairs
 
         out = np.empty(len(rows))
 

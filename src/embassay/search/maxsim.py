@@ -157,7 +157,7 @@ def _longest(vectors: TokenVectors) -> float:
 
 def _fill(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
     """Every score, in float32; a block of queries and one of documents is the work of one thread."""
-    from embassay.search.sparse_kernel import sums_of_largest
+    from embassay.search.kernels import sums_of_largest
 
     wide = queries.blocks(_QUERY_TOKENS)
     tasks = [

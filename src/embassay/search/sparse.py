@@ -79,7 +79,7 @@ def accumulate(
     With `above_diagonal` both sides are the same texts, and columns up to a row's own number stay 0.
     """
     # Machine code takes .3 s to load; a plan, and what only opens a system, do without.
-    from embassay.search.sparse_kernel import add_overlaps, add_products
+    from embassay.search.kernels import add_overlaps, add_products
 
     kernel = add_overlaps if what == "overlaps" else add_products
     out = np.zeros((rows.stop - rows.start, index.width), dtype=index.weights.dtype)
@@ -93,7 +93,7 @@ def products_of_rows(
     left: Sparse, right: Sparse, a: NDArray[np.int64], b: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """The inner product of row `a[i]` of one and row `b[i]` of the other, (n,)."""
-    from embassay.search.sparse_kernel import products_of_two
+    from embassay.search.kernels import products_of_two
 
     out = np.zeros(len(a))
     products_of_two(

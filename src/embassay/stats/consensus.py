@@ -67,7 +67,7 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     if given.shape[1] < 2 or not (given != MISSING).any() or given.max() >= classes or smoothing < 0:
         raise UsageError(
             f"Votes {given.shape} of up to {given.max(initial=MISSING)} make no consensus of {classes} classes.",
-            mend="Give two judges or more, and classes from 0 on.",
+            mend="Give two judges or more, and classes of 0 or more.",
         )
     one_hot = _one_hot(given, classes)
     counts = one_hot.sum(axis=1)

@@ -304,6 +304,18 @@ def sized(text: str, dims: int | None) -> str:
     return SYSTEMS.format(replace(spec, params={**spec.params, "dimensions": dims}))
 
 
+def prompted(text: str, task: str) -> str:
+    """The spec string with the prompt that the model ships for a task, where such prompts are read; else as it is.
+
+    >>> prompted("st:ORG/MODEL", "sts"), prompted("minilm", "sts")
+    ('st:ORG/MODEL?task=sts', 'minilm')
+    """
+    spec = SYSTEMS.parse(text)
+    if "task" in spec.params or not hasattr(SYSTEMS.get(spec.name).load(), "for_task"):
+        return text
+    return SYSTEMS.format(replace(spec, params={**spec.params, "task": task}))
+
+
 def _made_elsewhere(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:
     """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
     entry = SYSTEMS.get(model.name)
@@ -328,6 +340,14 @@ def _made(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Simil
         from embassay.systems.remote.ledger import Ledger
 
         ledger = Ledger()
+    factory: Any = entry.load()
+    if model.params.get("task") and hasattr(factory, "for_task"):
+        # A run over several tasks has the weights in memory once.
+        plain = replace(model, params={key: value for key, value in model.params.items() if key != "task"})
+        SYSTEMS.check_values(model)
+        shared: Any = _made(plain, ledger, **context)
+        _encoders[key] = shared.for_task(model.params["task"], SYSTEMS.format(model))
+        return _encoders[key]
     also = ("clean",) if dict(entry.facts).get("kind") in WITHOUT_VECTORS else (*PARAMETERS, "clean")
     made = SYSTEMS.build(model, also, name=SYSTEMS.format(model), ledger=ledger, **context)
     if hasattr(made, "encode"):

@@ -59,6 +59,8 @@ def known_model(name: str) -> KnownModel | None:
 
 SPECS = {"OpenAI": "openai", "Cohere": "cohere", "Voyage": "voyage", "Google": "gemini"}
 """The system that asks a vendor's models."""
+VENDORS = (*SPECS.values(), "ollama")
+"""Systems that a stranger may write with a slash in place of the colon."""
 
 
 def advice(text: str) -> str:
@@ -72,6 +74,9 @@ def advice(text: str) -> str:
     names = [one.strip() for one in text.split(",")]
     if len(names) > 1 and all(names) and "?" not in text:
         return f"Every system has its own -s: {' '.join(f'-s {name}' for name in names)}. "
+    vendor, _, rest = text.partition("/")
+    if rest and vendor.lower() in VENDORS:
+        return f"A model of {vendor} is -s {vendor.lower()}:{rest}. "
     model = known_model(text.partition("?")[0])
     if model is not None and model.vendor in SPECS:
         if model.dims is None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.text.tokenizers import TokenEnds, word_ends
+from embassay.text.tokenizers import TokenEnds, passage_ends, word_ends
 
 _CLOSING = "[\"'”’)\\]}»]|[ \u00a0\u202f]»"
 # One set of first characters, so that the search skips to them; possessive, so that 100,000 dots are read once.
@@ -183,7 +183,8 @@ def _line(text: str) -> str:
 class Chunk:
     """A passage: characters `start` to `end` of the document, without the whitespace around them in `body`.
 
-    `tokens` are those of the body, `shared` those of them that the chunk before has too.
+    `tokens` are those of the body, `shared` those of them that the chunk before has too; of `--tokenizer words` they
+    are as `passage_ends` counts, so that no text without blanks is one token.
     """
 
     start: int
@@ -231,7 +232,7 @@ def chunk(
     none where even one would. A sentence longer than the limit is split at token boundaries into even parts of at
     least `overlap` tokens, which are then treated as sentences. The breadcrumb is not part of the limit.
 
-    `ends` counts the tokens; the default is `--tokenizer words`, `token_ends` makes one of any tokenizer.
+    `ends` counts the tokens; the default is `--tokenizer words` (`passage_ends`), `token_ends` makes one of any.
     Takes time linear in the text. Source: spec rag 3.7 (target 430 and even parts are ours).
 
     >>> [one.body for one in chunk("One two. Three four. Five six.", chunking=Chunking(limit=6, overlap=3))]
@@ -239,7 +240,7 @@ def chunk(
     """
     if not text.strip():
         return []
-    tokens = ends(text)
+    tokens = (passage_ends if ends is word_ends else ends)(text)
     return [
         one
         for section in split_sections(text, chunking.headings)

@@ -27,8 +27,14 @@ from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 from embassay.registry import Registry
 from embassay.spec import COLON, Spec, Value
-from embassay.text.negation import RULES_VERSION, negate_in
-from embassay.text.semantics import FACTS_VERSION, SYNONYMS_VERSION, change_facts, replace_synonyms
+from embassay.text.semantics import (
+    FACTS_VERSION,
+    RULES_VERSION,
+    SYNONYMS_VERSION,
+    change_facts,
+    negate_in,
+    replace_synonyms,
+)
 from embassay.text.tokenizers import as_utf8, piece_ends
 
 NEEDLE_VERSION = 1

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from embassay.protocols.hume.folder import read_study
 from embassay.protocols.hume.llms.annotator import shown
+from embassay.protocols.hume.study import read_study
 from embassay.randomness import random_bytes
 from hume_small import LABELS, small_study
 from stub import StubServer

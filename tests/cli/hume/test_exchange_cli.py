@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from embassay.protocols.hume.folder import write_annotations
+from embassay.protocols.hume.study import write_annotations
 from hume_exchange_answers import answers
 from hume_small import small_study
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from embassay.cli.main import app
 from embassay.errors import UsageError
 from embassay.protocols.hume.collection import collected
-from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.study import read_study
 
 
 def test_a_study_from_the_sample_data(embassay, tmp_path) -> None:

@@ -254,7 +254,7 @@ MESSY = {
         _file("stray.tsv", 'id\ttext\tlabel\n1\t"one\ta\n2\ta "two"\tb\n3\tthree"\ta\n4\tfour\tb\n'),
         True,
         ("stray.tsv: TSV, UTF-8, LF, 4 rows", "its quotes do not balance", "read as they stand", "documents 4 sage"),
-        silent_of=("Stops a run", "Try"),
+        silent_of=("Stops a run", "embassay data check"),
     ),
     "stray quotes in commas": Messy(
         _file("stray.csv", 'text,label\n"one,a\na "two",b\nthree",a\n'),
@@ -265,7 +265,7 @@ MESSY = {
         _file("both.csv", 'id,text,label\n1,"hello, dear\nfriend",a\n2,plain,b\n'),
         True,
         ("fields that hold both a comma and a line break (line 2)", "both.csv: 1 row goes over several lines."),
-        silent_of=("Try",),
+        silent_of=("embassay data check",),
     ),
     "scored pairs without a header": Messy(
         _file(
@@ -285,7 +285,7 @@ MESSY = {
         True,
         ("2 rows", "pairs 2 pteb sts, hume sts"),
         ("--map", "header=none,text=2,text2=3,score=1"),
-        silent_of=("Try", "Stops a run"),
+        silent_of=("embassay data check", "Stops a run"),
     ),
     "tabs in a file of commas": Messy(
         _file("sts.csv", "".join(f"msr\t{n}\t{n}.5\tA man, number {n} walks\tA man walks to {n}\n" for n in range(4))),

@@ -50,6 +50,17 @@ RAGAS = {
 }  # fmt: skip
 
 
+def search(*hits: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """An answer of `_search` with these hits."""
+    return {
+        "took": 3,
+        "timed_out": False,
+        "_shards": {"total": 1, "failed": 0},
+        "hits": {"hits": list(hits)},
+        **more,
+    }
+
+
 def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> Entries:
     path = tmp_path / "run.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
@@ -77,6 +88,45 @@ def test_what_each_engine_writes(
     query = answer.get("query_id") or answer["user_input"]
     rest = {key: value for key, value in answer.items() if key != "query_id"}
     assert run_of(tmp_path, {query: rest}).frame.rows() == rows
+
+
+HIT = {"_index": "docs", "_id": "AV-7", "_score": 1.5}
+INNER = {
+    "hits": {"total": {"value": 1}, "hits": [{**HIT, "_nested": {"offset": 0}, "_source": {"text": HELMET}}]}
+}
+MARKED = HELMET.replace("helmet", "<em>helmet</em>")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        search({**HIT, "fields": {"text": [HELMET], "page": [3]}}),
+        search({**HIT, "fields": {"doc_id": ["d2"]}}),
+        search({**HIT, "highlight": {"text": [MARKED[:40], MARKED[40:]]}}),
+        search({**HIT, "_source": {"title": "Halls"}, "inner_hits": {"passages": INNER}}),
+        search({**HIT, "_source": {"vector": [0.5], "metadata": {"id": "d2"}}}),
+        search({**HIT, "_id": "d2", "_score": None, "sort": [4]}, aggregations={"by": {"buckets": []}}, _scroll_id="x"),
+        {"id": "Fm==", "is_running": False, "response": search({**HIT, "_id": "d2"})},
+        {"body": search({**HIT, "_id": "d2"}), "statusCode": 200},
+        {"retriever": {"documents": [{"id": "9f", "content": HELMET, "meta": {}, "score": 1.5}]}},
+        {"content": HELMET, "type": "tool", "tool_call_id": "1", "artifact": [{"page_content": HELMET}]},
+    ],
+    ids=[
+        "fields", "id in fields", "highlight", "inner", "metadata", "sorted", "async", "client", "Haystack", "tool",
+    ],
+)  # fmt: skip
+def test_where_engines_put_what_they_found(answer: dict[str, Any], tmp_path: Path) -> None:
+    """Without `_source`, within what a client or a pipeline wraps it in, on a line that names the question."""
+    content = json.dumps({"query_id": "q2", **answer}) + "\n"
+    assert run_of(tmp_path, content).frame["doc"].to_list() == ["d2"]
+
+
+def test_answers_that_are_not_whole_are_counted(tmp_path: Path) -> None:
+    """A search that ran out of time, or lost shards, answers as if it were whole."""
+    late = {**search({**HIT, "_id": "d1"}), "timed_out": True}
+    lost = search({**HIT, "_id": "d2"}, _shards={"total": 2, "failed": 1})
+    notes = run_of(tmp_path, {"q1": late, "q2": lost, "q3": search({**HIT, "_id": "d3"})}).notes
+    assert [note for note in notes if note.startswith("2 answers are not whole")]
 
 
 def test_lists_of_documents_by_query(tmp_path: Path) -> None:
@@ -123,6 +173,10 @@ def test_places_are_taken_along(tmp_path: Path) -> None:
         ('{"q1": [], "q2": []}', "no answer holds"),
         ('{"query_id": "q1", "hits": {"hits": 3}}', "cannot be read"),
         ('{"query_id": "q1", "documents": [3]}', "cannot be read"),
+        (
+            '{"query_id": "q1", "error": {"type": "index_not_found_exception", "reason": "no such index [x]"}}',
+            "no such index",
+        ),
         ('{"query_id": "q1", "documents": []}\n{"query_id"', ":2: the line is not valid JSON"),
     ],
 )

@@ -106,6 +106,25 @@ def test_probabilities_sum_to_one_and_the_pick_has_the_least_regret(run: Run) ->
     assert other.ci_low < (other.value or 0) < (other.ci_high or 0)
 
 
+def test_what_is_as_good_is_said(folder: Path, tmp_path: Path) -> None:
+    """Of two systems that find the same, one is named, and the other beside it."""
+    twins = ["bm25", "bm25?k1=1.5", "jaccard"]
+    made = eb.choose(twins, folder / "corpus.jsonl", out=tmp_path / "run", options=OPTIONS)
+    told = told_of(made)["corpus"]
+    assert {told["pick"], *told["as_good"]} == {"bm25", "bm25?k1=1.5"}
+    assert f"below the best: {told['as_good'][0]}." in " ".join(printed(run_view(made.path)).split())
+
+
+def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:
+    """Of three passages every system finds the same ten: that is no reason to be sure of one."""
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(json.dumps(row) + "\n" for row in corpus(3)))
+    made = eb.choose(SYSTEMS[:2], few, out=tmp_path / "run", options=OPTIONS)
+    told = told_of(made)["few"]
+    assert (told["says"], told["as_good"]) == ("cannot say", [])
+    assert "3 passages could be asked about, too few" in " ".join(printed(run_view(made.path)).split())
+
+
 def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
     """The passages asked about are behind each."""
     found = [row for row in RunFolder(run.path).read_results() if row.measure == "found" and row.variant]

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.compare import compare_systems, fields, pairing, read_values
-from embassay.protocols.compare.differences import field_of
+from embassay.protocols.compare import compare_systems, field_of, fields, pairing, read_values
 from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     Headline,
@@ -187,7 +186,7 @@ def test_over_datasets(tmp_path: Path) -> None:
 
 
 def test_runs_of_a_probe_are_averaged_within_their_item(tmp_path: Path) -> None:
-    from embassay.protocols.compare.values import ItemValues
+    from embassay.protocols.run_values import ItemValues
     from embassay.runs.folder import RunFolder, write_columns
 
     path = RunFolder(tmp_path).items_path("noise", "d", "a")

@@ -18,8 +18,7 @@ from embassay.protocols.hteb.layout import (
     generator_folder,
     generator_of,
 )
-from embassay.protocols.hteb.options import HtebOptions, Request
-from embassay.protocols.hteb.transformations import TRANSFORMATIONS
+from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, Request
 from embassay.protocols.wordings.sets import ParaphraseSet
 from hteb_reader import strict
 
@@ -352,7 +351,7 @@ ODD = {
     "texts are missing": ([{"sentences": ["a", "b"]}], [{"sentences": ["A"]}], "lost its order"),
     "a record is missing": ([{"text": "a"}, {"text": "b"}], [{"text": "A"}, None], "a record is missing"),
     "no texts": ([{"label": 1}], [{"label": 1}], "no record has a text"),
-    "numbers": ([{"query": 1, "positive": ["a"]}], [{"query": 1, "positive": ["a"]}], "query is no text"),
+    "numbers": ([{"query": 1, "positive": ["a"]}], [{"query": 1, "positive": ["a"]}], "query is not a text"),
 }
 
 

@@ -1,6 +1,7 @@
 """Whole runs against a model that transforms by rule: scores, weights, failures, resuming (spec hteb 8, 14)."""
 
 import json
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -12,18 +13,24 @@ from embassay.data.catalogue.entries import entry
 from embassay.data.catalogue.suites import suites
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.hteb.exchange import export, import_
-from embassay.protocols.hteb.options import HtebOptions, Request, TransformOptions
-from embassay.protocols.hteb.plan import HtebPlan, datasets_of
+from embassay.protocols.hteb.options import (
+    AXES,
+    TRANSFORMATIONS,
+    HtebOptions,
+    Request,
+    TransformOptions,
+    on_axis,
+)
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, RunTransformation, axis_part
-from embassay.protocols.hteb.protocol import Hteb
+from embassay.protocols.hteb.protocol import Hteb, HtebPlan, datasets_of
 from embassay.protocols.hteb.slots import listed
-from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
-from embassay.protocols.wordings.levels import Layout, RunDataset, RunSystem, RunTask
+from embassay.protocols.wordings.scores import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component
 from embassay.report import write_report
 from embassay.report.terminal import run_view
 from embassay.runs.folder import CellRecord
+from embassay.systems import SYSTEMS
 from embassay.text import open_tokenizer
 from hteb_reader import strict
 from report.pages import printed
@@ -317,6 +324,47 @@ class Lengths:
         return 0
 
 
+class Prompted(Lengths):
+    """Ships a prompt for STS; `seen` has the texts that come with it."""
+
+    seen: ClassVar[set[str]] = set()
+    similarity_fn_name = "cosine"
+
+    def __init__(self, task=""):
+        super().__init__()
+        self.task, self.identity = task, f"prompted/{task}"
+
+    def for_task(self, task, name):
+        return Prompted(task)
+
+    def encode(self, texts, *, role=None):
+        if self.task == "sts":
+            self.seen.update(texts)
+        return super().encode(texts, role=role)
+
+
+def test_a_models_prompt_for_a_task_is_used_where_asked(transformer, tmp_path):
+    """By default none is; with `reference` in STS alone, which the model has one for, originals and transformations."""
+    _, model = transformer(copying=0.0)
+    SYSTEMS.add("prompted", Prompted)
+    pairs, classes = tmp_path / "pairs.jsonl", tmp_path / "classes.jsonl"
+    texts = ["eels see trees", "a fox", "the long river", "two kings"]
+    pairs.write_text("".join(json.dumps({"id": str(i), "text1": one, "text2": texts[i - 1], "score": i}) + "\n"
+                             for i, one in enumerate(texts)), "utf-8")  # fmt: skip
+    classes.write_text("".join(json.dumps({"id": str(i), "text": f"class {i}", "label": "ab"[i % 2], "split":
+                               ["train", "test"][i // 6]}) + "\n" for i in range(12)), "utf-8")  # fmt: skip
+    for value in ("role", "reference"):
+        Prompted.seen.clear()
+        eb.hteb.run(
+            ["prompted"], transformer=model, datasets=[pairs, classes], out=tmp_path / value, runs=1,
+            tokenizer="words", transformations=("paraphrasing",),
+            options=HtebOptions(resamples=60, prompts=value),
+        )  # fmt: skip
+        assert set(texts) <= Prompted.seen if value == "reference" else not Prompted.seen
+    assert not any(text.startswith("class") for text in Prompted.seen)
+    assert len(Prompted.seen) > len(texts)
+
+
 @pytest.mark.parametrize("by", ["dot", "euclidean", "cosine"])
 def test_candidates_are_compared_by_cosine_or_as_the_model_compares(transformer, tmp_path, by):
     """As in the reference: by the model's own similarity, its queries told from its documents. Worked out by hand."""
@@ -451,3 +499,20 @@ def test_echo_without_json_is_no_text(transformer, tmp_path, pairs):
     assert {one.outcome for one in ParaphraseSet.open(free.path).rows("paraphrasing", "pairs", 1337)} == {
         "copied"
     }
+
+
+def test_texts_that_have_nothing_recorded_are_found_before_the_run(tmp_path):
+    """All but 14 pairs of the sample have none; with one task that has them the others are left without a score."""
+    wanted = {"transformer": "recorded", "runs": 1, "tokenizer": "words", "transformations": ("summarise",)}
+    with pytest.raises(UsageError, match=r"-t sts --limit 14"):
+        eb.hteb.run(["jaccard"], datasets=["sample"], out=tmp_path / "all", **wanted)
+    some = eb.hteb.run(
+        ["jaccard"], datasets=["sample"], out=tmp_path / "some", tasks=["sts", "clustering"], limit=14,
+        options=HtebOptions(resamples=60, languages="reference"), **wanted,
+    )  # fmt: skip
+    values = {
+        row["task"]: row["value"]
+        for row in rows(some, measure="original", system="jaccard", dataset="sample")
+    }
+    assert values["sts"] is not None
+    assert values.get("clustering") is None

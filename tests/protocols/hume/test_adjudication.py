@@ -11,12 +11,11 @@ import pytest
 from embassay.data import open_dataset
 from embassay.errors import UsageError
 from embassay.protocols import hume, pteb
-from embassay.protocols.hume.adjudication import GoldKind, corrections, disputes
-from embassay.protocols.hume.answers.store import AnswerStore, Draft, open_store, stored_annotations
+from embassay.protocols.hume.adjudication import corrections, disputes, export_gold
 from embassay.protocols.hume.collection import all_rows
-from embassay.protocols.hume.exchange.gold import export_gold
-from embassay.protocols.hume.folder import StudyFolder, read_study
-from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.options import GoldKind
+from embassay.protocols.hume.store import AnswerStore, Draft, open_store, stored_annotations
+from embassay.protocols.hume.study import Family, StudyFolder, read_study
 from hume_small import small_study
 
 

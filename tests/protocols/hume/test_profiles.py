@@ -14,10 +14,8 @@ from scipy.stats import t as student
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols import hume
-from embassay.protocols.hume.answers.store import Draft, open_store
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
-from embassay.protocols.hume.folder import StudyFolder, read_study
 from embassay.protocols.hume.profiles import (
     UNSAID,
     asked_of,
@@ -27,6 +25,8 @@ from embassay.protocols.hume.profiles import (
     withheld,
     write_profiles,
 )
+from embassay.protocols.hume.store import Draft, open_store
+from embassay.protocols.hume.study import StudyFolder, read_study
 from hume_small import small_study
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.measures import ari
-from embassay.protocols.hume.answers.store import Draft, open_store
 from embassay.protocols.hume.collection import (
     KIND,
     check_nobody_answered,
@@ -21,8 +20,12 @@ from embassay.protocols.hume.collection import (
     simulated,
     simulated_rows,
 )
-from embassay.protocols.hume.folder import (
+from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
+from embassay.protocols.hume.store import Draft, open_store
+from embassay.protocols.hume.study import (
+    FAMILIES,
     AnnotationRow,
+    Family,
     LabelChoice,
     Scale,
     Source,
@@ -31,8 +34,6 @@ from embassay.protocols.hume.folder import (
     write_annotations,
     write_study,
 )
-from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
-from embassay.protocols.hume.study import FAMILIES, Family
 
 N = 4000
 

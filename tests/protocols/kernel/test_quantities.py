@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.quantities import ahead, biases, biases_table, quantities_table, quantity
-from embassay.stats.prediction import corrected
+from embassay.stats.few_labels import corrected
 
 
 def of(people, judge, every, **more):

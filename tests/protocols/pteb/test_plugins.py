@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from embassay import registry
-from embassay.protocols.pteb.paraphrasing.paraphrasers import PARAPHRASERS, Copied, open_paraphraser
+from embassay.protocols.pteb.paraphrasing import PARAPHRASERS, Copied, open_paraphraser
 from embassay.protocols.sage.tasks import TASKS as SAGE_TASKS
 from embassay.protocols.tasks import TASKS
 

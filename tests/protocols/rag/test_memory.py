@@ -94,7 +94,7 @@ def test_cells_of_a_sweep_that_do_not_fit_fail_with_a_way_out(tmp_path, corpus, 
     found = eb.rag.sweep(config(corpus, index=["flat", "hnsw-f32"]), out=tmp_path / "run")
     reasons = {cell["system"]: cell["reason"] for cell in found.manifest["cells"]}
     assert [cell["status"] for cell in found.manifest["cells"]] == ["failed"] * 2
-    assert all("more than the" in one and "promise more --memory" in one for one in reasons.values())
+    assert all("more than the" in one and "raise --memory" in one for one in reasons.values())
     assert "or the index flat" in reasons["wordllama/hnsw-f32"]
     assert "index flat" not in reasons["wordllama/flat"]
 

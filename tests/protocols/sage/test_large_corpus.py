@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.data.stream import corpus as gathering
+from embassay.data import corpus as gathering
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel import inputs as opening
 from embassay.report.items import Judged

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from embassay.errors import UsageError
-from embassay.protocols.wordings.levels import half_widths, more_runs_needed, over_runs
+from embassay.protocols.wordings.scores import half_widths, more_runs_needed, over_runs
 
 
 @given(st.integers(1, 4), st.integers(2, 12), st.integers(0, 2**32 - 1))

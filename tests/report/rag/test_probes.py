@@ -11,9 +11,8 @@ import embassay as eb
 from embassay.document.blocks import Figure, Verdict, plain
 from embassay.protocols.kernel.tables import change, score
 from embassay.report import write_report
-from embassay.report.rag.names import PERCENTS, names_page
-from embassay.report.rag.noise import noise_page
-from embassay.report.rag.probes import probe_view
+from embassay.report.rag.name_probe import PERCENTS, names_page
+from embassay.report.rag.probes import noise_page, probe_view
 from embassay.report.runs import ReportRun, read_runs
 from report.pages import every, printed, tables
 
@@ -91,7 +90,7 @@ def test_both_in_one_report(names: Path, noise: Path, tmp_path: Path) -> None:
     page = write_report([names, noise], out=tmp_path / "both.html").read_text("utf-8")
     for words in (
         "What the name margin goes by",
-        "Similarity to what is meant, by level of noise",
+        "Similarity to the meaning, by level of noise",
         "Small talk around questions",
     ):
         assert words in page

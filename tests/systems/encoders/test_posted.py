@@ -305,14 +305,19 @@ def test_a_limit_of_cost_stops(stub):
 
 
 def test_a_dead_server_is_one_line():
-    """What was tried, why it failed and the mend; and nothing is counted that was never sent."""
+    """What was tried, why it failed and the mend; and nothing is counted that was never sent. One that answered before
+    is asked more often than one that was never there."""
     ledger = Ledger()
     encoder = SYSTEMS.build("ollama:m?base_url=http://127.0.0.1:9&dimensions=8&price=1", ledger=ledger)
     encoder._calls.limits = type(encoder._calls.limits)(backoff=0.001)
     with pytest.raises(ModelError, match=r"^ollama:m: no connection .*attempts.*that the server runs"):
         encoder.encode(["a"])
     totals = ledger.totals()["ollama:m"]
-    assert (totals.requests, totals.input_tokens, totals.usd) == (6, 0, 0.0)
+    assert (totals.requests, totals.input_tokens, totals.usd) == (2, 0, 0.0)
+    encoder._calls._pace().answered = True
+    with pytest.raises(ModelError, match="no connection"):
+        encoder.encode(["b"])
+    assert ledger.totals()["ollama:m"].requests == 2 + 6
 
 
 def test_a_model_that_is_not_there(stub):

@@ -24,6 +24,20 @@ def test_the_models_own_prompts_come_before_what_is_known():
     assert choose_prompts({}, own={"sts": "S: "}, default="sts") == Prompts("S: ", "S: ", "S: ")
 
 
+def test_a_prompt_for_a_task_is_for_texts_without_a_role():
+    """By the task's own name, then by the usual one; pair classification has that of classification (spec hteb 7)."""
+    own = {"query": "Q: ", "clustering": "c: ", "Clustering": "C: ", "Classification": "L: ", "any": "A: "}
+    plain = {
+        task: choose_prompts({}, own=own, default="any", task=task).plain
+        for task in ("", "clustering", "classification", "pair_classification", "sts")
+    }
+    assert plain == {
+        "": "A: ", "clustering": "c: ", "classification": "L: ", "pair_classification": "L: ", "sts": "A: ",
+    }  # fmt: skip
+    chosen = choose_prompts({None: "mine: "}, own=own, task="clustering")
+    assert (chosen.query, chosen.plain) == ("Q: ", "mine: ")
+
+
 def test_the_user_has_the_last_word():
     """An empty prompt is none."""
     given = {"query": "ask: ", "document": "", None: None}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.hume.collection import collected
-from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.study import read_study
 from embassay.web.annotation.service import open_service
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.measures import agreement_band
-from embassay.protocols.hume.answers.store import Browsers, Exposure, check_independent
 from embassay.protocols.hume.collection import annotation_of, collected
 from embassay.protocols.hume.exchange.intake import import_files
-from embassay.protocols.hume.folder import AnnotationRow, read_study
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
+from embassay.protocols.hume.store import Browsers, Exposure, check_independent
+from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.overview import overview
 from hume_small import small_study
 

@@ -68,6 +68,9 @@ def test_it_reads_well_everywhere(base, service, ann, bob, visit, width, scheme)
     assert page.locator("h1").inner_text().startswith("17% of the answers are in")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.title() == "small: progress"
+    fades = """all => all.map(one => [one.scrollWidth - one.clientWidth > 2,
+      getComputedStyle(one).maskImage !== 'none'])"""
+    assert all(wide == faded for wide, faded in page.eval_on_selector_all(".frame", fades))
     assert page.locator(".comment").filter(has_text="<script>").count() == 2
     assert axe_findings(page, only=("wcag2a", "wcag2aa", "wcag21aa", "wcag22aa")) == []
 

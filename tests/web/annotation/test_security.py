@@ -10,7 +10,7 @@ from http.cookies import SimpleCookie
 
 import pytest
 
-from embassay.protocols.hume.folder import GoldRow, ItemRow, content_hash, read_study, write_study
+from embassay.protocols.hume.study import GoldRow, ItemRow, content_hash, read_study, write_study
 from embassay.web.annotation.service import Rates
 from embassay.web.server import HEADERS
 from hume_small import small_study

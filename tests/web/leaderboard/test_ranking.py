@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.compare import fields, read_values
-from embassay.protocols.compare.differences import field_of
+from embassay.protocols.compare import field_of, fields, read_values
 from embassay.protocols.kernel.comparisons import CLASSICAL, REFERENCE, Headline, Standing
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.ranking import told_apart

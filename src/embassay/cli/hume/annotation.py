@@ -6,45 +6,55 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli import options as given
-from embassay.cli.options import AllowHost, Json, ProxyHeaders
+from embassay.cli.options import Running, Server, Shown, of_records
 from embassay.errors import BudgetExceeded, ModelError, UsageError
-from embassay.protocols.hume.llms.hybrid import HybridOptions
+from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
+from embassay.protocols.kernel.request import OUTPUT, SERVER, SPEED, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.llms.annotator import AnnotateRequest
     from embassay.protocols.hume.llms.hybrid import Hybrid
     from embassay.protocols.hume.llms.protocol import Outcome
     from embassay.web.annotation.service import ServeOptions, Service
 
 
-Annotators = Annotated[
-    list[str] | None,
-    typer.Option("--annotator", "-a", help="An annotator to add."),
-]
-Adjudicators = Annotated[
-    list[str] | None,
-    typer.Option("--adjudicator", help="Somebody who decides what annotators disagree on; sees no names."),
-]
-Simulated = Annotated[
-    list[str] | None,
-    typer.Option("--simulated", help="A scripted annotator, marked as such in every table."),
-]
-Database = Annotated[
-    str | None,
-    typer.Option(
-        "--database", metavar="URL",
-        help="PostgreSQL, or the variable that holds its URL. Default: a file in STUDY.",
-    ),
-]  # fmt: skip
-NewLinks = Annotated[bool, typer.Option("--new-links", help="Make new links and void the earlier ones.")]
-LinksJson = Annotated[bool, typer.Option("--json", help="Print the links as one JSON object.")]
+Study = Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")]
+
+
+@dataclass(frozen=True)
+class People:
+    """Who answers, where their answers are kept, and how they are told their links."""
+
+    annotators: tuple[str, ...] = option((), "An annotator to add.", name="--annotator -a", group=SYSTEMS)
+    simulated: tuple[str, ...] = option(
+        (), "A scripted annotator, marked as such in every table.", group=SYSTEMS
+    )
+    adjudicators: tuple[str, ...] = option(
+        (), "Somebody who decides what annotators disagree on; sees no names.", name="--adjudicator"
+    )
+    database: str | None = option(
+        None, "PostgreSQL, or the variable that holds its URL. Default: a file in STUDY.",
+        value="URL", group=SERVER,
+    )  # fmt: skip
+    public_url: str | None = option(
+        None, "Address that people open, for their links.", value="URL", group=SERVER
+    )
+    new_links: bool = option(
+        False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
+    )
+    json: bool = like(Shown, "json", help="Print the links as one JSON object.")
+    until_decided: bool = option(
+        False, "STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
+        name="--until-decided",
+    )  # fmt: skip
+    calibration: Path | None = option(
+        None, "A file of `calibrate`: the owner's page shows answers that it did not expect.", value="FILE"
+    )
 
 
 @dataclass(frozen=True)
@@ -56,42 +66,8 @@ class Links:
     owner: str
 
 
-UntilDecided = Annotated[
-    bool,
-    typer.Option(
-        "--until-decided",
-        help="STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
-    ),
-]
-Calibrated = Annotated[
-    Path | None,
-    typer.Option(
-        "--calibration", metavar="FILE",
-        help="A file of `calibrate`: the owner's page shows answers that it did not expect.",
-    ),
-]  # fmt: skip
-
-
-def serve(
-    study: Study,
-    annotator: Annotators = None,
-    simulated: Simulated = None,
-    adjudicator: Adjudicators = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    database: Database = None,
-    public_url: Annotated[
-        str | None,
-        typer.Option("--public-url", metavar="URL", help="Address that people open, for their links."),
-    ] = None,
-    allow_host: AllowHost = None,
-    proxy_headers: ProxyHeaders = False,
-    new_links: NewLinks = False,
-    until_decided: UntilDecided = False,
-    calibration: Calibrated = None,
-    open_browser: Annotated[bool, typer.Option("--open", help="Open the owner's page in a browser.")] = False,
-    json: LinksJson = False,
-) -> None:
+@of_records()
+def serve(study: Study, server: Server, people: People) -> None:
     """Serve a study's pages, with a personal link for each annotator.
 
     Answers go to STUDY/answers.sqlite3 and survive a crash; the links stay. No page reads gold or another's
@@ -99,78 +75,54 @@ def serve(
 
     Example: embassay hume serve study -a ann -a bob
     """
-    from embassay.web import server
+    from embassay.web import server as serving
     from embassay.web.annotation.service import ServeOptions, serve_study
 
-    public = _base(public_url) if public_url else None
+    host = server.host
+    public = _base(people.public_url) if people.public_url else None
     options = ServeOptions(
-        hosts=server.hosts_answered(host, public, tuple(allow_host or ())),
-        origins=(server.origin_of(public),) if public else (),
+        hosts=serving.hosts_answered(host, public, server.allow_host),
+        origins=(serving.origin_of(public),) if public else (),
         public_url=public,
     )
     with ExitStack() as held:
-        listening = held.enter_context(server.listen(host, port))
-        service = held.enter_context(
-            closing(
-                _opened(
-                    study, (annotator, simulated, adjudicator), database, options, until_decided, calibration
-                )
-            )
-        )
-        shown = _linked(service, public or server.base_url(host, listening), renew=new_links)
+        listening = held.enter_context(serving.listen(host, server.port))
+        service = held.enter_context(closing(_opened(study, people, options)))
+        shown = _linked(service, public or serving.base_url(host, listening), renew=people.new_links)
 
         def ready() -> None:
-            _show_links(shown, json)
+            _show_links(shown, people.json)
             _say(service, host, public)
-            if open_browser:
+            if server.open:
                 typer.launch(shown.owner)
 
-        serve_study(service, listening, proxy_headers=proxy_headers, ready=ready)
+        serve_study(service, listening, proxy_headers=server.proxy_headers, ready=ready)
 
 
-def links(
-    study: Study,
-    annotator: Annotators = None,
-    adjudicator: Adjudicators = None,
-    database: Database = None,
-    public_url: Annotated[
-        str, typer.Option("--public-url", metavar="URL", help="Address that people open.")
-    ] = "http://127.0.0.1:8000",
-    new_links: NewLinks = False,
-    json: LinksJson = False,
-) -> None:
+@of_records(
+    simulated=(), until_decided=False, calibration=None, defaults={"public_url": "http://127.0.0.1:8000"}
+)
+def links(study: Study, people: People) -> None:
     """Show a study's personal links, and add annotators.
 
-    A running server knows new ones at once.
+    A running server accepts new ones at once.
 
     Example: embassay hume links study -a ann
     """
-    with closing(_opened(study, (annotator, None, adjudicator), database, None)) as service:
-        _show_links(_linked(service, _base(public_url), renew=new_links), json)
+    with closing(_opened(study, people)) as service:
+        base = _base(people.public_url or "")
+        _show_links(_linked(service, base, renew=people.new_links), people.json)
 
 
-def _opened(
-    study: Path,
-    people: tuple[list[str] | None, list[str] | None, list[str] | None],
-    database: str | None,
-    options: ServeOptions | None,
-    until_decided: bool = False,
-    calibrated: Path | None = None,
-) -> Service:
+def _opened(study: Path, people: People, options: ServeOptions | None = None) -> Service:
     """Ready for annotators, scripts and adjudicators."""
     from embassay.web.annotation.service import open_service
 
-    annotators, simulated, adjudicators = (names or () for names in people)
     return open_service(
-        study,
-        annotators,
-        simulated,
-        adjudicators=adjudicators,
-        database=database,
-        options=options,
-        until_decided=until_decided,
-        calibrated=calibrated,
-    )
+        study, people.annotators, people.simulated, adjudicators=people.adjudicators,
+        database=people.database, options=options, until_decided=people.until_decided,
+        calibrated=people.calibration,
+    )  # fmt: skip
 
 
 def _linked(service: Service, base: str, *, renew: bool) -> Links:
@@ -233,75 +185,54 @@ def offline(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY", help="A study folder from `embassay hume sample`.")
     ],
-    annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")],
-    out: Annotated[Path | None, typer.Option("--out", help="The file. Default: ANNOTATOR.html.")] = None,
+    annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")] = "",
+    adjudicator: Annotated[
+        str, typer.Option("--adjudicator", help="Who decides: the file has what people answered differently.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="The file. Default: NAME.html.")] = None,
 ) -> None:
     """Write one person's annotation pages as one offline HTML file.
 
-    It holds the items, no gold and nobody else's answers. The person sends back ANNOTATOR.answers.jsonl for
-    `embassay hume import`.
+    It holds the items, no gold and nobody else's answers; for an adjudicator the disputed items, with answers and
+    without names. The person sends back NAME.answers.jsonl for `embassay hume import`.
 
     Example: embassay hume offline study -a ann
     """
     from embassay.web.annotation.page import write_single
 
-    path = write_single(study, annotator, out or Path(f"{annotator}.html"))
+    if bool(annotator) == bool(adjudicator):
+        raise UsageError("The file is for one person.", mend="Give --annotator NAME, or --adjudicator NAME.")
+    who = annotator or adjudicator
+    path = write_single(study, who, out or Path(f"{who}.html"), adjudicates=bool(adjudicator))
     typer.echo(path)
     typer.echo(
-        f"Send it to {annotator}. What comes back, {annotator}.answers.jsonl: embassay hume import {study} FILE",
-        err=True,
+        f"Send it to {who}. What comes back, {who}.answers.jsonl: embassay hume import {study} FILE", err=True
     )
 
 
-Study = Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")]
-Llms = Annotated[
-    list[str],
-    typer.Option("--llm", help="A chat model, such as ollama:gemma3:27b?temperature=0.7."),
-]
-Tasks = Annotated[
-    list[str] | None,
-    typer.Option("--task", "-t", help="A task of the study. Default: all but clustering."),
-]
-Binary = Annotated[
-    bool,
-    typer.Option(
-        "--binary", help="In reranking, mark relevant documents as people do, rather than rank all."
-    ),
-]
-Runs = Annotated[int, typer.Option("--runs", min=1, max=100, help="Answers per item; scores average them.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Discard earlier answers of these models.")]
+@dataclass(frozen=True)
+class Annotating(Running):
+    """How models are asked."""
+
+    replace: bool = option(False, "Discard earlier answers of these models.", name="--replace", group=SPEED)
+
+
 ONCE = ("--replace",)
 
 
-def annotate(
-    study: Study,
-    llm: Llms,
-    task: Tasks = None,
-    binary: Binary = False,
-    runs: Runs = 1,
-    limit: given.Limit = None,
-    seed: given.Seed = 1337,
-    replace: Replace = False,
-    max_cost: given.MaxCost = None,
-    dry_run: given.DryRun = False,
-    json: given.Json = False,
-    wide: given.Wide = False,
-) -> None:
+@of_records(out=None)
+def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> None:
     """Have language models answer a study's items.
 
     They read what people read. Answers are kept at once, and no item is asked twice. Clustering is left out.
 
     Example: embassay hume annotate study --llm ollama:gemma3:27b
     """
-    from embassay.protocols.hume.llms.annotator import AnnotateRequest
-
-    request = AnnotateRequest(
-        tuple(llm), "binary" if binary else "ranking", runs, seed, tuple(task or ()), limit
-    )
-    if dry_run:
+    replace, json, wide = running.replace, running.json, running.wide
+    if running.dry_run:
         _plan(study, request, replace=replace, json=json, wide=wide)
         return
-    outcome = _carried_out(study, request, replace=replace, max_usd=max_cost)
+    outcome = _carried_out(study, request, replace=replace, max_usd=running.max_cost)
     _show(outcome, json=json, wide=wide)
     if outcome.failed:
         raise ModelError(
@@ -312,8 +243,8 @@ def annotate(
 
 def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
     from embassay.cli.session import Display, show_plan
-    from embassay.protocols.hume.folder import read_study
     from embassay.protocols.hume.llms.protocol import forecast, plan_work
+    from embassay.protocols.hume.study import read_study
 
     show_plan(lambda ledger: forecast(study, request, ledger, replace=replace), Display(json, wide))
     _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
@@ -371,39 +302,37 @@ def _say_left_out(tasks: Sequence[str]) -> None:
         )
 
 
-@given.settings(HybridOptions)
-def hybrid(
-    study: Study,
-    llm: Annotated[
-        str, typer.Option("--llm", help="Whose answers. Default: the one model that answered.")
-    ] = "",
-    out: Annotated[
-        Path | None, typer.Option("--out", help="File of the items. Default: hybrid.jsonl in the study.")
-    ] = None,
-    json: Json = False,
-    wide: given.Wide = False,
-    options: HybridOptions = HybridOptions(),  # noqa: B008 - replaced by `settings`
-) -> None:
-    """Tell which items people must answer, and which a model may.
+@dataclass(frozen=True)
+class Splitting(Shown):
+    """Whose answers are taken, and where it is written what people are to answer."""
+
+    llm: str = option("", "Whose answers. Default: the one model that answered.", group=SYSTEMS)
+    out: Path | None = option(None, "File of the items. Default: hybrid.jsonl in the study.", group=OUTPUT)
+    options: HybridOptions = field(default_factory=HybridOptions)
+
+
+@of_records()
+def hybrid(study: Study, asked: Splitting) -> None:
+    """Decide which items people must answer, and which a model may.
 
     A language model's answer stands where its draws agree and a sample that people answer too does not contradict it.
     The same command later counts what people have answered since.
 
     Example: embassay hume hybrid study --check 0.3
     """
-    from embassay.protocols.hume.folder import read_study
     from embassay.protocols.hume.llms.hybrid import study_hybrid, write_hybrid
+    from embassay.protocols.hume.study import read_study
 
-    found = study_hybrid(read_study(study), llm, options)
-    path = out or study / "hybrid.jsonl"
+    found = study_hybrid(read_study(study), asked.llm, asked.options)
+    path = asked.out or study / "hybrid.jsonl"
     write_hybrid(path, found)
-    if json:
+    if asked.json:
         from dataclasses import asdict
         from json import dumps
 
         typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
         return
-    _show_hybrid(found, path, wide)
+    _show_hybrid(found, path, asked.wide)
 
 
 def _show_hybrid(found: Sequence[Hybrid], path: Path, wide: bool) -> None:
@@ -446,21 +375,20 @@ def _show_hybrid(found: Sequence[Hybrid], path: Path, wide: bool) -> None:
     typer.echo(f"Items: {path}")
 
 
-def simulate(
-    study: Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")],
-    annotators: Annotated[int, typer.Option("--annotators", min=1, help="Number of scripts.")] = 2,
-    noise: Annotated[
-        float,
-        typer.Option(
-            "--noise",
-            min=0,
-            max=1,
-            help="Share of wrong labels and marks; of ratings, error as a share of the scale.",
-        ),
-    ] = 0.15,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 1,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class Scripts:
+    """The scripted annotators, and how they err."""
+
+    annotators: int = option(2, "Number of scripts.", least=1, group=SYSTEMS)
+    noise: float = option(
+        0.15, "Share of wrong labels and marks; of ratings, error as a share of the scale.",
+        least=0, most=1, group=SYSTEMS,
+    )  # fmt: skip
+    seed: int = like(Request, "seed", default=1)
+
+
+@of_records(wide=False)
+def simulate(study: Study, scripts: Scripts, shown: Shown) -> None:
     """Try a study out with scripted annotators: NOBODY ANNOTATED.
 
     Scripts read the gold and err at random. Their answers go to annotations/simulated.jsonl; every table marks
@@ -469,13 +397,14 @@ def simulate(
     Example: embassay hume simulate study
     """
     from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulated_rows
-    from embassay.protocols.hume.folder import read_study, write_annotations
+    from embassay.protocols.hume.study import read_study, write_annotations
 
+    annotators, noise = scripts.annotators, scripts.noise
     folder = read_study(study)
     check_nobody_answered(folder)
-    rows = simulated_rows(folder, annotators, noise=noise, seed=seed)
+    rows = simulated_rows(folder, annotators, noise=noise, seed=scripts.seed)
     file = write_annotations(study, KIND, rows)
-    if json:
+    if shown.json:
         from json import dumps
 
         told = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}

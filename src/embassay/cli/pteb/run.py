@@ -6,13 +6,12 @@ from __future__ import annotations
 import typer
 
 from embassay.cli.options import Running, Spread, of_records
-from embassay.protocols.pteb.judging.options import JudgeRequest
-from embassay.protocols.pteb.options import PROMPT_NAMES, Request
-from embassay.protocols.pteb.selection.candidates import SelectionRequest
+from embassay.protocols.pteb.candidates import SelectionRequest
+from embassay.protocols.pteb.options import PROMPT_NAMES, JudgeRequest, Request
 
 UNTIL_CI = (
-    "--until-ci narrows the noise of paraphrasing only: the interval over runs. What few items leave open stays open; "
-    "both intervals are told at the end."
+    "--until-ci narrows the noise of paraphrasing only: the interval over runs. It does not make up for few items; "
+    "both intervals are shown at the end."
 )
 
 
@@ -45,7 +44,7 @@ OF_RUNS = {
     defaults={"paraphrasers": ..., "prompts": PROMPT_NAMES, "runs": 1},
 )
 def prompts(request: Request, running: Spread) -> None:
-    """Tell how much STS scores depend on the paraphrasing prompt.
+    """Measure how much STS scores depend on the paraphrasing prompt.
 
     Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
     """
@@ -68,7 +67,7 @@ def judge(request: JudgeRequest, running: Running) -> None:
     Example: embassay pteb judge -j ollama:gemma3:27b -d sample
     """
     from embassay.cli.session import do
-    from embassay.protocols.pteb.judging.protocol import Judging
+    from embassay.protocols.pteb.judging import Judging
 
     do(Judging(), request, running, "judge")
 
@@ -83,7 +82,7 @@ def paraphrasers(request: SelectionRequest, running: Running) -> None:
     Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
     """
     from embassay.cli.session import do
-    from embassay.protocols.pteb.selection.protocol import Selecting
+    from embassay.protocols.pteb.selection import Selecting
 
     done = do(Selecting(), request, running, "paraphrasers")
     if done is None:

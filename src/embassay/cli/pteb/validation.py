@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
+from dataclasses import MISSING, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from embassay.cli.options import (
     App,
-    DryRun,
-    Json,
-    MaxCost,
-    Seed,
-    Wide,
+    Running,
+    Shown,
     default_out,
+    of_records,
     settings,
     stopping_at_memory,
 )
 from embassay.errors import Interrupted
+from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, like, option
 from embassay.protocols.pteb.validation.crowd import Batches, Filters
-from embassay.protocols.wordings.pairs import Rules
+from embassay.protocols.pteb.validation.study import Drawing
+from embassay.protocols.wordings.pairs import Rules, Sample
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.raters import LanguageResult
@@ -33,45 +33,32 @@ if TYPE_CHECKING:
 app = App("Have people check the paraphrases.")
 
 
-class Ending(StrEnum):
-    """The format of the raters' files."""
-
-    csv = "csv"
-    jsonl = "jsonl"
-
-
 @app.callback()
 def group() -> None:
     """Have people check the paraphrases."""
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """By which rules people's ratings will be judged, and where the study is written."""
+
+    out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
+    ending: Literal["csv", "jsonl"] = option(
+        "csv", "Format of the raters' files.", name="--format", group=OUTPUT
+    )
+    rules: Rules = field(default_factory=Rules)
+
+
 @app.command("sample")
 @stopping_at_memory
-@settings(Rules)
+@of_records()
 def sample(
     run_or_set: Annotated[
         Path, typer.Argument(help="A run of `embassay pteb run`, or a stored set of paraphrases.")
     ],
-    langs: Annotated[
-        list[str] | None,
-        typer.Option("--langs", help="Languages, such as fra,deu. Default: all."),
-    ] = None,
-    source: Annotated[
-        str, typer.Option("--source", help="Whose paraphrases, if the set has several paraphrasers.")
-    ] = "",
-    dataset: Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Only this dataset.")] = None,
-    run_seed: Annotated[
-        int | None, typer.Option("--run-seed", help="Seed of the run to draw from. Default: the first.")
-    ] = None,
-    pairs: Annotated[int, typer.Option("--pairs", min=1, help="Pairs per language.")] = 50,
-    raters: Annotated[int, typer.Option("--raters", min=1, help="Ratings of every pair.")] = 2,
-    dummies: Annotated[
-        int, typer.Option("--dummies", min=0, help="Dummy pairs per language, whose rating is known.")
-    ] = 2,
-    seed: Seed = 1337,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the study, new or empty.")] = None,
-    ending: Annotated[Ending, typer.Option("--format", help="Format of the raters' files.")] = Ending.csv,
-    options: Rules = Rules(),  # noqa: B008 - replaced by `settings`
+    drawing: Drawing,
+    size: Sample,
+    drawn: Drawn,
 ) -> None:
     """Draw pairs of texts for people to rate.
 
@@ -79,38 +66,30 @@ def sample(
 
     Example: embassay pteb validate sample runs/pteb --langs fra --out study
     """
-    from embassay.protocols.pteb.validation.study import Drawing, draw_study
-    from embassay.protocols.wordings.pairs import Sample
+    from embassay.protocols.pteb.validation.study import draw_study
     from embassay.protocols.wordings.sets import ParaphraseSet
 
-    named = [name.strip() for part in langs or () for name in part.split(",") if name.strip()]
-    study = draw_study(
-        ParaphraseSet.open(run_or_set),
-        out or default_out("pteb-validate"),
-        Drawing(source, named, tuple(dataset or ()), run_seed),
-        Sample(pairs, dummies, raters, seed),
-        options,
-        ending=ending.value,
-    )
+    out = drawn.out or default_out("pteb-validate")
+    study = draw_study(ParaphraseSet.open(run_or_set), out, drawing, size, drawn.rules, ending=drawn.ending)
     _show_study(study)
 
 
-class PlatformName(StrEnum):
-    """A crowd platform."""
+@dataclass(frozen=True)
+class Crowd:
+    """For whom batches are written, and where."""
 
-    mturk = "mturk"
-    prolific = "prolific"
+    platform: Literal["mturk", "prolific"] = option(MISSING, "The platform.")
+    out: Path | None = option(None, "Output folder. Default: crowd in the study.", group=OUTPUT)
+    batches: Batches = field(default_factory=Batches)
+
+
+Folder = Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")]
 
 
 @app.command("crowd")
 @stopping_at_memory
-@settings(Batches)
-def crowd(
-    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
-    platform: Annotated[PlatformName, typer.Option("--platform", help="For whom.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Where. Default: crowd in the study.")] = None,
-    options: Batches = Batches(),  # noqa: B008 - replaced by `settings`
-) -> None:
+@of_records()
+def crowd(folder: Folder, asked: Crowd) -> None:
     """Write a study's pairs as MTurk or Prolific take them.
 
     Every batch has the dummies. A pilot takes the first pairs; the main study leaves them out.
@@ -120,7 +99,9 @@ def crowd(
     from embassay.protocols.pteb.validation.crowd import write_batches
     from embassay.protocols.pteb.validation.study import read_study
 
-    for path in write_batches(read_study(folder), platform.value, options, out or folder / "crowd"):
+    for path in write_batches(
+        read_study(folder), asked.platform, asked.batches, asked.out or folder / "crowd"
+    ):
         typer.echo(path)
 
 
@@ -155,34 +136,32 @@ def collect(
     typer.echo(f"Next: embassay pteb validate score {folder}")
 
 
+@dataclass(frozen=True)
+class Scores(Shown):
+    """What is read beside the ratings, and what estimates may cost."""
+
+    judges: tuple[str, ...] = option(
+        (), "A language model that first estimates every pair; the paper uses two.",
+        name="--judge -j", group=SYSTEMS,
+    )  # fmt: skip
+    estimates: tuple[Path, ...] = option((), "A file with language models' estimates.")
+    decisions: Path | None = option(None, "The inspector's file. Default: inspect.csv.")
+    max_cost: float | None = like(Running, "max_cost")
+    dry_run: bool = like(Running, "dry_run")
+
+
 @app.command("score")
 @stopping_at_memory
+@of_records()
 def score(
-    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
+    folder: Folder,
+    asked: Scores,
     files: Annotated[
         list[Path] | None,
         typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
     ] = None,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge", "-j", help="A language model that first estimates every pair; the paper uses two."
-        ),
-    ] = None,
-    estimates: Annotated[
-        list[Path] | None,
-        typer.Option("--estimates", help="A file with language models' estimates."),
-    ] = None,
-    decisions: Annotated[
-        Path | None,
-        typer.Option("--decisions", help="The inspector's file. Default: inspect.csv."),
-    ] = None,
-    max_cost: MaxCost = None,
-    dry_run: DryRun = False,
-    json: Json = False,
-    wide: Wide = False,
 ) -> None:
-    """Tell which languages' paraphrases people accept.
+    """Decide which languages' paraphrases people accept.
 
     Applies the rules to the ratings: dummies, estimates, low ratings, inspection, rejection of raters.
 
@@ -191,12 +170,12 @@ def score(
     from embassay.protocols.pteb.validation import scoring
     from embassay.protocols.pteb.validation.study import read_study
 
-    study = read_study(folder)
-    if dry_run:
-        _show_plan(study, judge or [], json, wide)
+    study, json, wide = read_study(folder), asked.json, asked.wide
+    if asked.dry_run:
+        _show_plan(study, asked.judges, json, wide)
         return
-    _estimate(study, judge or [], max_cost)
-    scored = scoring.score(study, files or (), estimates=estimates or (), decisions=decisions)
+    _estimate(study, asked.judges, asked.max_cost)
+    scored = scoring.score(study, files or (), estimates=asked.estimates, decisions=asked.decisions)
     written = scoring.keep(scored, command=_command())
     if json:
         from json import dumps
@@ -207,7 +186,7 @@ def score(
     _show_scored(scored, wide)
 
 
-def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
+def _estimate(study: Study, judges: Sequence[str], max_cost: float | None) -> None:
     """Have the judges estimate every pair; what was asked before is not asked again."""
     if not judges:
         return
@@ -228,7 +207,7 @@ def _estimate(study: Study, judges: list[str], max_cost: float | None) -> None:
             getattr(heard, "stop", lambda: None)()
 
 
-def _show_plan(study: Study, judges: list[str], json: bool, wide: bool) -> None:
+def _show_plan(study: Study, judges: Sequence[str], json: bool, wide: bool) -> None:
     from embassay.cli.session import Display, show_plan
     from embassay.protocols.pteb.validation.scoring import forecast
 

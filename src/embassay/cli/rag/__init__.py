@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embassay.cli.options import App, stopping_at_memory, within_memory
-from embassay.cli.rag import answer, golden, probes, questions, score, sweep
+from embassay.cli.rag import golden, probes, questions, score, sweep
 
 app = App("RAG: does the set of K passages in the prompt hold the evidence?")
 
@@ -14,7 +14,7 @@ def group() -> None:
 
 
 app.command("score")(stopping_at_memory(score.score))
-app.command("answer")(within_memory(answer.answer))
+app.command("answer")(within_memory(questions.answer))
 app.command("golden")(within_memory(golden.golden))
 app.command("judges")(stopping_at_memory(golden.judges))
 app.command("questions")(within_memory(questions.questions))

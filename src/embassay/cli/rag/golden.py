@@ -4,110 +4,51 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass
 from datetime import datetime
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli import options as given
-from embassay.cli.options import App, Json, Seed, Wide, knobs, stopping_at_memory
-from embassay.protocols.kernel.request import column_map
-from embassay.protocols.rag.golden.options import GoldenOptions
+from embassay.cli.options import App, Running, Shown, knobs, of_records, stopping_at_memory
+from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, Request, like, option
+from embassay.protocols.rag.golden.options import GoldenRequest, Sampling
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display, RunOnDisk
-    from embassay.protocols.rag.golden.options import GoldenRequest
     from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck
 
-Corpus = Annotated[
-    str | None,
-    typer.Option("--corpus", help="Documents: a folder of files, or a table with `text`, `id` and `title`."),
-]
-Queries = Annotated[
-    Path | None,
-    typer.Option(
-        "--queries", help="Questions: a table with `text`, and perhaps `id`, `rewrite`, `bm25_query`, `tags`."
-    ),
-]
-Dataset = Annotated[
-    str | None,
-    typer.Option("--dataset", "-d", help="Instead of two files: a catalogue name or a folder."),
-]
-Encoder = Annotated[
-    str | None,
-    typer.Option("--system", "-s", help="The encoder that finds passages."),
-]
-JudgeName = Annotated[
-    str | None,
-    typer.Option(
-        "--judge", "-j", help="The judge: a chat model (ollama:gemma3:27b), recorded:FILE or simulated:QRELS."
-    ),
-]  # fmt: skip
-RewriterName = Annotated[
-    str | None,
-    typer.Option("--rewriter", help="Query rewriter: identity, rules or llm:MODEL. Default: identity."),
-]
-RankingName = Annotated[
-    str | None,
-    typer.Option("--ranking", help="Ranking engine: bayes, locks, single_shot or grades."),
-]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Most questions, drawn at random.")]
-GoldenSeed = Annotated[int | None, typer.Option("--seed", help="Random seed. Default: 1337.")]
-Tokens = Annotated[
-    str | None,
-    typer.Option("--tokenizer", help="Tokenizer for chunk sizes. Default: words."),
-]
-Config = Annotated[
-    Path | None,
-    typer.Option("--config", help="TOML file of settings. Default: ./embassay.toml."),
-]
-Profile = Annotated[
-    str | None, typer.Option("--profile", help="fast, thorough (the defaults) or a TOML file.")
-]
-FromStage = Annotated[
-    str | None, typer.Option("--from-stage", metavar="S1-S6", help="Redo this stage and all later ones.")
-]
-AddRuns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--add-run", metavar="FILE",
-        help="A run whose first --depth passages are graded too, as FILE or NAME=FILE; what has a grade keeps it.",
-    ),
-]  # fmt: skip
-Force = Annotated[bool, typer.Option("--force", help="Redo all stages.")]
+
+@dataclass(frozen=True)
+class Sources:
+    """Where settings are read from that the command line does not give."""
+
+    config: Path | None = option(None, "TOML file of settings. Default: ./embassay.toml.", group=DATA)
+    profile: str | None = option(None, "fast, thorough (the defaults) or a TOML file.", group=DATA)
+
+
+@dataclass(frozen=True)
+class Redoing:
+    """What of a golden set is done again, and whose passages join it."""
+
+    from_stage: str | None = option(None, "Redo this stage and all later ones.", value="S1-S6", group=SPEED)
+    force: bool = option(False, "Redo all stages.", name="--force", group=SPEED)
+    add_runs: tuple[str, ...] = option(
+        (),
+        "A run whose first --depth passages are graded too, as FILE or NAME=FILE; what has a grade keeps it.",
+        name="--add-run", value="FILE",
+    )  # fmt: skip
+
+
 ONCE = ("--force", "--from-stage=")
 """Flags that the command which resumes must not have: it would begin anew."""
 
 
-@knobs(GoldenOptions, "chosen")
-def golden(
-    corpus: Corpus = None,
-    queries: Queries = None,
-    dataset: Dataset = None,
-    system: Encoder = None,
-    judge: JudgeName = None,
-    rewriter: RewriterName = None,
-    ranking: RankingName = None,
-    mapping: given.Mapping = None,
-    split: given.Split = None,
-    limit: Limit = None,
-    seed: GoldenSeed = None,
-    tokenizer: Tokens = None,
-    config: Config = None,
-    profile: Profile = None,
-    out: given.Out = None,
-    from_stage: FromStage = None,
-    force: Force = False,
-    add_run: AddRuns = None,
-    max_cost: given.MaxCost = None,
-    dry_run: given.DryRun = False,
-    json: given.Json = False,
-    wide: given.Wide = False,
-    chosen: Mapping[str, Any] = {},
-) -> None:
+@of_records()
+@knobs(GoldenRequest, "chosen")
+def golden(chosen: Mapping[str, Any], sources: Sources, redoing: Redoing, running: Running) -> None:
     """Make a golden set: a judge grades and orders what search finds.
 
     Later settings win: defaults, embassay.toml, profile, EMBASSAY_GOLDEN_*, options.
@@ -118,21 +59,16 @@ def golden(
     from embassay.protocols.rag.golden.options import request_of, resolve
     from embassay.protocols.rag.golden.protocol import Making
 
-    named = {
-        "corpus": corpus, "queries": queries and str(queries), "dataset": dataset, "encoder": system,
-        "judge": judge, "rewriter": rewriter, "ranking": ranking, "mapping": column_map(mapping) or None,
-        "split": split, "limit": limit, "seed": seed, "tokenizer": tokenizer, **chosen,
-    }  # fmt: skip
-    settings = resolve(named, environment=os.environ, config=config, profile=profile)
-    request, display = request_of(settings), Display(json, wide)
-    out = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
-    if dry_run:
+    settings = resolve(chosen, environment=os.environ, config=sources.config, profile=sources.profile)
+    request, display = request_of(settings), Display(running.json, running.wide)
+    out = running.out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
+    if running.dry_run:
         show_plan(partial(Making().foreseen, request, out=out), display)
         return
-    redo = "S1" if force else from_stage
     run_golden(
-        request, out, display, settings=settings, redo=redo, add_runs=tuple(add_run or ()), max_usd=max_cost
-    )
+        request, out, display, settings=settings, redo="S1" if redoing.force else redoing.from_stage,
+        add_runs=redoing.add_runs, max_usd=running.max_cost,
+    )  # fmt: skip
 
 
 def run_golden(
@@ -230,26 +166,22 @@ def group() -> None:
 
 @check_app.command("sample")
 @stopping_at_memory
+@of_records()
 def sample(
     run: GoldenRun,
     out: Annotated[Path, typer.Option("--out", help="The new .csv or .tsv file.")],
-    share: Annotated[float, typer.Option("--share", help="Share of the questions to draw.")] = 0.4,
-    blind: Annotated[
-        bool, typer.Option("--blind", help="Hide the judge's ranks and grades, and shuffle the passages.")
-    ] = False,
-    excerpt: Annotated[int, typer.Option("--excerpt", help="Most characters of a passage.")] = 800,
-    seed: Seed = 1337,
+    sampling: Sampling,
 ) -> None:
     """Write a golden set's lists to a file for a person to edit.
 
     Example: embassay rag check sample runs/golden --out check.csv
     """
-    from embassay.protocols.rag.golden.checks import Sampling, sample_check
+    from embassay.protocols.rag.golden.checks import sample_check
 
-    lists = sample_check(run, out, Sampling(share, blind, excerpt, seed))
+    lists = sample_check(run, out, sampling)
     passages = sum(len(one.passages) for one in lists)
     typer.echo(f"{len(lists):,} questions with {passages:,} passages are in {out}.")
-    if blind:
+    if sampling.blind:
         typer.echo(
             "Fill in `place` (1 = best; equal or in-between places such as 2.5 are fine) and `grade` (1 to 5)."
         )
@@ -266,12 +198,12 @@ def sample(
 
 @check_app.command("score")
 @stopping_at_memory
+@of_records(without=("share", "blind", "excerpt"))
 def score(
     run: GoldenRun,
     file: Annotated[Path, typer.Argument(help="The edited file.")],
-    seed: Seed = 1337,
-    json: Json = False,
-    wide: Wide = False,
+    sampling: Sampling,
+    shown: Shown,
 ) -> None:
     """Compare a person's edited file with the judge.
 
@@ -279,15 +211,15 @@ def score(
     """
     from embassay.protocols.rag.golden.checks import score_file
 
-    found = score_file(run, file, seed=seed)
-    if json:
+    found = score_file(run, file, seed=sampling.seed)
+    if shown.json:
         from dataclasses import asdict
 
         from embassay.runs.folder import to_json
 
         typer.echo(to_json(asdict(found)))
         return
-    _show_check(found, wide)
+    _show_check(found, shown.wide)
     _own(run)
 
 
@@ -374,14 +306,15 @@ def _rows(found: HumanCheck) -> Iterator[list[str]]:
     yield row("Weighted kappa of grades", found.kappa)
 
 
-def prompts(json: Json = False) -> None:
+@of_records(wide=False)
+def prompts(shown: Shown) -> None:
     """Show the judge's instructions and their digests.
 
     Example: embassay rag prompts
     """
     from embassay.protocols.rag.judges.chat import KINDS, prompt
 
-    if json:
+    if shown.json:
         from json import dumps
 
         typer.echo(dumps([prompt(kind).as_dict() for kind in KINDS], ensure_ascii=False))
@@ -391,57 +324,39 @@ def prompts(json: Json = False) -> None:
         typer.echo(f"{one.identity}\n\n{one.text}\n")
 
 
-class Panel(StrEnum):
-    """How one grade comes of several."""
+@dataclass(frozen=True)
+class Judges:
+    """Judges of one golden set, the people beside them, and what is made of them."""
 
-    median = "median"
-    dawid_skene = "dawid_skene"
-
-
-Members = Annotated[
-    list[str],
-    typer.Argument(metavar="RUN...", help="Golden runs or files of grades, one per judge: RUN or NAME=RUN."),
-]
-PeoplesGrades = Annotated[
-    str | None, typer.Option("--people", metavar="FILE", help="People's grades of the same passages.")
-]
-GradeMap = Annotated[
-    str | None,
-    typer.Option(
-        "--grades", help="Grade map of files: identity, trec3, binary, value=grade,... Default: 1 to 5."
-    ),
-]
-PanelName = Annotated[
-    Panel, typer.Option("--panel", help="Whose grades are written: the median, or Dawid and Skene's model.")
-]
-PanelSeed = Annotated[int, typer.Option("--seed", help="Random seed.")]
-PanelFolder = Annotated[
-    Path | None, typer.Option("--out", help="Folder of tables and the panel's qrels. Default: none.")
-]
+    judges: tuple[str, ...] = option(
+        MISSING, "Golden runs or files of grades, one per judge: RUN or NAME=RUN.", name="RUN..."
+    )
+    people: str | None = option(None, "People's grades of the same passages.", value="FILE", group=DATA)
+    grades: str | None = option(
+        None, "Grade map of files: identity, trec3, binary, value=grade,... Default: 1 to 5.", group=DATA
+    )
+    panel: Literal["median", "dawid_skene"] = option(
+        "median", "Whose grades are written: the median, or Dawid and Skene's model."
+    )
+    seed: int = like(Request, "seed")
+    out: Path | None = option(None, "Folder of tables and the panel's qrels. Default: none.", group=OUTPUT)
 
 
-def judges(
-    judge: Members,
-    people: PeoplesGrades = None,
-    grades: GradeMap = None,
-    panel: PanelName = Panel.median,
-    seed: PanelSeed = 1337,
-    out: PanelFolder = None,
-    json: given.Json = False,
-    wide: given.Wide = False,
-) -> None:
+@of_records()
+def judges(asked: Judges, shown: Shown) -> None:
     """Compare judges of one golden set, and make a panel of them.
 
-    Tells how far they agree with each other and with people, and what each costs.
+    Shows how far they agree with each other and with people, and what each costs.
 
     Example: embassay rag judges runs/golden-a runs/golden-b --out runs/panel
     """
     from embassay.protocols.rag.golden import panel as panels
 
-    asked = [panels.read_judge(one, grades) for one in judge]
-    found = panels.panel_of(asked, None if people is None else panels.read_judge(people, grades), seed=seed)
-    written = None if out is None else panels.write_panel(out, found, panel.value)
-    if json:
+    read = [panels.read_judge(one, asked.grades) for one in asked.judges]
+    people = None if asked.people is None else panels.read_judge(asked.people, asked.grades)
+    found = panels.panel_of(read, people, seed=asked.seed)
+    written = None if asked.out is None else panels.write_panel(asked.out, found, asked.panel)
+    if shown.json:
         from embassay.runs.folder import to_json
 
         typer.echo(to_json(found.as_dict()))
@@ -451,6 +366,6 @@ def judges(
     typer.echo(panels.verdict(found))
     for titles, rows in panels.views(found):
         typer.echo("")
-        show_table(titles, rows, wide=wide, numbers=True)
+        show_table(titles, rows, wide=shown.wide, numbers=True)
     if written is not None:
-        typer.echo(f"\nThe panel's grades ({panel.value}): {written}")
+        typer.echo(f"\nThe panel's grades ({asked.panel}): {written}")

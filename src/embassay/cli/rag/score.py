@@ -4,119 +4,40 @@ from __future__ import annotations
 
 import shlex
 import sys
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli import options as given
-from embassay.protocols.kernel.request import column_map
+from embassay.cli.options import Running, Shown, of_records
+from embassay.protocols.kernel.request import OUTPUT, like, option
+from embassay.protocols.rag.decision.options import DecisionRequest
+from embassay.protocols.rag.scoring.options import ScoreRequest
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.tables import ColumnTable
-    from embassay.protocols.rag.decision.options import DecisionRequest
-    from embassay.protocols.rag.scoring.inputs import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import Scored
 
-
-class Unjudged(StrEnum):
-    """How a retrieved document without a grade is treated."""
-
-    zero = "zero"
-    grade1 = "grade1"
-    condense = "condense"
-    error = "error"
-
-
-class Test(StrEnum):
-    """How p-values of pairs are made."""
-
-    bootstrap = "bootstrap"
-    randomization = "randomization"
-
-
-Qrels = Annotated[
-    str,
-    typer.Option(
-        "--qrels",
-        help="Graded judgements: TREC, BEIR, JSONL, CSV or Parquet.", metavar="FILE",
-    ),
-]  # fmt: skip
-Runs = Annotated[
-    list[str],
-    typer.Option("--run", help="A run as FILE or NAME=FILE: TREC, JSONL, CSV or Parquet.", metavar="FILE"),
-]
-Pools = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--pool", metavar="FILE",
-        help="Passages that PROC may reorder: a file for all, one per run, or `union` of all. Default: the run itself.",
-    ),
-]  # fmt: skip
-Measures = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--measure",
-        "-m",
-        help="A measure from `embassay list measures`. Default: the usual ones.",
-    ),
-]
-Cutoffs = Annotated[
-    list[int] | None,
-    typer.Option("-k", min=1, help="Cutoff of measures named without one. Default: 10 and 30."),
-]
-Grades = Annotated[
-    str | None,
-    typer.Option(
-        "--grades",
-        help="Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: grades 1 to 5.",
-    ),
-]
-PerQuery = Annotated[
-    bool | None,
-    typer.Option(
-        "--per-query/--no-per-query",
-        help="Print every query's values; --json has them by default.",
-    ),
-]
-Answers = Annotated[
-    str | None,
-    typer.Option(
-        "--answers", metavar="FILE", rich_help_panel="Data",
-        help="File of `query_id, correct` (0 to 1), to relate answers to evidence found (Acc|Hit@K).",
-    ),
-]  # fmt: skip
-Treatment = Annotated[
-    Unjudged,
-    typer.Option(
-        "--unjudged",
-        help="Treat a document without a grade as worth 0, as grade 1, as absent, or as an error.",
-    ),
-]
-Pairwise = Annotated[Test, typer.Option("--test", help="Paired test of two runs, over queries.")]
-Resamples = Annotated[int, typer.Option("--resamples", min=1, help="Resamples behind intervals and tests.")]
-Sensitivity = Annotated[
-    bool, typer.Option("--sensitivity", help="Show RA-nWG under 24 settings of its constants.")
-]
-Separator = Annotated[
-    str,
-    typer.Option(
-        "--source-separator",
-        help="Character before which ids of one source agree, for novelty measures.",
-    ),
-]
 _IN_JSON = (
     "verdict", "comparisons", "likeness", "sensitivity", "readings", "guidance", "notes", "runs", "judgements",
     "settings",
 )  # fmt: skip
-JudgeGrades = Annotated[
-    str | None,
-    typer.Option(
-        "--judge-grades", metavar="FILE", rich_help_panel="Data",
-        help="A judge's grades of all passages, which the few of people in --qrels correct.",
-    ),
-]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Printing(Shown):
+    """What is printed of a scoring, where it is kept, and what a decision may cost."""
+
+    per_query: bool | None = option(
+        None, "Print every query's values; --json has them by default.", group=OUTPUT
+    )
+    out: Path | None = option(None, "Folder of the results. Default: none.", group=OUTPUT)
+    max_cost: float | None = like(Running, "max_cost")
+
+
 UntilDecided = Annotated[
     bool,
     typer.Option(
@@ -124,138 +45,52 @@ UntilDecided = Annotated[
         help="Ask only for grades that can still change which run is better, or whether --bar is met.",
     ),
 ]
-Bar = Annotated[
-    float | None, typer.Option("--bar", help="With --until-decided: the value that each run has to reach.")
-]
-Alpha = Annotated[
-    float, typer.Option("--alpha", help="Share of studies that --until-decided may decide wrongly.")
-]
-Block = Annotated[
-    int, typer.Option("--next", min=1, help="Passages that --until-decided asks for at a time.")
-]
-JudgeName = Annotated[
-    str | None,
-    typer.Option(
-        "--judge", "-j", metavar="NAME",
-        help="With --until-decided: a chat model that grades what is asked, into --qrels.",
-    ),
-]  # fmt: skip
-LabelPrice = Annotated[
-    float | None,
-    typer.Option(
-        "--label-price", min=0, metavar="USD", help="What a grade costs, to say what more would.",
-        rich_help_panel="Speed and money",
-    ),
-]  # fmt: skip
-ExcludeSelf = Annotated[
-    bool,
-    typer.Option("--exclude-self", help="Leave a query's own document out of runs, pools and judgements."),
-]  # fmt: skip
-Library = Annotated[
-    str,
-    typer.Option(
-        "--corpus", rich_help_panel="Data",
-        help="The passages searched, where runs hold texts or judgements are spans: a folder of documents, a table.",
-    ),
-]  # fmt: skip
-Asked = Annotated[
-    str,
-    typer.Option(
-        "--queries", rich_help_panel="Data", metavar="FILE",
-        help="The questions, where runs hold their texts, or for --by-tag.",
-    ),
-]  # fmt: skip
-ByTag = Annotated[
-    bool, typer.Option("--by-tag", help="Scores by the `tags` of --queries too: language, kind of question.")
-]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder of the results. Default: none.")]
 
 
+@of_records()
 def score(
-    qrels: Qrels,
-    run: Runs,
-    pool: Pools = None,
-    measure: Measures = None,
-    k: Cutoffs = None,
-    grades: Grades = None,
-    per_query: PerQuery = None,
-    unjudged: Treatment = Unjudged.zero,
-    answers: Answers = None,
-    sensitivity: Sensitivity = False,
-    test: Pairwise = Test.bootstrap,
-    resamples: Resamples = 10_000,
-    mapping: given.Mapping = None,
-    split: given.Split = None,
-    source_separator: Separator = "#",
-    exclude_self: ExcludeSelf = False,
-    corpus: Library = "",
-    queries: Asked = "",
-    by_tag: ByTag = False,
+    scoring: partial[ScoreRequest],
+    decision: partial[DecisionRequest],
+    printing: Printing,
     until_decided: UntilDecided = False,
-    bar: Bar = None,
-    alpha: Alpha = 0.05,
-    block: Block = 20,
-    judge_grades: JudgeGrades = None,
-    judge: JudgeName = None,
-    label_price: LabelPrice = None,
-    max_cost: given.MaxCost = None,
-    seed: Seed = 0,
-    out: Out = None,
-    json: given.Json = False,
-    wide: given.Wide = False,
 ) -> None:
     """Score retrieval runs against graded judgements.
 
-    Tells whether the pool or the order is at fault, and which run is better.
+    Shows whether the pool or the order is at fault, and which run is better.
 
     Example: embassay rag score --qrels qrels.jsonl --run a.trec --run b.trec
     """
-    from embassay.protocols.rag.decision.options import DecisionRequest
-    from embassay.protocols.rag.scoring.inputs import CUTOFFS, ScoreRequest
-
+    asked = decision.keywords
     if until_decided:
-        wanted = DecisionRequest(
-            qrels, tuple(run), _one(measure, k), bar, alpha, block, seed, grades, judge_grades, corpus or None,
-            queries or None, judge, label_price, column_map(mapping),
+        measure = _one(scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ()))
+        run_decision(
+            decision(measure=measure), printing.out, json=printing.json, wide=printing.wide,
+            max_usd=printing.max_cost,
         )  # fmt: skip
-        run_decision(wanted, out, json=json, wide=wide, max_usd=max_cost)
         return
-    _only_until_decided({"--bar": bar, "--judge": judge})
-    request = ScoreRequest(
-        qrels, tuple(run), tuple(pool or ()), tuple(measure or ()), tuple(k or CUTOFFS), grades, unjudged.value,
-        answers, sensitivity, test.value, resamples, seed, split, column_map(mapping),
-        source_separator, exclude_self, corpus, queries, by_tag, judge_grades,
-    )  # fmt: skip
-    _score(request, out, json=json, per_query=per_query, wide=wide, price=label_price)
+    _only_until_decided({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
+    _score(scoring(), printing, asked.get("price"))
 
 
-def _score(
-    request: ScoreRequest,
-    out: Path | None,
-    *,
-    json: bool,
-    per_query: bool | None,
-    wide: bool,
-    price: float | None,
-) -> None:
+def _score(request: ScoreRequest, printing: Printing, price: float | None) -> None:
     from embassay.protocols.rag.scoring.protocol import score_request
 
-    if not json:
-        run_score(request, out, per_query=bool(per_query), wide=wide, report=True, price=price)
+    out, per_query = printing.out, printing.per_query
+    if not printing.json:
+        run_score(request, out, per_query=bool(per_query), wide=printing.wide, report=True, price=price)
         return
     scored = score_request(request, out, _command())
     _print_json(scored, None if out is None else _report(out), per_query=per_query is not False)
 
 
-def _one(measures: list[str] | None, cutoffs: list[int] | None) -> str:
+def _one(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     """The measure that decides. UsageError for several: each would be another question."""
     from embassay.errors import UsageError
-    from embassay.protocols.rag.decision.options import MEASURE
 
-    if len(measures or ()) > 1 or len(cutoffs or ()) > 1:
+    if len(measures) > 1 or len(cutoffs) > 1:
         raise UsageError("Only one measure can decide.", mend="Name one: -m Precision4+@10.")
-    name = measures[0] if measures else MEASURE.partition("@")[0] if cutoffs else MEASURE
+    usual = DecisionRequest.measure
+    name = measures[0] if measures else usual.partition("@")[0] if cutoffs else usual
     return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli import options as given
+from embassay.cli.options import Running, default_out, of_records
+from embassay.protocols.kernel.request import SPEED, option
+from embassay.protocols.rag.sweep.options import Overrides
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
@@ -20,50 +23,21 @@ Config = Annotated[
         metavar="CONFIG.yaml", help="Datasets, axes, prices and rules; or `paper`, its grid, bundled."
     ),
 ]
-Datasets = Annotated[
-    list[str] | None,
-    typer.Option("--dataset", "-d", metavar="DATA", help="A retrieval set, in place of the config's."),
-]
-Limit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="Most queries per dataset, drawn at random.")
-]
-Seed = Annotated[int | None, typer.Option("--seed", help="Random seed. Default: the config's.")]
-Sla = Annotated[
-    float | None,
-    typer.Option("--sla-ms", min=0, help="Best quality within this many milliseconds per query."),
-]
-Budget = Annotated[
-    float | None,
-    typer.Option("--budget", min=0, metavar="USD", help="Best quality within this price per 1,000 queries."),
-]
-Target = Annotated[
-    float | None, typer.Option("--target", help="Fastest and cheapest with at least this quality.")
-]
-ExcludeSelf = Annotated[
-    bool,
-    typer.Option("--exclude-self", help="Leave a query's own document out of its ranking."),
-]  # fmt: skip
-Force = Annotated[bool, typer.Option("--force", help="Measure again what is done already.")]
+
+
+@dataclass(frozen=True)
+class Sweeps(Running):
+    """How a sweep is carried out."""
+
+    force: bool = option(False, "Measure again what is done already.", name="--force", group=SPEED)
+
+
 ONCE = ("--force",)
 
 
-def sweep(
-    config: Config,
-    dataset: Datasets = None,
-    out: given.Out = None,
-    limit: Limit = None,
-    seed: Seed = None,
-    sla_ms: Sla = None,
-    budget: Budget = None,
-    target: Target = None,
-    exclude_self: ExcludeSelf = False,
-    force: Force = False,
-    max_cost: given.MaxCost = None,
-    dry_run: given.DryRun = False,
-    json: given.Json = False,
-    wide: given.Wide = False,
-) -> None:
-    """Tell which retrieval stack to use, by quality, time and money.
+@of_records()
+def sweep(config: Config, asked: Overrides, running: Sweeps) -> None:
+    """Find which retrieval stack to use, by quality, time and money.
 
     Measures every combination of the config's axes. Rules (--sla-ms, --budget, --target) and prices may change
     between sessions without measuring again.
@@ -74,15 +48,13 @@ def sweep(
     from embassay.protocols.rag.sweep.config import read_config
     from embassay.protocols.rag.sweep.protocol import overridden
 
-    request = overridden(
-        read_config(config), limit=limit, seed=seed, sla_ms=sla_ms, budget=budget, target=target,
-        exclude_self=exclude_self, datasets=dataset or (),
-    )  # fmt: skip
-    display = Display(json, wide)
-    if dry_run:
+    request = overridden(read_config(config), **vars(asked))
+    display = Display(running.json, running.wide)
+    if running.dry_run:
         _show_plan(request, display)
         return
-    run_sweep(request, out or given.default_out("sweep"), display, force=force, max_usd=max_cost)
+    out = running.out or default_out("sweep")
+    run_sweep(request, out, display, force=running.force, max_usd=running.max_cost)
 
 
 def run_sweep(

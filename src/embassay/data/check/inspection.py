@@ -144,10 +144,21 @@ def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: 
         called = [lower[name] for name in CALLED.get(target, ()) if name in lower]
         near = lower.get(nearest(target, lower), "")
         column = (_longest(called, facts) if target == "text" else next(iter(called), "")) or near
+        if target == "label" and column in facts and not _repeats(facts[column]):
+            column = next(
+                (name for name in lower.values() if name in facts and _repeats(facts[name])), column
+            )
         if not column:
             return {}
         found[target] = column
     return found if _makes_sense(shape, found, columns, facts) else {}
+
+
+def _repeats(column: Column) -> bool:
+    """Whether a column holds a few short values again and again, as labels do."""
+    filled = sum(column.kinds.values()) - column.kinds.get("empty", 0)
+    few = column.distinct is not None and 1 < column.distinct <= filled / 2
+    return few and column.words <= _FEW_WORDS
 
 
 def _longest(called: Sequence[str], facts: Facts) -> str:
@@ -271,7 +282,7 @@ class Check:
             self.near.threshold if self.near else None,
             f"embassay rag questions --corpus {quote(self.spec)}"
             if folder
-            else self._command(found, better, stops, usable=usable),
+            else self._command(found, better, stops, usable=usable) or self._run(shapes, stops),
             self._documents(folder) if folder else None,
         )
 
@@ -343,6 +354,18 @@ class Check:
         if mapping == known or any(set(",=") & set(column) for column in mapping.values()):
             return ""
         return f"embassay data check {quote(self.spec)} --map {quote(written(mapping))}"
+
+    def _run(self, shapes: Sequence[Shape], stops: Stops) -> str:
+        """The run to try on data that need nothing else; empty where something would stop it."""
+        served = {task for shape in shapes if shape.ready for task in shape.tasks}
+        rest = f"-s wordllama -s bm25 -d {quote(self.spec)}"
+        if self.mapping:
+            rest += f" --map {quote(written(self.mapping))}"
+        if stops.faults():
+            return ""
+        if any(task.startswith("sage ") for task in served):
+            return f"embassay sage run {rest}"
+        return f"embassay pteb run {rest} --original-only" if any(" " in task for task in served) else ""
 
     def _opened(self, stops: Stops) -> Dataset | None:
         try:

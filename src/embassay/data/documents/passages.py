@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from embassay.records import Skipped
 from embassay.text.chunking import Breadcrumb, Chunking, chunk
 from embassay.text.questions import Text
 
-VERSION = "1"
+VERSION = "2"
 """Part of the fingerprint; raised when the same folder gives other passages."""
 USUAL = Chunking(limit=200, overlap=0)
 """Words of a passage. They don't overlap: what stands in two passages would be right in one and wrong in the other."""
@@ -33,6 +34,8 @@ IN_MEMORY = 2**26
 """Characters of documents that are held; of a larger folder they are read again whenever they are asked for."""
 COLUMNS = ("id", "title", "text", "document", "start", "end", "section", "kind")
 _OF_PASSAGES = ("document", "start", "end", "section")
+_UNBROKEN = re.compile(r"(?<![^\W\u3040-\u30ff\u3400-\u9fff])[^\W\u3040-\u30ff\u3400-\u9fff]{1000}")
+"""What has no blank and is no language written without: data within a text."""
 _LONGEST = 1_000
 """Characters of a value of front matter that goes along with the passages."""
 
@@ -203,6 +206,10 @@ class _Counts:
         if document.kind not in NEEDS and document.kind != "HTML":
             self.encodings[prose.encoding] += 1
         self.langs[document.lang] += 1
+        if _UNBROKEN.search(document.text):
+            self.tally.note(
+                "documents with 1,000 letters and digits without a blank, cut at any of them", document.id
+            )
         self.columns |= dict.fromkeys(document.about)
         self.characters += len(document.text)
         if self.characters > IN_MEMORY:

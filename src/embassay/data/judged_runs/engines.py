@@ -17,7 +17,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from embassay.errors import DataError
 
 LISTS = (
     "source_nodes", "nodes", "documents", "source_documents", "docs", "context", "retrieved_contexts", "contexts",
-    "hits", "response", "results",
+    "hits", "response", "results", "artifact", "body",
 )  # fmt: skip
 """Keys under which an answer stands."""
 QUERIES = ("query_id", "qid", "query-id", "id", "user_input", "question", "query", "input")
@@ -51,6 +51,8 @@ class Hit:
     document: str = ""
     start: int | None = None
     end: int | None = None
+    is_partial: bool = False
+    """Whether its engine says that the answer is not whole."""
 
 
 @dataclass
@@ -124,9 +126,36 @@ def is_answer(content: bytes) -> bool:
         value = value[0] if value else None
     if not isinstance(value, dict):
         return False
-    if any(key in value for key in LISTS) or "responses" in value:
+    if any(key in value for key in LISTS if key != "body") or "responses" in value or _refusal(value):
+        return True
+    if any(_is_answer_within(one) for one in value.values()):
         return True
     return bool(value) and all(isinstance(one, list | dict) for one in value.values())
+
+
+def _is_partial(answer: Any) -> bool:
+    """Whether a _search timed out, or lost shards: then it answers with what it has, and no error."""
+    for key in ("", "response", "body"):
+        one = answer.get(key) if key and isinstance(answer, dict) else answer
+        shards = one.get("_shards") if isinstance(one, dict) else None
+        if isinstance(one, dict) and (
+            one.get("timed_out") is True or (isinstance(shards, dict) and shards.get("failed"))
+        ):
+            return True
+    return False
+
+
+def _is_answer_within(value: Any) -> bool:
+    """Whether an answer stands in it, as under the name of a component of Haystack."""
+    return isinstance(value, dict) and any(isinstance(value.get(key), list | dict) for key in LISTS)
+
+
+def _refusal(record: Any) -> str:
+    """What an engine says in place of an answer; empty where it is none."""
+    error = record.get("error") if isinstance(record, dict) else None
+    if not isinstance(error, dict) or "hits" in record:
+        return ""
+    return ": ".join(str(error[key]) for key in ("type", "reason") if error.get(key)) or "an error"
 
 
 def _first_value(content: bytes) -> Any:
@@ -144,6 +173,11 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str]) -> list[Hit]
     answer."""
     found = []
     for line, query, answer in _answers(path, content, mapping):
+        if said := _refusal(answer):
+            raise DataError(
+                "the engine answered with an error", path=path, line=line, found=said,
+                mend="Ask it again, or leave the question out: then it counts as not answered.",
+            )  # fmt: skip
         items = _items(answer)
         if items is None:
             raise DataError(
@@ -153,7 +187,8 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str]) -> list[Hit]
             )  # fmt: skip
         named = _named_ids(answer)
         for rank, item in enumerate(items, 1):
-            found.append(_hit(path, query, item, named[rank - 1 : rank], rank, line, mapping))
+            hit = _hit(path, query, item, named[rank - 1 : rank], rank, line, mapping)
+            found.append(replace(hit, is_partial=_is_partial(answer)))
     if not found:
         raise DataError("no answer holds a document", path=path, mend="Check that the engine found anything.")
     return found
@@ -170,7 +205,7 @@ def _answers(path: Path, content: bytes, mapping: Mapping[str, str]) -> Iterator
             "the answers of an _msearch do not say to which questions they are", path=path,
             mend='Write one object per line: {"query_id": "q1", "hits": {"hits": [...]}}.',
         )  # fmt: skip
-    if isinstance(whole, dict) and not any(key in whole for key in LISTS):
+    if isinstance(whole, dict) and not any(key in whole for key in LISTS) and _query(whole, mapping) is None:
         yield from ((1, str(query), answer) for query, answer in whole.items())
         return
     records: Iterable[tuple[int, Any]]
@@ -221,6 +256,8 @@ def _items(answer: Any) -> list[Any] | None:
             return None
         key = next((key for key in LISTS if isinstance(answer.get(key), list | dict)), None)
         if key is None:
+            key = next((key for key, one in answer.items() if _is_answer_within(one)), None)
+        if key is None:
             return None
         answer = answer[key]
     return answer if isinstance(answer, list) else None
@@ -251,23 +288,59 @@ def _hit(
             "a document of an answer cannot be read", path=path, line=line,
             expected="an object, or its text", found=shown(item), mend="See docs/rag_score.md.",
         )  # fmt: skip
-    outer, inner = item, _inside(item)
-    meta = inner.get("metadata")
-    levels = [inner, outer, *([meta] if isinstance(meta, dict) else [])]
-    source = inner.get("_source")
-    levels += [source] if isinstance(source, dict) else []
+    levels, returned = list(_levels(item)), list(_returned(_inside(item)))
     chosen = _dotted(levels, mapping["doc_id"]) if "doc_id" in mapping else None
-    own = [chosen, *ids, *(level.get(name) for level in reversed(levels) for name in _IDS)]
+    own = [chosen, *ids, *(level.get(name) for level in (*reversed(levels), *returned) for name in _IDS)]
     if score is None:
         wanted = (*((mapping["score"],) if "score" in mapping else ()), *_SCORES)
         score = next(
             (n for level in levels for name in wanted if (n := _number(level.get(name))) is not None), None
         )
     text = next(
-        (str(level[name]) for level in levels for name in _TEXTS if isinstance(level.get(name), str)), ""
+        (
+            str(level[name])
+            for level in (*levels, *returned)
+            for name in _TEXTS
+            if isinstance(level.get(name), str)
+        ),
+        "",
     )
     named = tuple(dict.fromkeys(str(one) for one in own if isinstance(one, str | int) and str(one).strip()))
     return Hit(query, named, text, score, rank, line, *_place(levels, text))
+
+
+def _levels(item: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Where an item may say what it is: itself, what wraps it, its metadata, and what a hit of a _search returns."""
+    inner = _inside(item)
+    yield from (inner, item)
+    source, fields = inner.get("_source"), inner.get("fields")
+    for level in (
+        inner.get("metadata"),
+        source,
+        source.get("metadata") if isinstance(source, dict) else None,
+    ):
+        if isinstance(level, dict):
+            yield level
+    if isinstance(fields, dict):
+        yield {
+            name: value[0] for name, value in fields.items() if isinstance(value, list) and len(value) == 1
+        }
+
+
+def _returned(hit: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What a hit of a _search shows of its text where it doesn't return it: its best inner hits, and what is marked."""
+    if isinstance(within := hit.get("inner_hits"), dict):
+        for one in within.values():
+            first = next(iter(_items(one) or ()), None)
+            if isinstance(first, dict):
+                yield from _levels(first)
+    if isinstance(marked := hit.get("highlight"), dict):
+        parts = next((parts for parts in marked.values() if isinstance(parts, list)), [])
+        yield {"text": " ".join(_MARK.sub("", part) for part in parts if isinstance(part, str))}
+
+
+_MARK = re.compile(r"</?[a-z][^<>]{0,80}>")
+"""What a _search puts around the words that it found."""
 
 
 def _inside(item: dict[str, Any]) -> dict[str, Any]:
@@ -355,6 +428,8 @@ def _notes(hits: Sequence[Hit], known: Known | None, matched: int, unmatched: in
         yield f"{found:,} of {len(hits):,} passages were found in the corpus by their text"
     if known is not None and (lost := known.unmatched - unmatched):
         yield f"{lost:,} of {len(hits):,} passages are not in the corpus: they count as not judged"
+    if partial := len({hit.query for hit in hits if hit.is_partial}):
+        yield f"{partial:,} answers are not whole, as their engine says: it timed out, or shards failed"
     if known is None and any(not hit.ids for hit in hits):
         yield "passages without an id are called by their text: with --corpus they are found among its passages"
 

@@ -23,10 +23,10 @@ class Promises:
 class CalibrationOptions(Options):
     """What calibrations are told."""
 
-    same_from: float | None = option(None, "Grade from which on graded pairs mean the same.")
+    same_from: float | None = option(None, "Grade from which graded pairs mean the same.")
     precision: float = option(0.9, "Share of accepted pairs that must mean the same.")
     recall: float = option(0.9, "Share of pairs that mean the same that must be accepted.")
-    confidence: float = option(0.95, "How sure a promise must be.")
+    confidence: float = option(0.95, "Confidence of a guarantee.")
     cost: str = option("", "What mistakes cost: wrong=5,missed=1.")
     edits: bool = option(True, "Also look at pairs whose second text is damaged or negated.")
 

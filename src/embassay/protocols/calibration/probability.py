@@ -89,7 +89,7 @@ class Curve:
         for one in self.thresholds:
             if one.measure == measure:
                 return one
-        raise UsageError(f"There is no promise of {measure!r}.", mend="There are precision and recall.")
+        raise UsageError(f"There is no guarantee of {measure!r}.", mend="There are precision and recall.")
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Calibration:
         value = self.curve.threshold(measure).value
         if value is None:
             raise UsageError(
-                f"No threshold keeps the promise of {measure}.", mend="Label more pairs, or promise less."
+                f"No threshold guarantees this {measure}.", mend="Label more pairs, or ask for less."
             )
         return value
 
@@ -199,7 +199,7 @@ def calibration(path: str | Path) -> Calibration:
         found = sorted((file / "calibrations").glob("*.json"))
         if len(found) != 1:
             raise DataError(
-                "There is no one calibration here" if found else "There is no calibration here", path=file,
+                "There are several calibrations here" if found else "There is no calibration here", path=file,
                 found=", ".join(one.name for one in found) or "none",
                 mend="Give one of the files in its folder calibrations/.",
             )  # fmt: skip

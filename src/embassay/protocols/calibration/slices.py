@@ -124,7 +124,7 @@ def labels(data: KnownPairs, same_from: float | None) -> Mask:
     if same_from is None and len(set(pairs.scores.tolist())) > 2:
         raise UsageError(
             f"Pairs have grades from {pairs.scores.min():g} to {pairs.scores.max():g}.",
-            mend="Say from which grade on two texts mean the same, for example --same-from 4.",
+            mend="Say from which grade two texts mean the same, for example --same-from 4.",
         )
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
 

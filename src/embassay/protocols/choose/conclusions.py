@@ -13,6 +13,7 @@ import numpy as np
 
 from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
 from embassay.protocols.choose.model_questions import BY_MODEL
+from embassay.protocols.choose.options import AS_GOOD, FEW
 from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, evidence
 from embassay.protocols.choose.signals import AGREED, FITTED, gains, nearness
 from embassay.protocols.kernel.tables import Column, ColumnTable
@@ -91,8 +92,13 @@ class Standing:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the expected regret of the pick is within the tolerance."""
-        return bool(self.belief.regret[self.belief.pick] <= self.tolerance)
+        """Whether the expected regret of the pick is within the tolerance, and enough was asked to say so."""
+        return self.is_enough and bool(self.belief.regret[self.belief.pick] <= self.tolerance)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether enough passages were asked about, or questions judged, for what is believed to hold."""
+        return self.questions + len(self.judged) >= FEW
 
 
 def evidence_of(answers: Sequence[Answers]) -> Evidence:
@@ -213,12 +219,19 @@ def concluded(one: Standing, seed: int) -> Iterator[Result]:
 def told(one: Standing) -> dict[str, Any]:
     """The choice as comparisons.json has it."""
     belief, pick = one.belief, one.belief.pick
+    near = belief.near(one.tolerance)
     return {
         "pick": one.systems[pick],
+        "as_good": [
+            name
+            for place, name in enumerate(one.systems)
+            if place != pick and near[place] >= AS_GOOD and one.is_sure
+        ],
         "says": one.systems[pick] if one.is_sure else CANNOT,
         "p_best": float(belief.best[pick]),
-        "p_near": float(belief.near(one.tolerance)[pick]),
+        "p_near": float(near[pick]),
         "expected_regret": float(belief.regret[pick]),
+        "enough": one.is_enough,
         "regret_of_random": float(belief.regret.mean()),
         "tolerance": one.tolerance,
         "labels": one.labels,

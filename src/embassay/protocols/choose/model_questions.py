@@ -13,16 +13,20 @@ from embassay.data.documents import passage_places
 from embassay.limits import WHOLE, read_bounded
 from embassay.protocols.choose.options import ChoiceOptions
 from embassay.protocols.kernel.tables import Column, ColumnTable
-from embassay.protocols.questions.authors import (
+from embassay.protocols.questions.drafts import (
+    KEPT,
+    OUTCOMES,
+    Draft,
     Drawn,
+    Writer,
     decided,
     draw_passages,
     near_repeats,
     planned,
+    prompt,
     waiting,
     writer_of,
 )
-from embassay.protocols.questions.drafts import KEPT, OUTCOMES, Draft, Writer, prompt
 from embassay.protocols.questions.options import QuestionsOptions
 from embassay.systems.remote import Ledger
 

@@ -8,6 +8,12 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, TaskRequest, option
 from embassay.protocols.questions.options import OF_MODELS, check_kinds, check_language, usual_kinds
 
+FEW = 50
+"""Passages that are asked about, and judged questions, below which no choice is sure: of a handful of passages all
+systems find the same ten."""
+AS_GOOD = 0.9
+"""P(within the tolerance) from which on a system that isn't the pick would do as well."""
+
 
 @dataclass(frozen=True)
 class ChoiceOptions(Options):

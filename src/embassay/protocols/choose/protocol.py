@@ -39,7 +39,7 @@ from embassay.protocols.choose.model_questions import (
     read_posed,
     told_of,
 )
-from embassay.protocols.choose.options import ChoiceOptions
+from embassay.protocols.choose.options import FEW, ChoiceOptions
 from embassay.protocols.choose.signals import DEPTH, gains, ranks
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
@@ -47,9 +47,8 @@ from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
-from embassay.protocols.questions.authors import DRAFTS, read_drafts, write
-from embassay.protocols.questions.authors import forecast as calls
-from embassay.protocols.questions.drafts import Draft, Writer
+from embassay.protocols.questions.drafts import DRAFTS, Draft, Writer, read_drafts, write
+from embassay.protocols.questions.drafts import forecast as calls
 from embassay.protocols.tasks.task import outcome
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
@@ -60,8 +59,6 @@ from embassay.systems.remote import Ledger
 
 TASK, HEADLINE = "choice", "found"
 K = 10
-FEW = 50
-"""Passages that are asked about, below which a choice is warned of."""
 TO_GRADE = "to_grade.jsonl"
 """The file of a run that names the questions to judge next."""
 CONTENDERS = "contenders"

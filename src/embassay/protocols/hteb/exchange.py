@@ -14,14 +14,12 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.hteb.layout import Found, file_names, find, generator_folder, is_date
-from embassay.protocols.hteb.options import HtebOptions, Request
-from embassay.protocols.hteb.plan import HtebPlan
-from embassay.protocols.hteb.protocol import transforming
+from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, Request
+from embassay.protocols.hteb.protocol import HtebPlan, transforming
 from embassay.protocols.hteb.slots import body_of, catalogue_name, listed, reference_name
-from embassay.protocols.hteb.transformations import TRANSFORMATIONS
 from embassay.protocols.hteb.transformers import REASONS, StoredTransformer
 from embassay.protocols.wordings import sets
-from embassay.protocols.wordings.plan import PlannedDataset
+from embassay.protocols.wordings.protocol import PlannedDataset
 from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import language_at
@@ -198,7 +196,7 @@ def export(
 def _check_seed(seed: int) -> None:
     if seed < 0:
         raise UsageError(
-            f"The set has a run with seed {seed}, and the authors' files have seeds from 0 on.",
+            f"The set has a run with seed {seed}, and the authors' files have seeds of 0 or more.",
             mend="Have the texts transformed with another --seed.",
         )
 
@@ -385,7 +383,7 @@ class _Rows:
         """Every text within a field with what came of it; "" where that is missing."""
         if isinstance(text, str):
             if said is not None and not isinstance(said, str):
-                raise self._wrong(f"{name} is no text", line, "a text", repr(said))
+                raise self._wrong(f"{name} is not a text", line, "a text", repr(said))
             yield text, said or ""
         elif isinstance(text, list):
             others = said or [None] * len(text)
@@ -395,7 +393,7 @@ class _Rows:
             for one, other in zip(text, others, strict=True):
                 yield from self._both(one, other, name, line)
         else:
-            raise self._wrong(f"{name} is no text", line, "a text, or several", repr(text))
+            raise self._wrong(f"{name} is not a text", line, "a text, or several", repr(text))
 
     def _wrong(self, what: str, line: int, expected: str, found: str) -> DataError:
         return DataError(what, path=self.found.data, line=line, expected=expected, found=found[:60])

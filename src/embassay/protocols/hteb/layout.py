@@ -18,8 +18,8 @@ from urllib.parse import quote, unquote
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
+from embassay.protocols.hteb.options import TRANSFORMATIONS
 from embassay.protocols.hteb.slots import listed, reference_name
-from embassay.protocols.hteb.transformations import TRANSFORMATIONS
 
 COUNTS = (
     "records_total", "records_targeted", "text_fields_total", "records_with_fallback", "text_fields_with_fallback",
@@ -175,7 +175,7 @@ def _required_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
         ("max_retries", 0),
     ):
         if not _is_count(told[name]) or told[name] < least:
-            yield Fault(f"{name} is no whole number", f"{least} or more", told[name])
+            yield Fault(f"{name} is not a whole number", f"{least} or more", told[name])
     date = told["generation_datetime"]
     if date is not None and not is_date(date):
         yield Fault("the date is of another form", "YYYY-MM-DDTHH:MM:SSZ or null", date)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures import spearman
-from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CLASSICAL,
@@ -24,7 +24,7 @@ from embassay.protocols.kernel.comparisons import (
     compared,
     mean_component,
 )
-from embassay.protocols.wordings.levels import (
+from embassay.protocols.wordings.scores import (
     OVERALL,
     Cells,
     Layout,

@@ -1,32 +1,354 @@
-"""An HTEB run from request to finished folder, transformations alone, and what either will take."""
+"""An HTEB run: its plan, which grows as texts are there, what follows from its cells, and transformations alone."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast, get_args
 
 from embassay.contracts import Tokenizer
-from embassay.errors import ModelError
-from embassay.protocols.hteb.conclusions import conclusion, told
-from embassay.protocols.hteb.options import Request
-from embassay.protocols.hteb.plan import HtebPlan, datasets_of, make_plan, with_runs
-from embassay.protocols.hteb.transformers import LLMTransformer, Needs, Source, TokenCounts, open_transformers
+from embassay.data.catalogue.suites import Suite
+from embassay.data.shapes import check_targets
+from embassay.errors import ModelError, UsageError
+from embassay.measures import edit_distances
+from embassay.protocols.hteb.options import REFERENCE, HtebOptions, Request
+from embassay.protocols.hteb.profiles import Profiles, RunTransformation, comparisons, profile_rows, standings
+from embassay.protocols.hteb.slots import REGISTRY, TASKS, Slot, Slots, distinct
+from embassay.protocols.hteb.tables import Texts, tables
+from embassay.protocols.hteb.transformers import (
+    LLMTransformer,
+    Needs,
+    RecordedTransformer,
+    Source,
+    TokenCounts,
+    is_wrong_way,
+    open_transformers,
+)
 from embassay.protocols.kernel.inputs import sources
 from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.plan import (
+    PlannedSuite,
+    PlannedSystem,
+    check_at_hand,
+    check_names,
+    in_order,
+    in_short,
+    planned_datasets,
+    planned_systems,
+)
 from embassay.protocols.kernel.request import data_beside, new_folder, request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
-from embassay.protocols.wordings.plan import Growth, PlannedDataset, Seeds
-from embassay.protocols.wordings.protocol import PARAPHRASES, Worded, Writer, evaluations
+from embassay.protocols.tasks import TASK_NAMES
+from embassay.protocols.wordings.protocol import (
+    PARAPHRASES,
+    Growth,
+    PlannedDataset,
+    Seeds,
+    Worded,
+    WordedPlan,
+    Writer,
+    check_baseline,
+    evaluations,
+    planned_dataset,
+    reworded,
+    run_of,
+)
+from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.scores import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.records import Result
+from embassay.protocols.wordings.work import task
+from embassay.records import Loaded, Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import CellRecord
+from embassay.runs.folder import Cell, CellRecord, RunFolder, slug
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.systems import prompted
+from embassay.systems.encoders.batches import PromptTask
 from embassay.systems.objects import given
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
+
+VERSION = 1
+"""Raised when the same request would give other numbers; part of every cell's key."""
+
+
+@dataclass(frozen=True)
+class HtebPlan(WordedPlan):
+    """An HTEB run as far as it is known: more runs may follow."""
+
+    protocol: ClassVar[str] = "hteb"
+    version: ClassVar[int] = VERSION
+    registry: ClassVar[str] = REGISTRY
+    request: Request
+    _slots: dict[str, tuple[Slots, ...]] = field(default_factory=dict, kw_only=True, compare=False)
+
+    def slots(self, dataset: PlannedDataset) -> tuple[Slots, ...]:
+        """The slots of each task on a dataset."""
+        if dataset.name not in self._slots:
+            options = self.request.options
+            self._slots[dataset.name] = tuple(
+                Slots.of(one.task, dataset.name, self.parts(dataset, one.task), options)
+                for one in dataset.tasks
+            )
+        return self._slots[dataset.name]
+
+    def opened_as(self, system: PlannedSystem, task: str) -> str:
+        """As it is, or, as in the reference, with the prompt that the model ships for the task [H12]."""
+        by_task = self.request.options.prompts == REFERENCE and task in get_args(PromptTask)
+        return prompted(system.spec, task) if by_task else system.spec
+
+    def asked(self, source: Source, dataset: PlannedDataset, seed: int) -> tuple[Slot, ...]:
+        """The distinct texts that a transformation is asked for in the run with this seed."""
+        how = self.request.generation
+        return distinct(slot for one in self.slots(dataset) for slot in one.asked(source.of, seed, how))
+
+    def languages(self, source: Source, dataset: PlannedDataset, seed: int) -> Counter[str]:
+        """How many texts go to, or through, each language."""
+        found = (slot.language for slot in self.asked(source, dataset, seed) if slot.language)
+        return Counter(found)
+
+    @cached_property
+    def longest(self) -> int:
+        """The UTF-8 bytes of the longest text."""
+        rows = (row for dataset in self.datasets for one in self.slots(dataset) for row in one.rows)
+        return max((len(text.encode("utf-8", "replace")) for _, text, _, _ in rows), default=0)
+
+
+def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> HtebPlan:
+    """Open every system and dataset; the cells are those of the texts as they are.
+
+    Raises UsageError for a dataset that joins none of the requested tasks or a baseline that is not evaluated, and
+    ModelError for a system that cannot be opened: before any work is done.
+    """
+    tokenizer = open_tokenizer(request.tokenizer)
+    systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
+    check_baseline(request.baseline, systems)
+    _check_families(request, [one.name for one in systems])
+    datasets, suites = datasets_of(request)
+    plan = HtebPlan(
+        request,
+        tuple(systems),
+        datasets,
+        (),
+        tokenizer.identity,
+        cache=cache,
+        paper=TASK_NAMES,
+        suites=suites,
+    )
+    return replace(plan, cells=tuple(plan.originals()))
+
+
+def datasets_of(request: Request) -> tuple[tuple[PlannedDataset, ...], tuple[PlannedSuite, ...]]:
+    """The datasets of a request, opened and counted, and the suites among what it names."""
+    for name in request.tasks:
+        TASKS.get(name)
+    check_targets(request.mapping)
+    asked = partial(_asked, request.options)
+    wanted = in_order(request.tasks or TASK_NAMES, TASK_NAMES)
+    datasets, suites = planned_datasets(
+        request, wanted, lambda source: planned_dataset(source, request, asked, "hteb", REGISTRY),
+        taken=partial(_taken, request.options),
+    )  # fmt: skip
+    check_names(dataset.name for dataset in datasets)
+    return datasets, suites
+
+
+SEMREL = "semrel2024"
+
+
+def _taken(options: HtebOptions, suite: Suite) -> Suite:
+    """A suite as it is, or, as in the reference, with all languages of SemRel wherever it has SemRel [H14]."""
+    if options.semrel != REFERENCE or not suite.name.startswith("hteb"):
+        return suite
+    members = (replace(one, langs=()) if one.dataset == SEMREL else one for one in suite.members)
+    return replace(suite, members=tuple(members))
+
+
+def _asked(options: HtebOptions, name: str, parts: tuple[Loaded[object], ...]) -> Iterator[SourceText]:
+    for _, text, label, _ in Slots.of(name, "", parts, options).rows:
+        yield SourceText(text, label)
+
+
+def _check_families(request: Request, names: Sequence[str]) -> None:
+    for family, members in request.families:
+        for system, _ in members:
+            if system not in names:
+                raise UsageError(
+                    f"The family {family!r} has the system {system!r}, which is not evaluated.",
+                    mend=f"Name some of {', '.join(names)}.",
+                )
+
+
+def with_runs(
+    plan: HtebPlan, folder: RunFolder, kept: ParaphraseSet, sources: Sequence[Source], seeds: Seeds
+) -> HtebPlan:
+    """The plan with the cells of all runs whose texts are kept: `seeds` of each transformation and dataset."""
+    originals = plan.originals()
+    cells = [*originals]
+    kinds = {one.name: one.kind for one in plan.systems}
+    for original in originals:
+        for source in sources:
+            for seed in seeds[source.name, original.dataset]:
+                run = run_of(kept, source, original.dataset, seed, plan.request)
+                cell = reworded(original, source.variant(seed), run, folder)
+                cells.append(_started_from(cell, seed, plan) if kinds[cell.system] == "embedding" else cell)
+    return replace(plan, cells=plan.in_order(cells))
+
+
+def _started_from(cell: Cell, seed: int, plan: HtebPlan) -> Cell:
+    """The cell with k-means started from the seed of its run, on both sides: then the original is one of its own [H9].
+    No other task depends on it."""
+    fixed = plan.request.options.evaluation_seed == "fixed"
+    if cell.task != "clustering" or fixed or seed == plan.request.seed:
+        return cell
+    return replace(cell, job=replace(cell.job, original=None, evaluated_with=seed))
+
+
+def headline_of(name: str) -> str:
+    """The measure of a task."""
+    return task(name, REGISTRY).headline
+
+
+QUALITY = "texts"
+"""The task of rows that are about transformed texts."""
+
+
+def conclusion(
+    plan: HtebPlan,
+    folder: RunFolder,
+    sources: Sequence[Source],
+    seeds: Seeds,
+    records: Sequence[CellRecord],
+    rows: Sequence[Result],
+) -> Conclusion:
+    """The rows of every part on every dataset and over them, the comparisons of systems and all tables."""
+    profiles = Profiles(layout_of(plan, sources, seeds), records)
+    texts = list(texts_of(plan, folder, sources, seeds))
+    quality = [row for one in texts for row in _quality_rows(one)]
+    summary = list(profile_rows(profiles))
+    compared = comparisons(profiles, plan.request.families)
+    made = tuple(tables(profiles, compared, texts))
+    del rows
+    return Conclusion([*quality, *summary], compared, made, tuple(standings(profiles)))
+
+
+def layout_of(plan: HtebPlan, sources: Sequence[Source], seeds: Seeds) -> Layout:
+    """The systems, datasets, tasks and transformations of a plan, with the seeds of the runs so far."""
+    chosen = [
+        RunTransformation(source.name, {one.name: seeds[source.name, one.name] for one in plan.datasets})
+        for source in sources
+    ]
+    return Layout(
+        tuple(RunSystem(one.name, one.kind, one.kind == "embedding") for one in plan.systems),
+        tuple(
+            RunDataset(
+                one.name, one.lang, tuple(part.task for part in one.tasks),
+                tuple(dict.fromkeys(lang for langs in one.languages.values() for lang in langs)),
+            )
+            for one in plan.datasets
+        ),
+        tuple(RunTask(name, headline_of(name), task(name, plan.registry).vectors) for name in plan.tasks),
+        tuple(one.as_source() for one in chosen),
+        plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb",
+    )  # fmt: skip
+
+
+def texts_of(plan: HtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> Iterator[Texts]:
+    """What came of the texts of every transformation, dataset and run that is kept."""
+    kept = ParaphraseSet.create(folder.path / PARAPHRASES)
+    for source in sources:
+        for dataset in plan.datasets:
+            for seed in seeds[source.name, dataset.name]:
+                if kept.has(source.name, dataset.name, seed):
+                    rows = kept.rows(source.name, dataset.name, seed)
+                    drawn = plan.languages(source, dataset, seed)
+                    yield counted(rows, source, dataset.name, seed, dict(drawn.most_common()))
+
+
+def counted(
+    rows: Sequence[Paraphrase], source: Source, dataset: str, seed: int, languages: dict[str, int]
+) -> Texts:
+    """The counts over the distinct texts that are not blank."""
+    own = [row for row in rows if row.text.strip()]
+    usable = [row for row in own if row.usable]
+    ratios = sorted(len(row.wording) / len(row.text) for row in usable)
+    asked = [row for row in usable if _asks(row.text)]
+    outcomes: dict[str, int] = {}
+    for row in own:
+        outcomes[row.outcome] = outcomes.get(row.outcome, 0) + 1
+    distance = None
+    if usable:
+        apart = edit_distances([row.text for row in usable], [row.wording for row in usable])
+        distance = float(apart.mean())
+    return Texts(
+        source.name, source.of.axis, dataset, seed, len(own), len(usable), outcomes,
+        retried=sum(row.attempts > len(source.of.steps) for row in own),
+        ratio=_median(ratios),
+        wrong_way=sum(is_wrong_way(source.of.length, row.text, row.wording) for row in usable),
+        questions=len(asked),
+        no_question=sum(not _asks(row.wording) for row in asked),
+        distance=distance,
+        languages=languages,
+    )  # fmt: skip
+
+
+_QUESTION = ("?", "？", "؟", "՞")
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip().endswith(_QUESTION)
+
+
+def _median(ratios: Sequence[float]) -> float | None:
+    n = len(ratios)
+    return None if not n else (ratios[(n - 1) // 2] + ratios[n // 2]) / 2
+
+
+def _quality_rows(one: Texts) -> Iterator[Result]:
+    shares = {"unchanged": one.unchanged, "failed": one.texts - one.usable, "retried": one.retried}
+    variant = f"{one.transformation}:seed={one.seed}"
+    for measure, count in shares.items():
+        value = count / one.texts if one.texts else None
+        yield Result(
+            "hteb", QUALITY, one.dataset, "", "", variant, one.transformation, measure, value, one.texts,
+            seed=one.seed, reason="" if value is not None else "there are no texts",
+        )  # fmt: skip
+    yield Result(
+        "hteb", QUALITY, one.dataset, "", "", variant, one.transformation, "length_ratio", one.ratio, one.usable,
+        seed=one.seed, reason="" if one.ratio is not None else "no text is usable", method="median",
+    )  # fmt: skip
+
+
+def told(folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: HtebPlan) -> dict[str, Any]:
+    """Who transformed, with which seeds and prompts, and what came of the texts; why datasets got no more runs, and
+    where a stored set was written for other data."""
+    kept = ParaphraseSet.create(folder.path / PARAPHRASES)
+    return {
+        "folder": PARAPHRASES,
+        "stopped": dict(growth.stopped),
+        "warnings": [said for source in sources for said in _mismatches(source, plan)],
+        "sample": plan.request.limit is not None,
+        "sources": [
+            {
+                "name": source.name, "axis": source.of.axis, "transformer": source.paraphraser.name,
+                "identity": source.paraphraser.identity,
+                "prompt": kept.sources[source.name].prompt if source.name in kept.sources else None,
+                "about": dict(kept.sources[source.name].about) if source.name in kept.sources else {},
+                "slug": slug(source.name),
+                "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
+                "outcomes": kept.outcomes(source.name) if source.name in kept.sources else {},
+            }
+            for source in sources
+        ],
+    }  # fmt: skip
+
+
+def _mismatches(source: Source, plan: HtebPlan) -> list[str]:
+    compare = getattr(source.paraphraser, "mismatches", None)
+    return compare({one.name: one.fingerprint for one in plan.datasets}) if compare is not None else []
+
 
 TOLD = "texts after"
 """Before the name of a transformation, in what is shown of the progress."""
@@ -45,6 +367,7 @@ class Hteb(Worded):
         plan = make_plan(request, cache, ledger)
         self.sources = opened(request, plan.longest, ledger)
         self.growth = Growth(request, plan.datasets, self.sources)
+        check_recorded(plan, self.sources)
         return plan
 
     def forecast(self, plan: HtebPlan, *, measure: bool = True) -> Forecasts:
@@ -101,6 +424,22 @@ def opened(request: Request, longest: int, ledger: Ledger | None) -> tuple[Sourc
     return open_transformers(
         request.transformer, request.transformations, request.generation, longest=longest, ledger=ledger
     )
+
+
+def check_recorded(plan: HtebPlan, sources: Sequence[Source]) -> None:
+    """UsageError where the recorded transformations would leave every task without a score."""
+    most = plan.request.options.most_lost
+    recorded = [one.paraphraser for one in sources if isinstance(one.paraphraser, RecordedTransformer)]
+    slots = [one for dataset in plan.datasets for one in plan.slots(dataset)]
+    texts = [[text for _, text, _, _ in one.rows] for one in slots]
+    if not recorded or plan.request.on_failure != "leave out":
+        return
+    if all(writer.lacks(some) > most for writer in recorded for some in texts):
+        raise UsageError(
+            "The sample's recorded transformations are of 14 of its pairs, and no task would have enough of them.",
+            mend="Add -t sts --limit 14 --languages reference, or name a language model, such as "
+            "--transformer ollama:gemma3:27b.",
+        )
 
 
 def check_price(sources: Sequence[Source], max_usd: float | None) -> None:
@@ -181,6 +520,7 @@ def transform(
 ) -> ParaphraseSet:
     """Have the texts transformed and kept in `out`, without any system; what is there is not asked for again."""
     plan = transforming(request)
+    check_at_hand(plan.suites)
     chosen = opened(request, plan.longest, ledger)
     check_price(chosen, ledger.max_usd)
     seeds = Growth(request, plan.datasets, chosen).seeds
@@ -191,7 +531,8 @@ def transform(
 
 def transforming(request: Request) -> HtebPlan:
     """A plan without systems."""
-    return HtebPlan(request, (), datasets_of(request)[0])
+    datasets, suites = datasets_of(request)
+    return HtebPlan(request, (), datasets, suites=suites)
 
 
 def transform_forecast(request: Request, ledger: Ledger | None = None) -> Forecasts:
@@ -199,4 +540,4 @@ def transform_forecast(request: Request, ledger: Ledger | None = None) -> Foreca
     plan = transforming(request)
     chosen = opened(request, plan.longest, ledger)
     seeds = Growth(request, plan.datasets, chosen).seeds
-    return Forecasts(tuple(transformations(plan, plan.datasets, chosen, seeds)))
+    return Forecasts(tuple(transformations(plan, plan.datasets, chosen, seeds)), notes=in_short(plan.suites))

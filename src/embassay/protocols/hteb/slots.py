@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.data.rows import key_of, text_of
-from embassay.protocols.hteb.options import REFERENCE, HtebOptions, TransformOptions
-from embassay.protocols.hteb.transformations import (
+from embassay.protocols.hteb.options import (
     PIVOTS,
+    REFERENCE,
     TARGETS,
+    HtebOptions,
     Transformation,
+    TransformOptions,
     candidates,
     language_of_dataset,
     language_of_text,

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, axis_part
-from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS
 from embassay.protocols.kernel.tables import Column, ColumnTable, Style, Value
-from embassay.protocols.wordings.levels import OVERALL, Level
+from embassay.protocols.wordings.scores import OVERALL, Level
 
 MACRO = "mean over datasets"
 
@@ -118,7 +118,7 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
     )  # fmt: skip
     note = (
         "A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets weigh equally. "
-        "The original stands on the items that have a transformed text, and is no part of the total."
+        "The original stands on the items that have a transformed text, and does not count in the total."
     )
     return ColumnTable(name, title, columns, tuple(rows), note)
 
@@ -239,7 +239,9 @@ def _groups(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
         Column("group", "text"), Column("part", "text"), Column("datasets", decimals=0), Column("change", "signed"),
         Column("low", "signed"), Column("high", "signed"),
     )  # fmt: skip
-    note = "Mean over systems of each dataset's change; two groups of datasets beside each other, not a paired test."
+    note = (
+        "Mean over systems of each dataset's change; two groups of datasets side by side, not a paired test."
+    )
     return ColumnTable("hteb_groups", "HTEB: English and multilingual datasets", columns, rows, note)
 
 
@@ -263,7 +265,7 @@ def _texts(texts: Sequence[Texts]) -> ColumnTable:
         Column("length ratio"), Column("wrong way %"), Column("questions lost %"), Column("edit distance"),
         *(Column(kind, decimals=0) for kind in kinds),
     )  # fmt: skip
-    note = "Of distinct texts. Length ratio: the median. Wrong way: not longer where it was to be, or not shorter."
+    note = "Of distinct texts. Length ratio: the median. Wrong way: not longer, or not shorter, as intended."
     return ColumnTable("hteb_texts", "HTEB: what came of the texts", columns, rows, note)
 
 

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -16,18 +16,18 @@ from unicodedata import category
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling, Tokenizer
 from embassay.errors import DataError, TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.hteb.options import TransformOptions
-from embassay.protocols.hteb.slots import Slot
-from embassay.protocols.hteb.transformations import (
+from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
     Transformation,
+    TransformOptions,
     instruction,
     prompt,
 )
+from embassay.protocols.hteb.slots import Slot
 from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.wordings.protocol import Drawn, LLMWriter, blank
 from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
-from embassay.protocols.wordings.writers import Drawn, LLMWriter, blank
 from embassay.runs.folder import digest
 from embassay.runs.store import AnswerCache, CachedChat, Question
 from embassay.systems.remote.ledger import Ledger, likely_tokens
@@ -392,6 +392,11 @@ class RecordedTransformer:
                 mend="Ask for --runs 1, or name a language model as the transformer.",
             )
         return (first,)
+
+    def lacks(self, texts: Iterable[str]) -> float:
+        """The share of the distinct texts that have nothing recorded; 0 where there is no text."""
+        distinct = {text for text in texts if text.strip()}
+        return len(distinct - self._texts.keys()) / max(1, len(distinct))
 
     def about(self) -> Mapping[str, Any]:
         """Nothing."""

@@ -23,7 +23,7 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.measures import gwet_ac2, spearman
 from embassay.measures.agreement import percent_agreement
-from embassay.protocols.hteb.transformations import TRANSFORMATIONS
+from embassay.protocols.hteb.options import TRANSFORMATIONS
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value, meant, write_tables
 from embassay.protocols.wordings.pairs import (
     Candidate,

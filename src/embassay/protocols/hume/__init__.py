@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embassay.protocols.hume.exchange.export import export
     from embassay.protocols.hume.exchange.intake import import_files
-    from embassay.protocols.hume.folder import read_study
-    from embassay.protocols.hume.llms.annotator import AnnotateRequest
     from embassay.protocols.hume.llms.protocol import annotate
+    from embassay.protocols.hume.options import AnnotateRequest, PublishedRequest, StudyRequest
     from embassay.protocols.hume.record import Summary, read_summary
-    from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
     from embassay.protocols.hume.results.protocol import score
     from embassay.protocols.hume.sampling.protocol import sample_study as sample
+    from embassay.protocols.hume.study import read_study
 
 __all__ = [
     "AnnotateRequest", "PublishedRequest", "StudyRequest", "Summary", "annotate", "export", "import_files",
@@ -22,14 +21,14 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "AnnotateRequest": "llms.annotator",
+    "AnnotateRequest": "options",
     "annotate": "llms.protocol",
     "export": "exchange.export",
     "import_files": "exchange.intake",
-    "PublishedRequest": "results.options",
-    "StudyRequest": "results.options",
+    "PublishedRequest": "options",
+    "StudyRequest": "options",
     "Summary": "record",
-    "read_study": "folder",
+    "read_study": "study",
     "read_summary": "record",
     "score": "results.protocol",
 }

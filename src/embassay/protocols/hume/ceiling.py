@@ -623,11 +623,11 @@ def _noted(found: Needed, *, known: bool = True) -> Needed:
     """With why there is no number; `known` is whether annotators can be told from chance at all."""
     said = []
     if found.items is None:
-        said.append(f"No number of items up to {MOST_ITEMS:,} would do.")
+        said.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
     if found.k < 2:
         said.append("One annotator says nothing about others.")
     elif not known:
-        said.append("What more annotators would do cannot be told from these.")
+        said.append("These items do not show what more annotators would change.")
     elif found.annotators is None:
-        said.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would do.")
+        said.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would be enough.")
     return replace(found, note=" ".join(said))

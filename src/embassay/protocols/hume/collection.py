@@ -14,9 +14,18 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.answers.store import AnswerStore, has_store, open_store
-from embassay.protocols.hume.folder import ANNOTATIONS, AnnotationRow, Scale, StudyFolder, Task, read_rows
-from embassay.protocols.hume.study import Annotation, Family, Who
+from embassay.protocols.hume.store import AnswerStore, has_store, open_store
+from embassay.protocols.hume.study import (
+    ANNOTATIONS,
+    Annotation,
+    AnnotationRow,
+    Family,
+    Scale,
+    StudyFolder,
+    Task,
+    Who,
+    read_rows,
+)
 from embassay.randomness import random_bytes
 
 _MEND = "Correct or delete the line, or export the annotations again."
@@ -46,7 +55,7 @@ def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotati
 
 def _stored(folder: StudyFolder, found: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
-    from embassay.protocols.hume.answers.store import has_store, open_store, stored_annotations
+    from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
     if not has_store(folder):
         return ()
@@ -154,7 +163,7 @@ class Place:
 @dataclass(frozen=True)
 class Incoming:
     """An answer that a file holds. `annotator_id` is "" where the file does not say who gave it; `value` is as the file
-    has it, None for an item that was not answered."""
+    has it, None for an item that was not answered. What somebody `decides` as an adjudicator is no annotation."""
 
     item_id: str
     annotator_id: str
@@ -165,6 +174,7 @@ class Incoming:
     kind: Who = "person"
     flag: str = ""
     comment: str = ""
+    decides: bool = False
 
     def __post_init__(self) -> None:
         for text in (self.annotator_id, self.value, self.ts, self.flag, self.comment):
@@ -274,7 +284,7 @@ def _marks(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -
 
 def check_nobody_answered(folder: StudyFolder) -> None:
     """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
-    from embassay.protocols.hume.answers.store import has_store, open_store, stored_annotations
+    from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
     found = list(collected(folder))
     if has_store(folder):

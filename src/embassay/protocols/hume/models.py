@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity, Spread, Tokenizer
 from embassay.data import Dataset
 from embassay.errors import DataError, EmbassayError
-from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.sampling.pools import has_training_rows, plain, seeded
-from embassay.protocols.hume.study import Family, Item
+from embassay.protocols.hume.study import Family, Item, StudyFolder, Task, read_study
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.kernel.forecast import dimensions, remembered
@@ -188,7 +187,7 @@ def training_of(task: Task, items: Sequence[Item], per_label: int | None) -> Tra
 def usual_per_label(task: Task) -> int:
     """How many texts per label the paper trains on (spec hume 5).
 
-    >>> from embassay.protocols.hume.folder import Source
+    >>> from embassay.protocols.hume.study import Source
     >>> about = dict(family="classification", lang="eng", title="", question="", guidelines="", n=2)
     >>> usual_per_label(Task(name="toxic-chat", source=Source(dataset="x"), **about))
     16

@@ -17,18 +17,17 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from embassay.errors import DataError
-from embassay.protocols.hume.answers.store import has_store, open_store
-from embassay.protocols.hume.folder import Question, StudyFile, StudyFolder, read_rows
+from embassay.protocols.hume.options import StudyRequest
 from embassay.protocols.hume.record import PairRecord
 from embassay.protocols.hume.resource import language_name
+from embassay.protocols.hume.store import has_store, open_store
+from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_rows
 from embassay.protocols.hume.tables import PAIR, points
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.intervals import t_quantile
 
 FILE = "profiles.jsonl"
-SMALLEST = 5
-"""People of a group below which its scores are withheld."""
 UNSAID = "not said"
 Choices = tuple[tuple[str, str], ...]
 """Stored value and words of each answer."""
@@ -101,7 +100,7 @@ def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]
             )
         if answer and answer not in known[key]:
             raise DataError(
-                f"{answer!r} is no answer to {key!r}.", mend=f"Use one of {', '.join(known[key])}."
+                f"{answer!r} is not an answer to {key!r}.", mend=f"Use one of {', '.join(known[key])}."
             )
     return {key: str(answer or "") for key, answer in said.items()}
 
@@ -109,7 +108,7 @@ def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]
 def profiles_of(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """What the annotators of a study said, in its file and its store; empty where it asks nothing.
 
-    Raises DataError for a line that is no answer to the study's questions.
+    Raises DataError for a line that is not an answer to the study's questions.
     """
     if not folder.study.profile:
         return {}
@@ -149,7 +148,10 @@ def write_profiles(path: Path, profiles: Profiles) -> Path:
 
 
 def profile_table(
-    study: StudyFile, pairs: Iterable[PairRecord], profiles: Profiles, smallest: int = SMALLEST
+    study: StudyFile,
+    pairs: Iterable[PairRecord],
+    profiles: Profiles,
+    smallest: int = StudyRequest.smallest_group,
 ) -> ColumnTable:
     """Table `hume_profiles`: by pair, question and answer, how many people and answers there are, and the mean of
     these people's scores with Student's interval over people.

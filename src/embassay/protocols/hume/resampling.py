@@ -20,15 +20,8 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.measures import align, cohen_kappa, krippendorff_alpha
 from embassay.measures.correlation import spearman
-from embassay.protocols.hume.scoring import (
-    MIN_SHARED,
-    POOLED_FIRST,
-    Aggregation,
-    ApMode,
-    least_shared,
-    marked_ap,
-    pooled_answers,
-)
+from embassay.protocols.hume.options import Aggregation, ApMode, StudyRequest
+from embassay.protocols.hume.scoring import POOLED_FIRST, least_shared, marked_ap, pooled_answers
 from embassay.protocols.hume.study import Answers, Family, Gold, TaskSpec
 from embassay.stats.intervals import Estimate, check_confidence, t_quantile
 from embassay.stats.resampling import DEFAULT_SEED, resampled_rows, row_counts, stream
@@ -459,7 +452,7 @@ def agreement_intervals(
     answers: Answers,
     draws: Draws = DRAWS,
     *,
-    min_shared: int = MIN_SHARED,
+    min_shared: int = StudyRequest.min_shared,
 ) -> dict[str, Resampled]:
     """Every coefficient of `people_agreement`, by the same name, with a bootstrap interval over items.
 

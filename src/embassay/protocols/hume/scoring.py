@@ -30,6 +30,7 @@ from embassay.measures import (
     spearman,
     v_measure,
 )
+from embassay.protocols.hume.options import AP_MODES, Aggregation, ApMode, OneAnnotator, StudyRequest
 from embassay.protocols.hume.study import FAMILIES, Answers, Family, Gold, Label, TaskSpec
 from embassay.stats import Estimate, bootstrap_ci, fisher_z, observed_range, wilson
 
@@ -136,8 +137,6 @@ def _check(gold: int, answers: int) -> None:
         )
 
 
-ApMode = Literal["tie_aware", "display_order", "expected"]
-AP_MODES: tuple[ApMode, ...] = ("tie_aware", "display_order", "expected")
 CUTOFF = 10
 
 
@@ -243,8 +242,6 @@ COEFFICIENT: Mapping[Family, Coefficient] = {
     "sts": "spearman",
 }
 """The headline of each family."""
-MIN_SHARED = 10
-"""Two annotators are compared from this many items on, or where the task has fewer, from all of them."""
 BANDS: Mapping[Coefficient, Literal["kappa", "correlation", "ari"]] = {
     "fleiss_kappa": "kappa",
     "ari": "ari",
@@ -277,12 +274,14 @@ def shared_items(answers: Answers) -> int:
     return sum(count > 1 for count in counts.values())
 
 
-def least_shared(answers: Answers, min_shared: int = MIN_SHARED) -> int:
+def least_shared(answers: Answers, min_shared: int = StudyRequest.min_shared) -> int:
     """How many items two annotators must share to be compared: `min_shared`, or all where fewer are shared at all."""
     return max(1, min(min_shared, shared_items(answers)))
 
 
-def people_agreement(family: Family, answers: Answers, *, min_shared: int = MIN_SHARED) -> PeopleAgreement:
+def people_agreement(
+    family: Family, answers: Answers, *, min_shared: int = StudyRequest.min_shared
+) -> PeopleAgreement:
     """The agreement of annotators on the items they share; `answers` as `answers_by_annotator` reads them.
 
     A mean over pairs of annotators weighs each by the items it shares, and leaves out pairs that share fewer than
@@ -382,7 +381,6 @@ def _of_marks(answers: Answers, least: int) -> dict[str, float]:
     }
 
 
-Aggregation = Literal["paper", "pooled", "mean", "first"]
 Scorer = Callable[[list[Any], list[Any]], dict[str, float]]
 
 MAIN: Mapping[Family, str] = {
@@ -392,8 +390,6 @@ MAIN: Mapping[Family, str] = {
     "sts": "spearman",
 }
 """The measure of each family that the study reports."""
-HALF = 0.5
-"""Who answered less than this share of what the most diligent annotator did is left out."""
 POOLED_FIRST: frozenset[Family] = frozenset({"classification", "sts"})
 """Families whose answers the paper pools before they are scored; in the others it averages scores."""
 
@@ -445,7 +441,7 @@ class PeopleScores:
         return [one.scores[MAIN[self.family]] for one in self.annotators.values()]
 
 
-def who_counts(answers: Answers, min_answered: float = HALF) -> Answers:
+def who_counts(answers: Answers, min_answered: float = StudyRequest.min_answered) -> Answers:
     """The annotators of `answers` who answered at least the share `min_answered` of what the one with most answers did.
 
     It is a share of the most, not of the items: where each item goes to two of five people, all of them count, and so
@@ -519,7 +515,6 @@ def _scored(scorer: Scorer, gold: Gold, own: Mapping[str, Any]) -> Scored:
     return Scored(scorer([gold[item] for item in items], [own[item] for item in items]), len(items))
 
 
-OneAnnotator = Literal["wilson", "none"]
 _LEAST_PAIRS = 4
 
 

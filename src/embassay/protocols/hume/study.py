@@ -1,13 +1,36 @@
-"""What a study is made of: a task, its items with gold, and the annotations of people (spec hume 1)."""
+"""A study: a task, its items with gold and the annotations of people (spec hume 1), and the folder that keeps them.
+
+study.json            the tasks: questions, labels, scales, guidelines, practice, source, hashes (no gold)
+items.jsonl           {"id", "task", "payload"}: all that annotators and models see
+gold.jsonl            {"id", "gold", "source_id", "documents", "defects"}: no page ever opens it
+annotations/*.jsonl   answers of people, an `AnnotationRow` a line, as `hume import` and `hume export` write them
+answers.sqlite3       what `hume serve` stores
+llm/                  answers of language models (`embassay.protocols.hume.llms`)
+
+Files are read line by line, with gold only where it is asked for.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from embassay.errors import DataError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+
+from embassay.data.lines import text_lines
+from embassay.errors import DataError, UsageError
+from embassay.limits import read_bounded
+from embassay.runs.folder import digest, slug, write_atomic
 
 Family = Literal["classification", "clustering", "reranking", "sts"]
 FAMILIES: tuple[Family, ...] = ("classification", "clustering", "reranking", "sts")
@@ -15,6 +38,8 @@ Label = str | int
 Marks = tuple[int, ...]
 Value = Label | float | Marks
 """A label, a cluster's id, a rating, or one 0 or 1 per document: by family."""
+Question = Literal["language", "expertise", "age", "gender"]
+"""What a study may ask of its annotators (spec hume 13); see `profile`."""
 Who = Literal["person", "simulated"]
 """Whether a person answered, or a script that stands in for one: tables say which."""
 Gold = Mapping[str, Any]
@@ -165,3 +190,273 @@ def _marks(value: Any, where: str, like: Marks | None) -> Marks:
 
 def _wrong(where: str, value: Any, expected: str) -> DataError:
     return DataError(f"{where} is {value!r}.", mend=f"It must be {expected}.")
+
+
+VERSION = 1
+Defect = Literal[
+    "ambiguous_label", "neutral_text", "parsing_artefact", "added_context", "interdisciplinary", "empty", "same_text",
+    "leaked",
+]  # fmt: skip
+"""What may be wrong with an item, a closed list (spec hume 8 and 13)."""
+Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    optional: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are written only where they say something: a study without them has the bytes it always had."""
+
+    @model_serializer(mode="wrap")
+    def _written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in plain(self).items() if value or name not in self.optional}
+
+
+class LabelChoice(_Strict):
+    """A label of a classification: its stored value, the word on its button, and what it means."""
+
+    value: Label
+    name: str
+    description: str = ""
+
+
+class Scale(_Strict):
+    """The scale of a rating; `anchors` say in words what a level means, by its number as text (`"0"`)."""
+
+    low: float = 0
+    high: float = 5
+    step: Annotated[float, Field(gt=0)] = 1
+    anchors: dict[str, str] = {}
+
+
+class Practice(_Strict):
+    """An item to practise on, which does not count: what is shown, the answer, and why it is the answer.
+
+    For reranking `answer` is a list of 0 and 1. A practice of clustering has `payload` {"texts": [...]} and as answer
+    the group of each text.
+    """
+
+    payload: dict[str, Any]
+    answer: Any
+    explanation: str
+
+
+class Source(_Strict):
+    """Where items were drawn from, so that models are trained and scored on the same data. `split` is the one that was
+    asked for, `drawn_from` that of the rows that were drawn. `against` are other data that models may train on, in
+    which the items' texts were looked for."""
+
+    dataset: str
+    split: str | None = None
+    mapping: dict[str, str] = {}
+    grades: str | None = None
+    lang: str = ""
+    fingerprint: str = ""
+    against: list[str] = []
+    drawn_from: str = ""
+
+
+class Task(_Strict):
+    """A task of a study, as annotators are told of it. `lang` is ISO 639-3, `guidelines` are Markdown, frozen.
+    `groups` is the number of groups of a clustering where annotators are told it (`give_k`), else None."""
+
+    optional: ClassVar[frozenset[str]] = frozenset({"groups"})
+    name: Name
+    family: Family
+    lang: str
+    title: str
+    question: str
+    guidelines: str
+    n: Annotated[int, Field(ge=1)]
+    labels: list[LabelChoice] = []
+    scale: Scale | None = None
+    practice: list[Practice] = []
+    source: Source
+    notes: list[str] = []
+    groups: Annotated[int, Field(ge=2)] | None = None
+
+    @property
+    def spec(self) -> TaskSpec:
+        """What scoring needs of it."""
+        return TaskSpec(self.name, self.family, self.lang, tuple(label.value for label in self.labels))
+
+
+class StudyFile(_Strict):
+    """`study.json`. `guidelines_version` changes with any word of the guidelines; `content` is the hash of all items
+    with their gold, `guidelines` that of what annotators are told. `profile` are the questions that every annotator is
+    asked about themselves."""
+
+    optional: ClassVar[frozenset[str]] = frozenset({"profile"})
+    version: int = VERSION
+    name: str
+    seed: int
+    tasks: Annotated[list[Task], Field(min_length=1)]
+    guidelines_version: str = "1"
+    content: str
+    guidelines: str
+    profile: list[Question] = []
+
+    def task(self, name: str) -> Task:
+        """The task of this name; KeyError where there is none."""
+        return next((one for one in self.tasks if one.name == name), None) or _missing(name)
+
+
+class ItemRow(_Strict):
+    """An item as it is shown. `payload` by family: classification and clustering {"text"}, STS {"text1", "text2"},
+    reranking {"query", "documents": [{"id", "text"}]}, in the order in which they are shown to everyone."""
+
+    id: str
+    task: str
+    payload: dict[str, Any]
+
+
+class GoldRow(_Strict):
+    """What is right: a label, the gold group, a rating, or a grade per document; and the item's id in the source, for
+    reranking also those of its `documents` as shown. `defects` are those seen when it was drawn: kept here, since they
+    tell of the gold."""
+
+    id: str
+    gold: Any
+    source_id: str = ""
+    documents: list[str] = []
+    defects: list[Defect] = []
+
+
+class AnnotationRow(_Strict):
+    """An answer as kept in files, a line each; `value` null where the item could not be judged (`flag` says why)."""
+
+    item_id: str
+    annotator_id: str
+    value: Any = None
+    ts: str = ""
+    seconds: float | None = None
+    kind: Who = "person"
+    flag: str = ""
+    comment: str = ""
+
+
+def _missing(name: str) -> Task:
+    raise KeyError(name)
+
+
+STUDY, ITEMS, GOLD, ANNOTATIONS, ANSWERS = (
+    "study.json", "items.jsonl", "gold.jsonl", "annotations", "answers.sqlite3"
+)  # fmt: skip
+_MEND = "Give the folder that `embassay hume sample` wrote."
+T = TypeVar("T", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """A study and where it lies; `items` are without gold, in the order of the file."""
+
+    path: Path
+    study: StudyFile
+    items: tuple[Item, ...]
+
+    def task(self, name: str) -> Task:
+        """The task of this name. Raises UsageError where there is none."""
+        try:
+            return self.study.task(name)
+        except KeyError:
+            names = ", ".join(one.name for one in self.study.tasks)
+            raise UsageError(f"The study has no task {name!r}.", mend=f"Its tasks are {names}.") from None
+
+    def items_of(self, task: str) -> tuple[Item, ...]:
+        """The items of a task."""
+        return tuple(item for item in self.items if item.task == task)
+
+    def gold(self, task: str) -> dict[str, Any]:
+        """The gold of a task's items, in the form its family scores. Reads `gold.jsonl`.
+
+        Raises DataError where the gold of an item is missing or of another kind.
+        """
+        rows = {row.id: row.gold for _, row in read_rows(self.path / GOLD, GoldRow)}
+        items = [
+            Item(one.id, one.task, one.lang, gold=_tupled(rows.get(one.id))) for one in self.items_of(task)
+        ]
+        return gold_values(self.task(task).spec, items)
+
+
+def read_study(path: Path) -> StudyFolder:
+    """The study in a folder. Raises DataError for a folder that holds none, another version, or a broken line."""
+    study = _study(path / STUDY)
+    langs = {task.name: task.lang for task in study.tasks}
+    items, seen = [], set()
+    for line, row in read_rows(path / ITEMS, ItemRow):
+        if row.task not in langs or row.id in seen:
+            what = "is there twice" if row.id in seen else f"is of the unknown task {row.task!r}"
+            raise DataError(f"Item {row.id} {what}", path=path / ITEMS, line=line, mend=_MEND)
+        seen.add(row.id)
+        items.append(Item(row.id, row.task, langs[row.task], row.payload))
+    return StudyFolder(path, study, tuple(items))
+
+
+def read_rows(path: Path, kind: type[T], mend: str = _MEND) -> Iterator[tuple[int, T]]:
+    """Every line of a JSONL file with its number. Raises DataError, with the `mend`, for one not of this kind."""
+    if not path.is_file():
+        raise DataError("There is no such file", path=path, mend=mend)
+    for number, text in text_lines(path):
+        if not text.strip():
+            continue
+        try:
+            row = kind.model_validate_json(text)
+        except ValidationError as error:
+            raise _fault(error, path, number, mend) from None
+        yield number, row
+
+
+def _study(path: Path) -> StudyFile:
+    if not path.is_file():
+        raise DataError("This folder holds no study", path=path.parent, mend=_MEND)
+    try:
+        study = StudyFile.model_validate_json(read_bounded(path))
+    except ValidationError as error:
+        raise _fault(error, path) from None
+    if study.version != VERSION:
+        raise DataError(
+            "The study was written by another version", path=path, expected=f"version {VERSION}",
+            found=f"version {study.version}", mend="Sample it again, or install the version it was written with.",
+        )  # fmt: skip
+    return study
+
+
+def _fault(error: ValidationError, path: Path, line: int | None = None, mend: str = _MEND) -> DataError:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"])) or "the line"
+    return DataError(
+        f"{where} cannot be read", path=path, line=line, expected=str(first["msg"]),
+        found=repr(first.get("input"))[:80], mend=mend,
+    )  # fmt: skip
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def content_hash(items: Sequence[ItemRow], gold: Sequence[GoldRow]) -> str:
+    """A fingerprint of all items with their gold, in their order."""
+    return digest([[one.model_dump() for one in rows] for rows in (items, gold)])
+
+
+def write_study(path: Path, study: StudyFile, items: Sequence[ItemRow], gold: Sequence[GoldRow]) -> Path:
+    """Write a new study and return its folder. Raises UsageError where another study is in it already."""
+    text = study.model_dump_json(indent=1) + "\n"
+    held = path / STUDY
+    if held.is_file() and held.read_text("utf-8") != text:
+        raise UsageError(f"{path} holds another study.", mend="Give another --out, or delete it first.")
+    # The study last: a folder that holds it is whole.
+    write_atomic(path / GOLD, _lines(gold))
+    write_atomic(path / ITEMS, _lines(items))
+    write_atomic(held, text)
+    return path
+
+
+def write_annotations(path: Path, name: str, rows: Sequence[AnnotationRow]) -> Path:
+    """Write `annotations/NAME.jsonl` of the study in `path` and return the file."""
+    file = path / ANNOTATIONS / f"{slug(name)}.jsonl"
+    write_atomic(file, _lines(rows))
+    return file
+
+
+def _lines(rows: Iterable[ItemRow | GoldRow | AnnotationRow]) -> str:
+    return "".join(row.model_dump_json() + "\n" for row in rows)

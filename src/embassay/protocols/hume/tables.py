@@ -306,8 +306,8 @@ def wins_figure(summary: Summary) -> ColumnTable:
         Column("pairs", decimals=0), *(Column(name, decimals=1) for name in ("win_rate", "low", "high")),
     )  # fmt: skip
     note = (
-        "A tie is no win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share datasets and "
-        "annotators, so they are too narrow."
+        "A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share datasets "
+        "and annotators, so they are too narrow."
     )
     return ColumnTable("hume_figure3", "HUME figure 3: pairs that people win", columns, rows, note)
 
@@ -580,7 +580,7 @@ def _overall(summary: Summary, who: str) -> Iterator[str]:
 def _beyond(every: Sequence[Beside], who: str) -> Iterator[str]:
     known = [one for one in every if one.standing and one.pair.human.low is not None]
     if not known:
-        yield f"No pair has both a model and an interval of {who}: nothing can be set against it."
+        yield f"No pair has both a model and an interval of {who}: nothing can be compared with it."
         return
     above = [one.pair for one in known if _best(one) > (one.pair.human.high or 0.0)]
     below = [one.pair for one in known if _best(one) < (one.pair.human.low or 0.0)]

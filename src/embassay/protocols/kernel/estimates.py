@@ -35,6 +35,8 @@ from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 from embassay.stats.resampling import resampled_rows
 
+ONE_SET = "texts of the one set"
+"""What a clustering of one set is resampled over, in its method."""
 DEFINED = 0.95
 """Share of resamples that must have a value for there to be an interval."""
 
@@ -145,7 +147,7 @@ def over_texts_of_a_set(
     ]
     draws = np.array([v_measure_of(table) for table in tables])
     value = v_measure_of(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
-    method = f"bootstrap over {int(kept.sum()):,} texts of the one set, clusters held"
+    method = f"bootstrap over {int(kept.sum()):,} {ONE_SET}, clusters held"
     return Estimate(value, int(kept.sum()), draws - (np.nanmean(draws) - value), method)
 
 

@@ -38,6 +38,7 @@ from embassay.protocols.kernel.plan import (
     check_names,
     in_order,
     joined_tasks,
+    planned_datasets,
     planned_systems,
     planned_task,
 )
@@ -52,7 +53,6 @@ from embassay.protocols.kernel.request import (
     request_of,
 )
 from embassay.protocols.kernel.session import Conclusion, Silent
-from embassay.protocols.kernel.suites import planned_datasets
 from embassay.protocols.kernel.tables import RunTable
 from embassay.records import Loaded, Result, TaskOutcome
 from embassay.registry import Registry, attribute

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
@@ -338,6 +339,18 @@ class Prompt:
     def as_dict(self) -> dict[str, str]:
         """As saved in a manifest."""
         return {**asdict(self), "identity": self.identity}
+
+
+def block(name: str, mark: str, text: str) -> str:
+    """A text between two lines that say what it is, with a mark that it cannot hold."""
+    return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
+
+
+def mark_of(texts: Sequence[str]) -> str:
+    """Eight digits that no text can hold on purpose, since they follow from all of them: a passage cannot pretend to
+    end and speak on in our name. Equal texts have equal marks, so that equal calls are paid once."""
+    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=4).hexdigest()
 
 
 def labels(n: int) -> list[str]:

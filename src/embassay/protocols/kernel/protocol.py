@@ -11,7 +11,7 @@ from typing import Protocol as Contract
 from embassay.contracts import Spread
 from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.plan import Plan
+from embassay.protocols.kernel.plan import Plan, check_at_hand, in_short
 from embassay.protocols.kernel.session import (
     Accounts,
     Attempt,
@@ -23,7 +23,6 @@ from embassay.protocols.kernel.session import (
     lock,
     opened,
 )
-from embassay.protocols.kernel.suites import in_short
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunFolder
@@ -147,7 +146,9 @@ class Protocol:
         """
         self.listener = listener = listener or Silent()
         with opened(out, request, max_usd, check=self.check) as (self.folder, accounts, held):
+            listener.opening([str(name) for name in getattr(request, "systems", ())])
             plan = self.plan(request, cache, accounts.ledger)
+            check_at_hand(plan.suites)
             self.check_prices(plan, max_usd)
             lock(self.folder, held)
             session = self.attempt(plan, accounts, workers, command or self.call(request, out))

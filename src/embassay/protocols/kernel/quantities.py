@@ -1,6 +1,6 @@
 """Quantities that a judge says of everything and people of a part: corrected, with what more of people would buy.
 
-A mean or a share over units (passages, pairs) is corrected as `stats.prediction` says; the judge's bias is told by its
+A mean or a share over units (passages, pairs) is corrected as `stats.few_labels` says; the judge's bias is told by its
 own answer, since that is what one knows of a unit that no person has seen.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.stats.few_labels import FEWEST, Corrected, Outlook, corrected, outlook
 from embassay.stats.intervals import t_quantile
-from embassay.stats.prediction import FEWEST, Corrected, Outlook, corrected, outlook
 
 STEPS = (50, 100, 200, 400)
 """Labels more that an outlook is for."""

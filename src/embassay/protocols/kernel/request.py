@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 SYSTEMS, DATA, MEASURE = "Systems and models", "Data", "What to measure"
 STATISTICS, OUTPUT, SPEED = "Statistics", "Output", "Speed and money"
-DETAILS = "Details of the method"
+SERVER, DETAILS = "Server", "Details of the method"
 """The titles under which the help of a command shows options."""
 
 
@@ -23,11 +23,16 @@ class Written(TypedDict, total=False):
     """How an option is written on a command line, where this doesn't follow from its field."""
 
     name: str
-    """Its spellings, `--system -s`; by default that of the field, and for a bool `--x/--no-x`."""
+    """Its spellings, `--system -s`; by default that of the field, and for a bool `--x/--no-x`. One without dashes is
+    that of an argument: `STUDY`."""
     value: str
     """What stands for its value in the help."""
     least: float
     """The smallest number that it takes."""
+    most: float
+    """The largest number that it takes."""
+    flag: Any
+    """The field's value where the option is given; it takes none of its own."""
     group: str
     """The title that it stands under."""
     words: Mapping[str, Any]
@@ -46,7 +51,7 @@ def option(default: Any, help: str, point: str = "", **written: Unpack[Written])
     return field(default=default, metadata=said)
 
 
-def like(record: type[Any], name: str, **changed: Any) -> Any:
+def like(record: type[Any], name: str, /, **changed: Any) -> Any:
     """A field that another record declares, with what is `changed` of its option: `default`, `help`, `name` ..."""
     own = next(one for one in fields(record) if one.name == name)
     said = {**own.metadata, **changed}
@@ -62,6 +67,20 @@ def column_map(entries: Sequence[str] | None) -> dict[str, str]:
     from embassay.data import parse_mapping
 
     return parse_mapping(",".join(entries))
+
+
+def names_of(entries: Sequence[str]) -> tuple[str, ...]:
+    """What is named several times, with commas, or both.
+
+    >>> names_of(["fra, deu", "eng"])
+    ('fra', 'deu', 'eng')
+    """
+    return tuple(name for entry in entries for one in entry.split(",") if (name := one.strip()))
+
+
+def column_pairs(entries: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
+    """The same as sorted pairs, for a request that is a key."""
+    return tuple(sorted(column_map(entries).items()))
 
 
 def request_of(

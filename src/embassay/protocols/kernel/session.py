@@ -17,8 +17,7 @@ from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import Standing, may_be_first, write_standings
 from embassay.protocols.kernel.outcome import manifest, moment, sessions, spent
-from embassay.protocols.kernel.plan import Plan, PlannedSystem
-from embassay.protocols.kernel.suites import with_suites
+from embassay.protocols.kernel.plan import Plan, PlannedSystem, with_suites
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
 from embassay.runs.execution import Crew, Processes, Workers
@@ -36,6 +35,9 @@ class Silent:
 
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
         """The folder holds a run of fewer systems, tasks or datasets: these are added to it."""
+
+    def opening(self, names: Sequence[str]) -> None:
+        """Systems of these names, and the data, are about to be opened: some are loaded, or fetched from elsewhere."""
 
     def planning(self, plan: Plan) -> None:
         """What the cells will take is about to be counted."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from embassay.registry import lazily
 
 if TYPE_CHECKING:
-    from embassay.protocols.pteb.judging.protocol import judge
+    from embassay.protocols.pteb.judging import judge
     from embassay.protocols.pteb.options import Request
     from embassay.protocols.pteb.plan import make_plan
     from embassay.protocols.pteb.protocol import run
-    from embassay.protocols.pteb.selection.protocol import paraphrasers
+    from embassay.protocols.pteb.selection import paraphrasers
     from embassay.protocols.tasks import TASKS
     from embassay.protocols.tasks.task import PtebOptions
 
@@ -25,9 +25,9 @@ _HOMES = {
     "TASKS": "tasks",
     "PtebOptions": "tasks.task",
     "Request": "pteb.options",
-    "judge": "pteb.judging.protocol",
+    "judge": "pteb.judging",
     "make_plan": "pteb.plan",
-    "paraphrasers": "pteb.selection.protocol",
+    "paraphrasers": "pteb.selection",
     "run": "pteb.protocol",
 }
 

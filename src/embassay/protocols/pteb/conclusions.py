@@ -27,9 +27,11 @@ from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_words, word_counts
 from embassay.protocols.pteb.plan import PtebPlan, Source
+from embassay.protocols.pteb.scores import points
 from embassay.protocols.pteb.tables import Given, tables
-from embassay.protocols.pteb.tables.scores import points
-from embassay.protocols.wordings.levels import (
+from embassay.protocols.wordings.protocol import PARAPHRASES, Growth, PlannedDataset, Seeds
+from embassay.protocols.wordings.records import quality_rows
+from embassay.protocols.wordings.scores import (
     ORIGINAL,
     OVERALL,
     Layout,
@@ -44,9 +46,6 @@ from embassay.protocols.wordings.levels import (
     original_row,
     scopes,
 )
-from embassay.protocols.wordings.plan import Growth, PlannedDataset, Seeds
-from embassay.protocols.wordings.protocol import PARAPHRASES
-from embassay.protocols.wordings.records import quality_rows
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import task as task_named
 from embassay.records import Result

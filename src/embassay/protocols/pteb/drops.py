@@ -18,7 +18,7 @@ from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.measures import edit_distances, spearman
 from embassay.measures.summary import counted_average_precision, counted_spearman
-from embassay.protocols.pteb.judging.ratings import by_words
+from embassay.protocols.pteb.ratings import by_words
 from embassay.protocols.wordings.records import BOTH as BOTH
 from embassay.protocols.wordings.records import ENGLISH as ENGLISH
 from embassay.protocols.wordings.records import OTHER as OTHER

@@ -1,15 +1,118 @@
-"""What a PTEB run was asked to do."""
+"""What a PTEB run, and a run that rates pairs, can be told and were asked to do."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+import math
+from dataclasses import MISSING, asdict, dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.request import STATISTICS, SYSTEMS, like, option
+from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, check_options, like, option
 from embassay.protocols.tasks.task import PtebOptions
 from embassay.protocols.wordings.records import Generation, OnFailure, Repeats, check_runs
+
+if TYPE_CHECKING:
+    from embassay.contracts import Sampling
+
+
+@dataclass(frozen=True)
+class RatingOptions:
+    """How ratings are asked for. `[An]` is the ambiguity of the paper an option settles (docs/pteb.md)."""
+
+    judge_temperature: float = option(
+        0.8, "Sampling temperature of the judge; 0 takes its likeliest answer.", point="A13", group=SYSTEMS
+    )
+    judge_top_p: float = option(0.9, "Nucleus sampling share (top-p) of the judge.", group=SYSTEMS)
+    answers: Literal["free", "schema"] = option(
+        "free",
+        "Read the judge's free answer, or bind it to a JSON schema (for small models).",
+    )
+    attempts: int = option(6, "Tries for one rating before it fails.", group=SYSTEMS)
+    resamples: int = option(1_000, "Bootstrap resamples behind every interval.", group=STATISTICS)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not 0 <= self.judge_temperature <= 2:
+            raise UsageError(
+                f"judge_temperature is {self.judge_temperature}.", mend="Use a number from 0 to 2."
+            )
+        if not 0 < self.judge_top_p <= 1:
+            raise UsageError(f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0, at most 1.")
+
+    def sampling(self, seed: int) -> Sampling:
+        """How an answer with this seed is drawn."""
+        from embassay.contracts import Sampling
+
+        return Sampling(self.judge_temperature, self.judge_top_p, seed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every option with its value, as saved in a manifest."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class JudgeOptions(RatingOptions):
+    """Options of step 1."""
+
+    gold_bins: str = option("1,2,3,4", "Edges of the gold score bins, on 0 to 5.", point="A5")
+    word_bins: str = option("10,20,30,50", "Upper edges of the word count bins.", point="A5")
+    smallest_bin: int = option(10, "Fewest pairs in a bin for a correlation.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("gold_bins", "word_bins"):
+            _edges(name, getattr(self, name))
+        if self.gold_edges[-1] >= 5:
+            raise UsageError(f"gold_bins is {self.gold_bins!r}.", mend="Use numbers between 0 and 5.")
+
+    @property
+    def gold_edges(self) -> tuple[float, ...]:
+        """Where one bin of gold scores ends and the next begins."""
+        return _edges("gold_bins", self.gold_bins)
+
+    @property
+    def word_edges(self) -> tuple[int, ...]:
+        """The last word count of every bin but the last."""
+        return tuple(map(int, _edges("word_bins", self.word_bins)))
+
+
+def _edges(name: str, text: str) -> tuple[float, ...]:
+    """The numbers of a list; UsageError unless they rise from above 0, and are whole where words are counted."""
+    try:
+        edges = tuple((int if name == "word_bins" else float)(part) for part in text.split(","))
+    except ValueError:
+        edges = ()
+    if not edges or not all(a < b for a, b in pairwise((0, *edges, math.inf))):
+        raise UsageError(f"{name} is {text!r}.", mend="Give rising numbers with commas between: 10,20,30,50.")
+    return edges
+
+
+JUDGE_VERSION = 2
+"""Raised when the same request would give other numbers; part of every cell's key."""
+
+
+@dataclass(frozen=True)
+class JudgeRequest(request.Request):
+    """The arguments of a judge run; `systems` are the judges. `gold` are ranges of gold scores, see `gold.py`."""
+
+    systems: tuple[str, ...] = option(
+        MISSING, "A chat model, such as ollama:gemma3:27b.", name="--judge -j", group=SYSTEMS
+    )
+    tokenizer: str = ""
+    gold: tuple[str, ...] = option(
+        (), "Range of the gold scores: 1-5, or sick=1-5. Default: the catalogue's, else 0-5.",
+        value="[DATASET=]LOW-HIGH", group=DATA,
+    )  # fmt: skip
+    options: JudgeOptions = field(default_factory=JudgeOptions)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        plain = super().as_dict()
+        del plain["tokenizer"], plain["tasks"], plain["grades"]
+        return {**plain, "options": self.options.as_dict()}
+
 
 PROMPT_NAMES = ("default", "variant1", "variant2", "variant3")
 """The prompts for paraphrasing: the usual one, and the rewordings of it for prompt sensitivity (table 12)."""

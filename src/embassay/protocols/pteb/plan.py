@@ -11,13 +11,11 @@ from typing import Any, ClassVar
 from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.plan import check_names, in_order, planned_systems
-from embassay.protocols.kernel.suites import planned_datasets
+from embassay.protocols.kernel.plan import check_names, in_order, planned_datasets, planned_systems
 from embassay.protocols.pteb.options import Request
-from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, Prompt, open_paraphraser, open_prompt
+from embassay.protocols.pteb.paraphrasing import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.tasks import TASK_NAMES, TASKS
-from embassay.protocols.wordings.levels import CONTROLS
-from embassay.protocols.wordings.plan import (
+from embassay.protocols.wordings.protocol import (
     PlannedDataset,
     Seeds,
     WordedPlan,
@@ -27,6 +25,7 @@ from embassay.protocols.wordings.plan import (
     run_of,
 )
 from embassay.protocols.wordings.records import Paraphraser, SourceText
+from embassay.protocols.wordings.scores import CONTROLS
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import asked_of, task
 from embassay.records import Loaded, Paraphrases
@@ -118,7 +117,7 @@ def _check_last_seeds(request: Request, datasets: Sequence[PlannedDataset]) -> N
     for name, _ in request.last_seeds:
         if name not in names:
             raise UsageError(
-                f"The last seed is given for {name!r}, which is none of the datasets.",
+                f"The last seed is given for {name!r}, which is not one of the datasets.",
                 mend=f"Name one of {', '.join(names)}.",
             )
 

@@ -13,12 +13,11 @@ from embassay.protocols.kernel.request import data_beside, new_folder, request_o
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.pteb.conclusions import conclusion, conclusion_of_originals, told
 from embassay.protocols.pteb.options import Request
-from embassay.protocols.pteb.paraphrasing.paraphrasers import LLMParaphraser
+from embassay.protocols.pteb.paraphrasing import LLMParaphraser
 from embassay.protocols.pteb.plan import PtebPlan, Source, make_plan, open_sources, with_runs
-from embassay.protocols.wordings.levels import ORIGINAL
-from embassay.protocols.wordings.plan import Growth, Seeds
-from embassay.protocols.wordings.protocol import PARAPHRASES, Worded, Writer, evaluations
+from embassay.protocols.wordings.protocol import PARAPHRASES, Growth, Seeds, Worded, Writer, evaluations
 from embassay.protocols.wordings.records import SourceText
+from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Result
 from embassay.runs.execution import Workers

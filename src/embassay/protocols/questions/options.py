@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from embassay.data.rows import nearest
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, check_options, option
 
@@ -51,6 +50,8 @@ def check_kinds(kinds: Collection[str], known: Collection[str]) -> None:
     """UsageError for a kind of question that is not known."""
     for kind in kinds:
         if kind not in known:
+            from embassay.data.rows import nearest
+
             near = nearest(kind, known)
             raise UsageError(
                 f"There is no kind of question called {kind!r}.",

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embassay.protocols.questions.options import QuestionsOptions
     from embassay.protocols.rag import golden, sweep
-    from embassay.protocols.rag.answers.evaluation import AnswerRequest
+    from embassay.protocols.rag.answers.options import AnswerRequest
     from embassay.protocols.rag.answers.protocol import answer
     from embassay.protocols.rag.golden.options import GoldenOptions
     from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
     from embassay.protocols.rag.probes.protocol import probe_names, probe_noise
     from embassay.protocols.rag.questions.options import QuestionsRequest
     from embassay.protocols.rag.questions.protocol import questions
-    from embassay.protocols.rag.scoring.inputs import ScoreRequest
+    from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import Scoring, score
 
 __all__ = [
@@ -24,14 +24,14 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "AnswerRequest": "answers.evaluation",
+    "AnswerRequest": "answers.options",
     "answer": "answers.protocol",
     "GoldenOptions": "golden.options",
     "NamesRequest": "probes.options",
     "NoiseRequest": "probes.options",
     "QuestionsOptions": "questions.options",
     "QuestionsRequest": "questions.options",
-    "ScoreRequest": "scoring.inputs",
+    "ScoreRequest": "scoring.options",
     "Scoring": "scoring.protocol",
     "probe_names": "probes.protocol",
     "probe_noise": "probes.protocol",

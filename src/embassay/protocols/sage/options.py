@@ -29,7 +29,9 @@ class SageOptions:
     )
     numerize_both_cases: bool = option(False, "Let numerize change capital letters too.")
     delete_next_if_space: bool = option(
-        False, "Where the tenth character is a space, let delete10 remove the next that is none.", point="A11"
+        False,
+        "Where the tenth character is a space, let delete10 remove the next that is not a space.",
+        point="A11",
     )
     edits: Literal["paper", "2024"] = option(
         "paper",
@@ -65,7 +67,7 @@ class SageOptions:
     )
     further_edits: str = option(
         "",
-        "Edits of robustness beside the paper's: synonyms,facts. They have rows, and no part in the score.",
+        "Edits of robustness beside the paper's: synonyms,facts. They do not count in the score.",
     )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
 

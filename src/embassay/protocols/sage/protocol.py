@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from embassay.data.stream import lies_in_file
+from embassay.data.corpus import lies_in_file
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.evaluation import Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run

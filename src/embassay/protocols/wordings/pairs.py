@@ -15,7 +15,7 @@ from embassay.data.rows import Row, Source
 from embassay.data.tables import known_suffix, table
 from embassay.data.views import draw
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import check_options, option
+from embassay.protocols.kernel.request import DATA, Request, check_options, like, option
 from embassay.protocols.kernel.tables import inert
 from embassay.protocols.wordings.records import ENGLISH, Paraphrase, group_of
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -124,10 +124,10 @@ class Candidate:
 class Sample:
     """How many pairs and dummies of each language are drawn, and with which seed."""
 
-    pairs: int = 50
-    dummies: int = 2
-    raters: int = 2
-    seed: int = 1337
+    pairs: int = option(50, "Pairs per language.", least=1, group=DATA)
+    dummies: int = option(2, "Dummy pairs per language, whose rating is known.", least=0)
+    raters: int = option(2, "Ratings of every pair.", least=1)
+    seed: int = like(Request, "seed")
 
 
 def candidates(

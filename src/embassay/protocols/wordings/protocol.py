@@ -1,28 +1,415 @@
-"""Runs on texts in other words: the originals first, then what is written for each run, and what all that takes."""
+"""Runs on texts in other words: the originals first, then what a model writes for each run, and what all that takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from time import perf_counter
+from typing import Any, ClassVar, Literal
+from typing import Protocol as Contract
 
-from embassay.contracts import Tokenizer
+import numpy as np
+
+from embassay.contracts import Completion, Tokenizer
+from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
+from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, Work, largest
 from embassay.protocols.kernel.inputs import charged
-from embassay.protocols.kernel.plan import PlannedTask
+from embassay.protocols.kernel.plan import (
+    REFERENCES,
+    PlannedSystem,
+    PlannedTask,
+    in_order,
+    joined_tasks,
+    planned_task,
+)
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import Silent
+from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import Context, needed
 from embassay.protocols.wordings import sets, work
-from embassay.protocols.wordings.plan import PlannedDataset, Seeds, WordedPlan, WrittenBy
-from embassay.protocols.wordings.records import Paraphrase, SourceText
-from embassay.protocols.wordings.work import task
-from embassay.records import RetrievalSet
-from embassay.runs.folder import CellRecord, RunFolder
+from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
+from embassay.protocols.wordings.scores import ORIGINAL, more_runs_needed
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, slices, task
+from embassay.records import Loaded, RetrievalSet
+from embassay.registry import attribute
+from embassay.runs.execution import Hope
+from embassay.runs.folder import Cell, CellRecord, RunFolder, digest
 from embassay.runs.forecast import Forecast, Hear, tokens_of
+from embassay.runs.store import CachedChat, Question
 from embassay.systems.remote import Ledger
+from embassay.systems.remote.calls import as_finished
+from embassay.systems.remote.ledger import Price
 from embassay.text import open_tokenizer
+
+Seeds = Mapping[tuple[str, str], tuple[int, ...]]
+"""(source, dataset) -> the seeds of its runs."""
+
+
+class WrittenBy(Contract):
+    """Where wordings come from: who writes them, and what the run's set calls it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def paraphraser(self) -> Paraphraser: ...
+    def variant(self, seed: int) -> str:
+        """The variant of the cells of one run."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlannedDataset(planning.PlannedDataset):
+    """A dataset, its languages by task, and how many distinct texts are to be written anew in one run."""
+
+    languages: Mapping[str, tuple[str, ...]]
+    asked: int
+
+
+@dataclass(frozen=True)
+class WordedPlan(planning.Plan):
+    """A run as far as it is known: more runs may follow."""
+
+    protocol: ClassVar[str]
+    version: ClassVar[int]
+    registry: ClassVar[str] = PTEB_TASKS
+    """Where the tasks are: "module:NAME"."""
+    request: Any
+    datasets: tuple[PlannedDataset, ...]
+
+    def parts(self, dataset: planning.PlannedDataset, name: str) -> tuple[Loaded[Any], ...]:
+        """The data of a task on a dataset, by language."""
+        request = self.request
+        how = request.dataset(dataset.source)
+        return slices(name, how, request.limit, request.seed, request.options.languages, self.registry)
+
+    def originals(self) -> list[Cell]:
+        """The cells of the texts as they are."""
+        return [
+            self._original(system, dataset, one.task, one.texts)
+            for name in self.tasks
+            for dataset in self.datasets
+            for one in dataset.tasks
+            if one.task == name
+            for system in self.systems
+        ]
+
+    def _original(self, system: PlannedSystem, dataset: PlannedDataset, name: str, texts: int) -> Cell:
+        request = self.request
+        job = PtebJob(
+            self.opened_as(system, name), request.seed, request.tokenizer, self.cache, name,
+            request.dataset(dataset.source), request.limit, request.options, ORIGINAL, registry=self.registry,
+        )  # fmt: skip
+        depends = {
+            "protocol": self.protocol,
+            "version": self.version,
+            "task": name,
+            "system": [system.name, system.identity],
+            "dataset": [dataset.name, dataset.fingerprint],
+            "tokenizer": self.tokenizer_identity,
+            "limit": request.limit,
+            "seed": request.seed,
+            "options": asdict(request.options),
+        }
+        units = texts if system.kind == "embedding" else 0
+        return Cell(
+            name, dataset.name, system.name, digest(depends), units, job,
+            remote=system.remote is not None, variant=ORIGINAL,
+        )  # fmt: skip
+
+    def opened_as(self, system: PlannedSystem, task: str) -> str:  # noqa: ARG002
+        """The spec string that a system is opened by for a task."""
+        return system.spec
+
+    def in_order(self, cells: Iterable[Cell]) -> tuple[Cell, ...]:
+        """The cells by task, else as they come."""
+        order = {name: place for place, name in enumerate(self.tasks)}
+        return tuple(sorted(cells, key=lambda cell: order[cell.task]))
+
+
+def run_of(paraphrases: ParaphraseSet, source: WrittenBy, dataset: str, seed: int, request: Any) -> SourceRun:
+    """What a worker needs to find the wordings of one run; `request` says what is done with texts without any."""
+    return SourceRun(
+        paraphrases.path, source.name, dataset, seed, paraphrases.digest(source.name, dataset, seed),
+        request.on_failure, request.exclude_copied,
+    )  # fmt: skip
+
+
+def reworded(original: Cell, variant: str, run: SourceRun, folder: RunFolder) -> Cell:
+    """The cell of the same system on the same data in the wordings of a run."""
+    depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
+    job = replace(original.job, variant=variant, run=run, original=folder.cell_path(original))
+    return replace(original, key=digest(depends), variant=variant, job=job)
+
+
+Asked = Callable[[str, tuple[Loaded[Any], ...]], Iterator[SourceText]]
+"""From a task and its data by language to the texts that are to be written anew, as often as they occur."""
+
+
+def planned_dataset(
+    source: str, request: Any, asked: Asked, protocol: str = "pteb", registry: str = PTEB_TASKS
+) -> PlannedDataset:
+    """A dataset, opened and counted. UsageError where it joins none of the tasks."""
+    how = request.dataset(source)
+    opened = opening.dataset(how)
+    wanted = [task(name, registry) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
+    tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
+    for what in joined_tasks(source, opened, wanted, protocol, attribute(registry)):
+        parts = slices(what.name, how, request.limit, request.seed, request.options.languages, registry)
+        texts = 0
+        for one in asked(what.name, parts):
+            texts += 1
+            distinct.add((one.lang, one.text, one.place))
+        planned = [planned_task(what.name, part, what.size, texts) for part in parts]
+        tasks.append(
+            replace(
+                planned[0],
+                n=sum(one.n for one in planned),
+                skipped=tuple(skip for one in planned for skip in one.skipped),
+                warnings=tuple(dict.fromkeys(warning for one in planned for warning in one.warnings)),
+            )
+        )
+        languages[what.name] = tuple(part.lang for part in parts)
+    return PlannedDataset(
+        source, opened.name, opened.lang, opened.fingerprint, tuple(tasks), languages, len(distinct)
+    )
+
+
+def check_baseline(baseline: str, systems: Sequence[PlannedSystem]) -> None:
+    """UsageError for a baseline that is not evaluated."""
+    names = [system.name for system in systems if system.kind != "reference"]
+    if baseline and baseline not in names:
+        raise UsageError(
+            f"The baseline {baseline!r} is not one of the systems.",
+            mend=f"Name one of {', '.join(names)}.",
+        )
+
+
+class Growing(WrittenBy, Contract):
+    """A source that can be asked for more runs."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def is_control(self) -> bool: ...
+    def seeds(self, dataset: str, runs: int, request: Any) -> tuple[int, ...]:
+        """The seeds of the runs on a dataset. UsageError when there are fewer."""
+        ...
+
+
+class Growth:
+    """The seeds of every source on every dataset so far (`seeds`), and whether there is a round to do (`grows`).
+
+    UsageError where a source has fewer runs than were asked for.
+    """
+
+    def __init__(self, request: Any, datasets: Sequence[PlannedDataset], sources: Sequence[Growing]) -> None:
+        self.request, self.sources = request, sources
+        self.runs = {dataset.name: request.runs for dataset in datasets}
+        self.stopped: dict[str, str] = {}
+        self.seeds = self._seeds()
+        self.grows = True
+
+    def look_at(self, records: Sequence[CellRecord]) -> None:
+        """Give one run more to each dataset that needs it, by the cells of the runs so far."""
+        self.grows = False
+        if self.request.until_ci is None:
+            return
+        for dataset, runs in self.runs.items():
+            if more_runs_needed(self._drops(dataset, records), self.request.until_ci):
+                self._grow(dataset, runs + 1)
+        self.seeds = self._seeds()
+
+    def _grow(self, dataset: str, runs: int) -> None:
+        if runs > self.request.max_runs:
+            self.stopped[dataset] = f"--max-runs {self.request.max_runs} is reached"
+            return
+        try:
+            for source in self.sources:
+                source.seeds(dataset, runs, self.request)
+        except UsageError as error:
+            self.stopped[dataset] = error.message
+            return
+        self.runs[dataset], self.grows = runs, True
+
+    def _drops(
+        self, dataset: str, records: Sequence[CellRecord]
+    ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        """Paraphrased minus original, a row for each task, ranked system and source (no control), a column for each
+        run."""
+        found: dict[tuple[str, ...], list[float]] = {}
+        variants = {
+            source.variant(seed): source.label
+            for source in self.sources
+            if not source.is_control
+            for seed in self.seeds[source.name, dataset]
+        }
+        for record in records:
+            if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
+                continue
+            key = (record.task, record.system, variants[record.variant])
+            found.setdefault(key, []).append(_drop(record))
+        return np.array(list(found.values()), dtype=np.float64).reshape(len(found), self.runs[dataset])
+
+    def _seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
+        return {
+            (source.name, dataset): source.seeds(dataset, runs, self.request)
+            for source in self.sources
+            for dataset, runs in self.runs.items()
+        }
+
+
+def _drop(record: CellRecord) -> float:
+    """Of a cell; NaN where it has none."""
+    score, original = (record.components.get(name) for name in ("score", "original"))
+    if score is None or original is None or score.value is None or original.value is None:
+        return float("nan")
+    return score.value - original.value
+
+
+_AT_ONCE = 512
+"""Texts that are worked on at once; the model's own pace decides how many requests are in flight."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What came of asking for one text: `rejected` are the outcomes that could not be used, the last one included."""
+
+    text: str
+    outcome: Outcome = "ok"
+    reason: str = ""
+    attempts: int = 1
+    seed: int = 0
+    seconds: float = 0.0
+    rejected: tuple[str, ...] = ()
+
+
+def blank(asked: SourceText, seed: int) -> Paraphrase:
+    """A text without words stays what it is, and nobody is asked."""
+    return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
+
+
+class AnyRuns:
+    """Whoever words texts anew in any number of runs."""
+
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
+        """first, first + 1 ..."""
+        return tuple(range(first, first + runs))
+
+
+class LLMWriter(AnyRuns, ABC):
+    """A language model that writes texts anew. Two runs with one seed get the same answers from the cache behind
+    `chat`. A text is drawn again up to `retries` times."""
+
+    remote = True
+    UNANSWERED: ClassVar[Mapping[Why, Outcome]]
+    """What an answer without a text is, by why there is none."""
+
+    def __init__(self, chat: CachedChat, retries: int) -> None:
+        self.chat, self._retries = chat, retries
+        self._models: set[str] = set()
+        self._hope = Hope()
+
+    @property
+    def name(self) -> str:
+        """The model's spec."""
+        return self.chat.name
+
+    @property
+    def price(self) -> Price | None:
+        """What the model's tokens cost; None where it is not known."""
+        return getattr(self.chat.model, "price", None)
+
+    def described(self, **more: Any) -> Mapping[str, Any]:
+        """The model as its server names it, what was left out of requests and the size of its context, with `more`
+        before these; without what is not known."""
+        model = self.chat.model
+        told = {
+            "model": ", ".join(sorted(self._models)),
+            **more,
+            "left_out": list(getattr(model, "left_out", ())),
+            "num_ctx": getattr(model, "num_ctx", None),
+        }
+        return {key: value for key, value in told.items() if value not in (None, "", [])}
+
+    def write(
+        self,
+        asked: Sequence[SourceText],
+        *,
+        seed: int,
+        run: int,  # noqa: ARG002 - the contract's
+        dataset: str = "",  # noqa: ARG002
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """See `Paraphraser.write`; many calls are in flight at once, and one text's one after another."""
+        self._hope = Hope()
+        jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
+            partial(self._worded, one, seed) for one in asked
+        )
+        for done, (position, paraphrase) in enumerate(as_finished(jobs, at_once=_AT_ONCE), start=1):
+            hear(done)
+            yield position, paraphrase
+
+    async def _worded(self, asked: SourceText, seed: int) -> Paraphrase:
+        return await self.reword(asked, seed) if asked.text.strip() else blank(asked, seed)
+
+    @abstractmethod
+    async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
+        """What comes of one text that isn't blank."""
+
+    def refusal(self, error: TextRefused) -> Outcome:  # noqa: ARG002 - for those that tell refusals apart
+        """What a text is that the server does not take."""
+        return "refused"
+
+    async def draw(self, ask: Callable[[int], Question], read: Callable[[Completion], Drawn]) -> Drawn:
+        """What came of a question, drawn until `read` finds an answer usable, or as often as may be. `ask` gets the
+        number of the draw, from 0."""
+        rejected, seconds = [], 0.0
+        for attempt in range(self._retries + 1):
+            question = ask(attempt)
+            drawn, again = await self._answer(question, read)
+            seconds += drawn.seconds
+            if drawn.outcome in USABLE:
+                break
+            rejected.append(drawn.outcome)
+            if not again:
+                break
+        return replace(
+            drawn,
+            attempts=attempt + 1,
+            seed=question.sampling.seed or 0,
+            seconds=seconds,
+            rejected=tuple(rejected),
+        )
+
+    async def _answer(self, question: Question, read: Callable[[Completion], Drawn]) -> tuple[Drawn, bool]:
+        """What an answer is, and whether another draw could be better."""
+        begun = perf_counter()
+        try:
+            answer = await self.chat.complete(
+                question.messages,
+                sampling=question.sampling,
+                schema=question.schema,
+                attempt=question.attempt,
+            )
+        except Unanswered as error:
+            self._hope.answered()
+            return Drawn("", self.UNANSWERED[error.why], str(error)), True
+        except TextRefused as error:
+            self._hope.answered()
+            return Drawn("", self.refusal(error), str(error)), False
+        except ModelError as error:
+            if self._hope.is_lost(begun):
+                raise
+            return Drawn("", "failed", str(error)), False
+        self._hope.answered()
+        self._models.add(answer.model)
+        return replace(read(answer), seconds=answer.usage.seconds), True
+
 
 PARAPHRASES = "paraphrases"
 """The folder of a run's set."""
@@ -44,7 +431,7 @@ class _Gap:
     known: tuple[Paraphrase, ...]
 
 
-Asked = Callable[[Any, Any, int], tuple[SourceText, ...]]
+Wished = Callable[[Any, Any, int], tuple[SourceText, ...]]
 """From a source, a dataset and the seed of a run to the distinct texts that are asked for."""
 
 
@@ -59,7 +446,7 @@ class Writer:
         self._seen: set[tuple[str, str, int]] = set()
 
     def write(
-        self, datasets: Sequence[Any], sources: Sequence[WrittenBy], seeds: Seeds, asked: Asked
+        self, datasets: Sequence[Any], sources: Sequence[WrittenBy], seeds: Seeds, asked: Wished
     ) -> None:
         """Have every text of every run worded. BudgetExceeded when the money ends, ModelError for a paraphraser that
         cannot be had; what was answered is in the answer cache."""
@@ -93,7 +480,9 @@ class Writer:
             )
         )
 
-    def _gap(self, source: WrittenBy, dataset: PlannedDataset, seed: int, run: int, by: Asked) -> _Gap | None:
+    def _gap(
+        self, source: WrittenBy, dataset: PlannedDataset, seed: int, run: int, by: Wished
+    ) -> _Gap | None:
         key = (source.name, dataset.name, seed)
         if key in self._seen:
             return None

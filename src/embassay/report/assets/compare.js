@@ -14,9 +14,14 @@ function comparable() {
   function limits(rows) {
     const ends = rows.flatMap((row) => [row.low, row.high, 0]);
     const low = Math.min(...ends), high = Math.max(...ends), pad = 0.08 * (high - low) || 0.02;
-    const least = (high - low + 2 * pad) / 4, power = 10 ** Math.floor(Math.log10(least));
-    const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= least * (1 - 1e-9));
-    return { low: Math.floor((low - pad) / step) * step, high: Math.ceil((high + pad) / step) * step, step };
+    const between = (most) => {
+      const least = (high - low + 2 * pad) / most, power = 10 ** Math.floor(Math.log10(least));
+      const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= least * (1 - 1e-9));
+      return { low: Math.floor((low - pad) / step + 1e-9) * step, high: Math.ceil((high + pad) / step - 1e-9) * step, step };
+    };
+    // As `scale_of`: finer steps where the round numbers around the values leave much of the width empty.
+    const wide = (one) => one.high - one.low, made = between(4), finer = between(6);
+    return high - low + 2 * pad < 0.75 * wide(made) && wide(finer) < wide(made) ? finer : made;
   }
   function draw() {
     const rows = differences(), { low, high, step } = limits(rows);
@@ -27,7 +32,7 @@ function comparable() {
     const digits = Math.max(0, -Math.floor(Math.log10(step * scope.factor) + 1e-9));
     const ends = [low, high].map((value) => fixed(value * scope.factor, digits)).join(" ");
     $("#forest thead .bar").replaceChildren(el("i.ax", { ariaHidden: "true" }, ends));
-    const grid = `g${Math.min(6, Math.round((high - low) / step))}`;
+    const grid = `g${Math.round((high - low) / step)}`;
     $("#forest tbody").replaceChildren(...rows.map((row) => {
       const other = DATA.systems[row.other], sure = row.adjusted < DATA.alpha;
       const mark = el("u", { className: `iv ${grid} zero ${other.kind} x w t` });

@@ -138,9 +138,20 @@ function choosePanes(box) {
 }
 const choosers = [];
 
+/** Tables and tabs that go on sideways fade where they do. */
+function fades(box) {
+  const mark = () => {
+    box.classList.toggle("goes-on", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
+    box.classList.toggle("goes-back", box.scrollLeft > 2);
+  };
+  box.addEventListener("scroll", mark, { passive: true });
+  new ResizeObserver(mark).observe(box);
+}
+
 document.documentElement.classList.add("js");
 themeField();
 $$(".panes").forEach(choosePanes);
+$$(".frame, .top nav").forEach(fades);
 views.forEach((view) => view.addEventListener("beforematch", () => { location.hash = view.id; }));
 addEventListener("hashchange", show);
 document.addEventListener("DOMContentLoaded", show);

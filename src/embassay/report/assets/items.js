@@ -129,7 +129,7 @@ const VIEWS = {
   },
   ratings(item) {
     const { fields, ratings } = group();
-    const rated = Object.entries(ratings).map(([axis, values]) => el("div", el("dt", `human rating: ${axis}`), el("dd", values[item] === null ? "no rating" : String(values[item]))));
+    const rated = Object.entries(ratings).flatMap(([axis, values]) => [el("dt", `human rating: ${axis}`), el("dd", values[item] === null ? "no rating" : String(values[item]))]);
     return [words(fields.source[item]), el("h3", "Summary"), words(fields.summary[item]), el("dl", ...rated)];
   },
   robustness(item) {
@@ -179,7 +179,7 @@ function allSystems(item) {
   const low = Math.min(0, ...known), high = Math.max(1, ...known);
   const row = ([index, value]) => {
     const x = `${100 * (value - low) / (high - low)}%`;
-    const mark = system(index).kind === "c" ? svg("rect", { class: "c p", x }) : svg("circle", { class: "e", cx: x, cy: 8, r: 5 });
+    const { kind } = system(index), mark = "cm".includes(kind) ? svg("rect", { class: `${kind} p`, x }) : svg("circle", { class: kind, cx: x, cy: 8, r: 5 });
     return el("tr", el("th:row", named(index)), el("td.num", figure(value)),
       el("td.bar", value === null ? "" : svg("svg", { class: "iv", "aria-hidden": "true" }, mark)));
   };

@@ -444,7 +444,7 @@ def _price(runs: Sequence[ReportRun], system: str) -> str:
         return f"Price: {known or 'not known'}."
     if source == "sweep" and price:
         return f"Price: {dollars(price)} per million tokens, as the sweep was told, prices of {numbers.date(day)}."
-    return "Price: none is asked; it runs on one’s own machine."
+    return "Price: none; it runs on your machine."
 
 
 def _of_run(run: ReportRun, system: str) -> RunCost | None:

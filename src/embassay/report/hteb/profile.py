@@ -27,8 +27,8 @@ from embassay.document.blocks import (
 )
 from embassay.document.marks import Scale, axis, difference_mark, scale_of
 from embassay.document.tables import file_tables, folded
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.hteb.profiles import TOTAL, axis_part
-from embassay.protocols.hteb.transformations import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.records import Result
@@ -155,7 +155,7 @@ def _lede(found: Sequence[Profile], record: Record) -> Iterator[Sentence]:
     yield (f"{len(sure)} of {whole} changes by axis are certain losses: their intervals lie below 0.",)
     failed = _failed(record)
     if failed:
-        yield (f"{numbers.percent(failed)} of the texts could not be transformed, and are no part of this.",)
+        yield (f"{numbers.percent(failed)} of the texts could not be transformed, and do not count here.",)
 
 
 def _failed(record: Record) -> float:
@@ -185,10 +185,9 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Text(
         "What is left of a score after paraphrasing and other changes of style, after longer and shorter texts, and "
         "after translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of "
-        "its transformations, the total that of the axes. Paraphrased alone is what PTEB asks."
+        "its transformations, the total that of the axes. PTEB compares paraphrased scores only."
     )
-    scale = _scale(profiles)
-    yield Box("panels", tuple(_panels(profiles, scale)))
+    yield Box("panels", tuple(_panels([one for one in profiles if one.row.system.ranked and one.axes])))
     yield _profile_table(profiles)
     yield Heading("By transformation", "hteb-transformations")
     yield Text("The change in points under each transformation, mean over datasets.")
@@ -227,10 +226,10 @@ def _scale(profiles: Sequence[Profile]) -> Scale:
     return scale_of([*ends, 0.0], within=None, factor=POINTS.factor)
 
 
-def _panels(profiles: Sequence[Profile], scale: Scale) -> Iterator[Block]:
-    """The profile plot of each system: its axes on one scale for all."""
-    drawn = [one for one in profiles if one.row.system.ranked and one.axes]
-    for one in drawn[:MOST_DRAWN]:
+def _panels(profiles: Sequence[Profile]) -> Iterator[Block]:
+    """The profile plot of each of the first systems: its axes on one scale for all that are drawn."""
+    scale = _scale(profiles[:MOST_DRAWN])
+    for one in profiles[:MOST_DRAWN]:
         kind = one.row.system.kind
         lines = [
             Line(

@@ -61,7 +61,7 @@ def heading(every: Sequence[PairModels], who: str) -> str:
     ends = "people’s interval" if who == "people" else f"{who}’ interval"
     known, above = [one for one in every if one.side], of_side(every, "above")
     if not known:
-        return f"No interval for {who}: models cannot be set against it"
+        return f"No interval for {who}: models cannot be compared with it"
     where = f" on {known[0].pair.name}"
     if len(known) == 1:
         clause = f", {_trusted([known[0]])}"
@@ -130,7 +130,7 @@ def _extent(known: int, pairs: int) -> str:
 def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
     low = [one.pair for one in every if one.pair.trust == "low"]
     if low:
-        yield (f"Annotators agree little on {pair_names(low, 3)}: read no order of models there.",)
+        yield (f"Annotators agree little on {pair_names(low, 3)}: do not rank models there.",)
     elif every and all(one.pair.trust is None for one in every):
         yield (
             "Agreement is not known on any pair, so nobody can say how far a score of people may be trusted.",
@@ -250,7 +250,7 @@ def _noise(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         yield (
             "noise",
             f"On {_on(noisy)} {one}: {pair_names(noisy, 5)}.",
-            "It may have learned labels that they do not share: that is no sign of a better model.",
+            "It may have learned labels that they do not share: that does not make it a better model.",
             noisy[0].advice or "Improve the task or drop it.",
         )
     if low:
@@ -384,7 +384,7 @@ def _signs(summary: Summary) -> Iterator[str]:
     every: Sequence[PairModels] = standings(summary)
     if any(one.best is not None and one.best.outside for one in every):
         yield (
-            f"* outside the interval of {answerers(summary)}. It is not a test: the model’s uncertainty plays no part."
+            f"* outside the interval of {answerers(summary)}. It is not a test: the model’s uncertainty is ignored."
         )
     if any(is_range(one.pair.human) for one in every):
         yield "r: from the lowest to the highest annotator, which is no 95% interval. All others are at 95%."

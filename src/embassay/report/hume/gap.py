@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embassay.document.blocks import Table, Verdict, listed, plain
 from embassay.document.tables import file_tables
@@ -65,6 +65,11 @@ from embassay.report.runs import ReportRun, summary_of
 
 PAPER = "hume_table*"
 """Tables in the paper's layout; what the others say stands on the page."""
+GROUPED = {
+    "hume_profiles": ("reason",),
+    "hume_resources": ("human_low", "human_high", "best_percent_of_human", "gap_low", "gap_high", "reason"),
+}
+"""Tables of groups, and the columns that stand in their files alone."""
 MOST_NOTES = 3
 BESIDE = 4
 """Pairs that stand side by side in a report of several runs; that of the run alone has them all."""
@@ -96,6 +101,7 @@ class HumePage:
     annotators: Annotators
     disputes: tuple[Disputes, ...]
     conventions: Conventions | None
+    groups: tuple[Table, ...]
     tables: tuple[Table, ...]
     is_short: bool
     is_published: bool
@@ -128,10 +134,23 @@ def hume_page(record: Record, _: Board) -> HumePage:
         annotators=annotators(summary.pairs),
         disputes=disputes(summary.pairs),
         conventions=conventions(summary.pairs),
+        groups=tuple(_groups(record)),
         tables=file_tables(record.path, PAPER),
         is_short=len(summary.pairs) <= SHORT,
         is_published=summary.source == "published",
     )
+
+
+def _groups(record: Record) -> Iterator[Table]:
+    """People by what they said of themselves, and by how much is written in their language, as far as the run has
+    several groups."""
+    for name, left_out in GROUPED.items():
+        for table in file_tables(record.path, name):
+            heads = table.heads
+            kept = [place for place, one in enumerate(heads) if one.title not in left_out]
+            if len({line.label for line in table.lines}) > 1 or name == "hume_profiles":
+                lines = (replace(one, entries=tuple(one.entries[at] for at in kept)) for one in table.lines)
+                yield replace(table, columns=tuple(heads[at] for at in kept), lines=tuple(lines))
 
 
 def _facts(summary: Summary) -> tuple[str, ...]:
@@ -219,7 +238,7 @@ def _found(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
     pair, score = max(own, key=lambda one: abs(_gap(*one)))
     where = "above" if above else "below"
     clause = f"is {where} the interval of {answerers(summary)} on {len(own)} of {numbers.counted(len(sides), 'pair')}"
-    clause += f", most on {pair.name}: {points(score.score)} beside {scored(pair.human)}"
+    clause += f", most on {pair.name}: {points(score.score)} against {scored(pair.human)}"
     clause += f", agreement {agreed(pair)}" if above else ""
     yield finding(run, clause, weight=3, place="hume-pairs")
 
@@ -259,7 +278,7 @@ def _sides(found: Found, who: str) -> Iterator[str]:
     below = [pair for pair, score in known if score.outside and _gap(pair, score) < 0]
     of = numbers.counted(len(known), "pair")
     if not known:
-        yield f"No interval for {who}: it cannot be set against them."
+        yield f"No interval for {who}: it cannot be compared with them."
         return
     said = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
     said += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
@@ -283,8 +302,8 @@ def _families(found: Found, who: str) -> Iterator[str]:
         own = [(pair, score) for pair, score in found if pair.family == family]
         of_system = sum(score.score.value or 0.0 for _, score in own) / len(own)
         of_people = sum(pair.human.value or 0.0 for pair, _ in own) / len(own)
-        parts.append(f"{named(family)} {POINTS.text(of_system)} beside {POINTS.text(of_people)}")
-    yield f"Means over pairs, it beside {who}: {plain(listed(parts))}."
+        parts.append(f"{named(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}")
+    yield f"Means over pairs, the system against {who}: {plain(listed(parts))}."
 
 
 def _line(pair: PairRecord, score: SystemScore) -> PairLine:

@@ -23,8 +23,8 @@ from embassay.document.blocks import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import source_of
-from embassay.protocols.wordings.levels import CONTROLS
 from embassay.protocols.wordings.records import USABLE
+from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import Result
 from embassay.report.board import Board, Row, Task, Value, missing_value, name
 from embassay.report.record import OVERALL, Record
@@ -364,7 +364,7 @@ TASKS = (
     Task(
         "retrieval", "Retrieval", "Retrieval", "ndcg@10", "nDCG@10, × 100", "queries",
         "retrieves best",
-        "nDCG@10 with linear gain, mean over judged queries. Queries alone are paraphrased; the corpus is as it was.",
+        "nDCG@10 with linear gain, mean over judged queries. Only queries are paraphrased; the corpus stays.",
         printed=POINTS,
     ),
     Task(
@@ -380,7 +380,7 @@ BY_NAME = {task.name: task for task in TASKS}
 
 
 _QUERIES = (
-    "Queries alone are paraphrased; the corpus is as it was.",
+    "Only queries are paraphrased; the corpus stays.",
     "Documents, their titles and queries are transformed.",
 )
 

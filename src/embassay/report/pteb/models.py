@@ -29,7 +29,7 @@ from embassay.document.plots import Axis, Point, Series, lines, scatter
 from embassay.document.tables import entry, file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
-from embassay.protocols.pteb.selection.candidates import Candidate, Rule, Selection, select
+from embassay.protocols.pteb.candidates import Candidate, Rule, Selection, select
 from embassay.records import Result
 from embassay.report.board import Board, Row, name
 from embassay.report.record import Record, labels

@@ -23,6 +23,7 @@ from embassay.document.blocks import (
     Verdict,
     figures,
 )
+from embassay.protocols.choose.options import AS_GOOD
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.questions.options import OF_MODELS
@@ -66,10 +67,17 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
     p, near = numbers.percent(told["p_best"]), numbers.percent(told["p_near"])
     n = len(record.ranked_systems) - len(told["missing"])
     regret, lot = SCORE.text(told["expected_regret"]), SCORE.text(told["regret_of_random"])
+    if not told.get("enough", True):
+        asked = numbers.counted(told["questions"], "passage")
+        yield (f"Only {asked} could be asked about, too few to say. What they say:",)
     yield (
         f"With {p} probability it is the best of {n} on {dataset}, with {near} at most {told['tolerance']:g} nDCG@10 "
         f"below the best. Expected: {regret} below; a random choice {lot}.",
     )
+    if alike := told.get("as_good"):
+        names = labels([system.name for system in record.systems])
+        would = ", ".join(names[one] for one in alike)
+        yield (f"As good, with {AS_GOOD:.0%} or more at most {told['tolerance']:g} below the best: {would}.",)
     if told.get("written"):
         yield (_by_model(record, told),)
     if told["judged"]:
@@ -157,7 +165,7 @@ def _of_model(record: Record) -> Iterator[str]:
             "tries again."
         )
     elif said and not sum(said["kept"].values()):
-        yield f"None of the questions that {said['by']} wrote passed the checks; it has no part in the choice."
+        yield f"None of the questions that {said['by']} wrote passed the checks; it does not count in the choice."
 
 
 def _drafts(record: Record, dataset: str) -> Iterator[Block]:

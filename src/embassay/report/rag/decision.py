@@ -11,8 +11,8 @@ from embassay.protocols.kernel.quantities import STEPS, JudgeBias, Quantity, ahe
 from embassay.protocols.rag.decision.outcome import Ahead, Decision, Standing
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 from embassay.protocols.rag.scoring.score import Score
+from embassay.stats.few_labels import Outlook, outlook
 from embassay.stats.intervals import t_quantile
-from embassay.stats.prediction import Outlook, outlook
 
 REACH = 1.96
 """Standard errors in half of a 95% interval."""

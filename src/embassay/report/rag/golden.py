@@ -175,7 +175,7 @@ def _order(golden: Golden) -> Iterator[Block]:
     yield Heading("How sure the order is", "golden-order")
     expected = (
         "What the engine itself expects, question by question: not of the truth, but of the order that this judge "
-        "would give if its noise were averaged out. How near that is to people, only people's labels say: "
+        "would give if its noise were averaged out. Only people's labels show how close that is to people: "
     )
     yield Text((expected, Command("embassay rag check"), f". {_calls_each(golden)} {stopped}".rstrip()))
     if table is not None:

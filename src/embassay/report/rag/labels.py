@@ -241,7 +241,7 @@ def bar(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) ->
 def again(repeated: Repeated | None) -> str:
     """What was judged twice, or why nothing was."""
     if repeated is None:
-        return "Nothing was judged twice, so it is not known how steady the judge is. Option --repeat asks again."
+        return "Nothing was judged twice, so the judge's consistency is unknown. Option --repeat asks again."
     if repeated.reason:
         return f"Judged again: {repeated.reason}."
     passages, questions = (

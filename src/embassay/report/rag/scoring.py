@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
+from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
     Box,
@@ -63,10 +64,10 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield _facts(score)
     yield verdict_of(score)
     yield from _side_by_side(record, score)
-    yield from _pool_or_ordering(score)
+    yield from _pool_or_ordering(record, score)
     if chart := _by_cutoff(record, score):
         yield chart
-    yield from _differences(score, FORESTS if alone else 1)
+    yield from _differences(record, score, FORESTS if alone else 1)
     yield from undecided_blocks(score) if alone and not (record.path / CORRECTED).exists() else ()
     if alike := likeness(score):
         yield alike
@@ -128,6 +129,11 @@ def _bases(score: Score) -> list[str]:
     return (usual + [base for base in bases if base not in usual])[:3]
 
 
+def kinds_of(record: Record) -> Mapping[str, Kind]:
+    """What each run is a list of, by its name."""
+    return {one.name: one.kind for one in record.systems}
+
+
 def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
     panels = [_panel(record, score, base) for base in _bases(score)]
     if panels:
@@ -135,7 +141,7 @@ def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
         pairs = Link("the paired differences", "score-pairs")
         yield Text((
             "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% interval. Overlap of "
-            "bars is not the test: see ", pairs, ". Bold: may be first, where not all may.",
+            "bars is not the test: see ", pairs, ". Bold: may be first; none if all may.",
         ))  # fmt: skip
         yield Box("panels", tuple(panels))
 
@@ -150,13 +156,13 @@ def _panel(record: Record, score: Score, base: str) -> Box:
         for run in _in_order(score, measure.name)
     ]
     known = [row for _, _, row in found if row is not None and row.value is not None]
-    scale = scale_of(_ends(known), factor=unit_of(measures[0].name).factor)
+    scale, kinds = scale_of(_ends(known), factor=unit_of(measures[0].name).factor), kinds_of(record)
     lines = []
     for measure, run, row in found:
         said = entry(row, unit_of(measure.name), bold=run in first_of(score, measure.name))
-        mark = interval_mark(row, "embedding", scale, width=120)
+        mark = interval_mark(row, kinds[run], scale, width=120)
         shown = Entry((mark, *said.text), bold=said.bold, title=said.small or said.why)
-        lines.append(Line(run, (shown,), group=f"@{measure.cutoff}"))
+        lines.append(Line(run, (shown,), kinds[run], group=f"@{measure.cutoff}"))
     way = "lower is better" if measures[0].direction == "lower" else "higher is better"
     table = Table(
         "", base, "Run", (Column((axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
@@ -208,7 +214,7 @@ def _line(record: Record, score: Score, run: str, measures: Sequence[MeasureFact
         (one.cutoff or 0, record.find(TASK, run, one.name, dataset=score.judgements.name)) for one in measures
     ]
     known = [(k / most, row) for k, row in found if row is not None and row.value is not None]
-    return Series(run, tuple(sorted(known, key=lambda one: one[0])))
+    return Series(run, tuple(sorted(known, key=lambda one: one[0])), kinds_of(record)[run])
 
 
 MOST = 12
@@ -279,7 +285,7 @@ def _of_run(record: Record, score: Score, run: str, measures: tuple[str, ...]) -
     return {(query, measure): value for query, measure, value in rows if value == value}
 
 
-def _differences(score: Score, most: int) -> Iterator[Block]:
+def _differences(record: Record, score: Score, most: int) -> Iterator[Block]:
     """The pairs of the first `most` measures that have comparisons, the headline first."""
     found = [one for one in score.comparisons if one.pairs]
     found.sort(key=lambda one: one.measure != score.headline)
@@ -289,32 +295,32 @@ def _differences(score: Score, most: int) -> Iterator[Block]:
             "Paired over the same queries: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
         )
-        tables = [forest(one, i) for i, one in enumerate(found[:most])]
+        tables = [forest(record, one, i) for i, one in enumerate(found[:most])]
         yield Panes("Measure", tuple((one.title, (one,)) for one in tables))
 
 
-def forest(compared: Comparison, place: int) -> Table:
+def forest(record: Record, compared: Comparison, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
     unit = unit_of(compared.measure)
     ends = [end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference)]
     scale = scale_of([*ends, 0.0], within=None, factor=unit.factor)
-    heads = (f"{compared.measure}, difference, 95%", "p (Holm)", "Queries")
+    heads, kinds = (f"{compared.measure}, difference, 95%", "p (Holm)", "Queries"), kinds_of(record)
     return Table(
         f"pairs-{place}", compared.measure, "Runs",
         (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), Column("In words", style="")),
-        tuple(_pair(pair, unit, scale) for pair in compared.pairs), "forest", 3, is_titled=False,
+        tuple(_pair(pair, unit, scale, kinds[pair.a]) for pair in compared.pairs), "forest", 3, is_titled=False,
         caption=f"Differences between runs, {compared.measure}",
     )  # fmt: skip
 
 
-def _pair(pair: Pair, unit: Unit, scale: Scale) -> Line:
+def _pair(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
     loser = pair.b if pair.better == pair.a else pair.a
     change, interval = unit.change(pair.difference), unit.interval(pair.low, pair.high)
     exact = ",".join(f"{value * unit.factor:.6g}" for value in (pair.difference, pair.low, pair.high))
     return Line(
         f"{pair.a} − {pair.b}",
         (
-            Entry((difference_mark(pair.low, pair.difference, pair.high, "embedding", scale),)),
+            Entry((difference_mark(pair.low, pair.difference, pair.high, kind, scale),)),
             Entry(beside(change, interval), exact=exact),
             Entry(numbers.p_value(pair.p_adjusted), bold=bool(pair.better)),
             Entry(numbers.count(pair.n)),
@@ -333,8 +339,9 @@ FINDINGS = {
 CEILING_COLUMNS = ("RA-nWG", "PROC", "%PROC", "Lost in the ordering", "Lost in the pool")
 
 
-def _pool_or_ordering(score: Score) -> Iterator[Block]:
+def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
     """Every reading of the scoring, cutoff by cutoff."""
+    kinds = kinds_of(record)
     if not (ordered := sorted(score.readings, key=lambda one: one.cutoff)):
         return
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
@@ -350,17 +357,23 @@ def _pool_or_ordering(score: Score) -> Iterator[Block]:
     )  # fmt: skip
     yield Table(
         "ceilings", "Reached, lost in the ordering and lost in the pool, by run and K", "Run", columns,
-        tuple(map(_ceiling, ordered)), digits=3, is_titled=False,
+        tuple(_ceiling(one, kinds[one.run]) for one in ordered), digits=3, is_titled=False,
     )  # fmt: skip
-    yield Bullets(
-        tuple(
-            (Words(f"{one.run}@{one.cutoff}", "b"), f": {one.text.partition(': ')[2] or one.text}")
-            for one in ordered
-        )
-    )
+    yield Bullets(tuple(_readings(ordered)))
 
 
-def _ceiling(one: Reading) -> Line:
+def _readings(ordered: Sequence[Reading]) -> Iterator[Sentence]:
+    """What each reading says, once where several runs share a reason for saying nothing; figures stand in the table."""
+    said: dict[str, list[str]] = {}
+    for one in ordered:
+        text = one.text.partition(": ")[2] or one.text
+        text = text.rpartition(", but ")[2] if one.finding == "untold" else text
+        said.setdefault(text, []).append(f"{one.run}@{one.cutoff}")
+    for text, runs in said.items():
+        yield (Words(", ".join(runs), "b"), f": {text}")
+
+
+def _ceiling(one: Reading, kind: Kind) -> Line:
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
     found = {evidence.what.partition("@")[0].lower(): evidence for evidence in one.evidence}
     entries = (
@@ -369,7 +382,7 @@ def _ceiling(one: Reading) -> Line:
     )
     mark = _mark(found.get("ra-nwg"), found.get("proc"))
     larger = Entry(FINDINGS.get(one.finding, one.finding))
-    return Line(f"{one.run}@{one.cutoff}", (Entry((mark,)), *entries, larger))
+    return Line(f"{one.run}@{one.cutoff}", (Entry((mark,)), *entries, larger), kind)
 
 
 def _entry(one: Evidence | None, unit: Unit) -> Entry:
@@ -441,4 +454,4 @@ def _placed(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | N
     row = run.record.find(TASK, system, score.headline, dataset=score.judgements.name)
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
         return None
-    return ranges, len(scope.systems), f"{score.headline} {figure(row)}, as the run of that name"
+    return ranges, len(scope.systems), f"{score.headline} {figure(row)}, as a retrieval run"

@@ -445,4 +445,4 @@ def advice(score: Score) -> Iterator[Block]:
         "", "Advice", "Advice", heads, tuple(lines), "plain", 3, is_titled=False, is_sortable=False, export=""
     )
     if untested := [one.knob for one in score.guidance if one.status == "not tested"]:
-        yield Paragraph(f"Not tested on this data, a run of each would: {', '.join(untested)}.")
+        yield Paragraph(f"Not tested on this data; each needs a run: {', '.join(untested)}.")

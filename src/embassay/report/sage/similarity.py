@@ -15,15 +15,17 @@ from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, 
 from embassay.report.items import SIZES as SIZE_NAMES
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
-from embassay.report.sage.conclusions import BY_NAME, copies, sage_verdict
 from embassay.report.sage.tables import (
+    BY_NAME,
     Pane,
+    copies,
     curves,
     expected,
     heats,
     is_linear,
     panels,
     paper_tables,
+    sage_verdict,
     two_decimals,
 )
 
@@ -210,13 +212,13 @@ def _retrieval(record: Record, board: Board) -> Iterator[Block]:
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
         f"nDCG@10 as a share of the clean one. With all copies: the corpus also holds {copies(record)} of every "
         "document, none of them relevant (the headline). All other columns: the corpus is replaced by one perturbed "
-        "version; their harmonic mean stands beside the headline. Where a cell has three values: changed at the start, "
+        "version; their harmonic mean is shown with the headline. Where a cell has three values: changed at the start, "
         "in the middle, at the end. Ground: the darker, the more is lost; blue where more is found than before.",
     )
     yield from _part(
         _per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
         Heading("nDCG@10 itself", level=3),
-        "Ties: share of queries whose first ten hold equal scores; the original then stands before its copies.",
+        "Ties: share of queries whose first ten hold equal scores; the original then ranks before its copies.",
     )
 
 
@@ -280,7 +282,7 @@ def _ndcg_columns(_: Record) -> list[Wanted]:
     return [
         Wanted("nDCG@10, clean corpus", "ndcg@10", "original"),
         Wanted("nDCG@10, with all copies", "ndcg@10", "augmented"),
-        Wanted("share of rankings with ties", "tie_share", "augmented"),
+        Wanted("share of rankings with ties", "tie_share", "augmented", is_less_better=True),
     ]
 
 
@@ -291,7 +293,7 @@ def _preference_columns(record: Record) -> list[Wanted]:
     figures = {"accuracy": "Accuracy", "precision": "Precision", "recall": "Recall", "f1": "F1"}
     return [
         *(Wanted(heading, measure) for measure, heading in figures.items()),
-        Wanted("Share of ties", "tie_share"),
+        Wanted("Share of ties", "tie_share", is_less_better=True),
         *(Wanted(f"Rating: {axis}", "score", axis) for axis in axes),
     ]
 

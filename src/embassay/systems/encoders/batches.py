@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,16 @@ if TYPE_CHECKING:
 _OWN_NAMES: Mapping[Role, tuple[str, ...]] = {
     "query": ("query",),
     "document": ("document", "passage", "corpus"),
+}
+PromptTask = Literal["", "classification", "clustering", "pair_classification", "sts", "summarization"]
+"""Tasks that a model may ship a prompt for; "" for none."""
+_OF_A_TASK: Mapping[PromptTask, tuple[str, ...]] = {
+    "": (),
+    "classification": ("classification", "Classification"),
+    "clustering": ("clustering", "Clustering"),
+    "pair_classification": ("pair_classification", "Classification"),
+    "sts": ("sts", "STS"),
+    "summarization": ("summarization", "summarisation", "Summarization", "Summarisation"),
 }
 
 
@@ -67,15 +77,17 @@ def choose_prompts(
     own: Mapping[str, str | None],
     default: str | None = None,
     known: KnownModel | None = None,
+    task: PromptTask = "",
 ) -> Prompts:
     """For each role the first there is: `given` by the user ("" is none), one of the model's `own` prompts by
-    name and not empty, its `default` one (a name in `own`), what is `known` of the model, none."""
+    name and not empty, its `default` one (a name in `own`), what is `known` of the model, none. Texts that are neither
+    query nor document have the model's own prompt for the `task`, where it has one."""
 
     def first(role: Role | None) -> str:
         asked = given.get(role)
         if asked is not None:
             return asked
-        names = (*(_OWN_NAMES[role] if role else ()), default or "")
+        names = (*(_OWN_NAMES[role] if role else _OF_A_TASK[task]), default or "")
         return next(
             (prompt for name in names if (prompt := own.get(name))),
             (known.prompt_for(role) or "") if known is not None else "",

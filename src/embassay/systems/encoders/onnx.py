@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +14,14 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.batches import Batch, choose_prompts, of_equal_length, on_all_cores, own_tokens
+from embassay.systems.encoders.batches import (
+    Batch,
+    PromptTask,
+    choose_prompts,
+    of_equal_length,
+    on_all_cores,
+    own_tokens,
+)
 from embassay.systems.encoders.onnx_model import (
     VERSION,
     Backend,
@@ -48,6 +56,7 @@ class Onnx:
     query_prompt: str | None = None
     document_prompt: str | None = None
     prompt: str | None = None
+    task: PromptTask = ""
     backend: Backend = "auto"
     weights: Precision = "float32"
 
@@ -66,16 +75,20 @@ class Onnx:
                 f"{folder.path / '1_Pooling' / 'config.json'} is missing: how token vectors become one is not known.",
                 mend="Add ?pooling=mean, cls or last, as the model's card says.",
             )
-        own, default = folder.prompts()
-        given: dict[Role | None, str | None] = {
-            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
-        }  # fmt: skip
-        self.prompts = choose_prompts(given, own=own, default=default)
-        self.uses_roles = self.prompts.by_role
+        self._folder = folder
+        self._set_prompts()
         self.similarity = folder.similarity()
         self.max_tokens = self._limit(folder)
         self.dim = self.encode([""]).shape[1]
         self.identity = self._identity(folder)
+
+    def for_task(self, task: PromptTask, name: str) -> Onnx:
+        """The same loaded model with the prompt that it ships for a task, under another name."""
+        other = copy(self)
+        other.task, other.name = task, name
+        other._set_prompts()
+        other.identity = other._identity(self._folder)
+        return other
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """Vectors, (n, dim), at length 1 where the folder says so; longer texts are cut at `max_tokens`."""
@@ -112,6 +125,14 @@ class Onnx:
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
         return sum(bool(one.overflowing) for one in self._tokenized(texts, self.prompts.longest))
+
+    def _set_prompts(self) -> None:
+        own, default = self._folder.prompts()
+        given: dict[Role | None, str | None] = {
+            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
+        }  # fmt: skip
+        self.prompts = choose_prompts(given, own=own, default=default, task=self.task)
+        self.uses_roles = self.prompts.by_role
 
     def _tokenized(self, texts: Sequence[str], prompt: str) -> list[Encoding]:
         whole = [prompt + text for text in texts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -23,6 +24,7 @@ from embassay.systems.encoders.batches import (
     Joined,
     Padded,
     Prompts,
+    PromptTask,
     TokenLimit,
     TokenStates,
     choose_prompts,
@@ -52,9 +54,9 @@ class SentenceTransformer:
     """The model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
     Prompts go before texts by role: `query_prompt`, `document_prompt`, and `prompt` for texts without one
-    (defaults: `choose_prompts`). `truncate_dim` keeps the first dimensions; `max_length` is in tokens; `device`
-    is a torch device, by default $EMBASSAY_DEVICE or the best. A model's own code runs only with
-    `trust_remote_code` and a commit as `revision`; code from another repository needs a commit as
+    (defaults: `choose_prompts`; with a `task` the model's own for it). `truncate_dim` keeps the first dimensions;
+    `max_length` is in tokens; `device` is a torch device, by default $EMBASSAY_DEVICE or the best. A model's own code
+    runs only with `trust_remote_code` and a commit as `revision`; code from another repository needs a commit as
     `code_revision`.
 
     On a CPU each batch runs on one thread, so vectors do not depend on the number of cores. `batch_size` (32,
@@ -68,6 +70,7 @@ class SentenceTransformer:
     query_prompt: str | None = None
     document_prompt: str | None = None
     prompt: str | None = None
+    task: PromptTask = ""
     truncate_dim: int | None = None
     max_length: int | None = None
     batch_size: int | None = None
@@ -88,7 +91,8 @@ class SentenceTransformer:
         self._set_max_length()
         self._limit = TokenLimit(getattr(self._model, "tokenizer", None), self._model.max_seq_length)
         self.max_tokens = self._limit.tokens
-        self.prompts = self._prompts(weights)
+        self._weights = weights
+        self.prompts = self._prompts()
         self.similarity = str(self._model.similarity_fn_name or "cosine")
         # The first call also fixes how the tokenizer cuts and pads, which threads must not do at the same time.
         width = self._vectors([""], "").shape[1]
@@ -99,7 +103,16 @@ class SentenceTransformer:
         self.dim = self.truncate_dim or width
         self.uses_roles = self.prompts.by_role
         self.chunk_size = max(_CHUNK, self._batch)
-        self.identity = self._identity(library, weights)
+        self.identity = self._identity(library)
+
+    def for_task(self, task: PromptTask, name: str) -> SentenceTransformer:
+        """The same loaded model with the prompt that it ships for a task, under another name."""
+        other = copy(self)
+        other.task, other.name = task, name
+        other.prompts = other._prompts()
+        other.uses_roles = other.prompts.by_role
+        other.identity = other._identity(_library())
+        return other
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """Vectors as the model gives them, (n, dim); longer texts are cut at `max_tokens`, prompt included."""
@@ -201,12 +214,13 @@ class SentenceTransformer:
             raise ModelError(f"{self.name!r} cannot be loaded: {first_line(error)}", mend=mend) from error
         return model
 
-    def _prompts(self, weights: Weights) -> Prompts:
+    def _prompts(self) -> Prompts:
         return choose_prompts(
             {"query": self.query_prompt, "document": self.document_prompt, None: self.prompt},
             own=self._model.prompts or {},
             default=self._model.default_prompt_name,
-            known=known_model(weights.location) if weights.folder is None else None,
+            known=known_model(self._weights.location) if self._weights.folder is None else None,
+            task=self.task,
         )
 
     def _set_max_length(self) -> None:
@@ -236,7 +250,7 @@ class SentenceTransformer:
             ) from error
         return np.asarray(found, dtype=np.float32)
 
-    def _identity(self, library: Any, weights: Weights) -> str:
+    def _identity(self, library: Any) -> str:
         import torch
         import transformers
 
@@ -246,7 +260,7 @@ class SentenceTransformer:
             "device": self._model.device.type, "backend": self.backend, "code": self.code_revision,
             "versions": [library.__version__, transformers.__version__, torch.__version__],
         }  # fmt: skip
-        return f"st:{weights.identity}:{json.dumps(depends, separators=(',', ':'))}"
+        return f"st:{self._weights.identity}:{json.dumps(depends, separators=(',', ':'))}"
 
 
 def _library() -> Any:

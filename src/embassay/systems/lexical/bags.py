@@ -197,7 +197,7 @@ def accumulate_pairs(
     what: Summed, bags: Bags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
 ) -> NDArray[Any]:
     """Sums for the rows a[i] and b[i] of `bags`, weighted per entry, shape (n,)."""
-    from embassay.search.sparse_kernel import pair_overlaps, products_of_two
+    from embassay.search.kernels import pair_overlaps, products_of_two
 
     out = np.zeros(len(a), dtype=weights[0].dtype)
     one, other = weights

@@ -142,7 +142,8 @@ class Failure:
     """A request that failed: `reason` in one line without keys; `wait` the seconds the server asks for, if it
     does; `charged` whether the server may have read what was sent, and so may want money for it, and `answered` whether
     it did the work, to an answer that cannot be used; `of_texts` whether
-    it is what was sent that the server will not take, rather than who sends it; `mend` what a user can do."""
+    it is what was sent that the server will not take, rather than who sends it; `unreached` whether there was no
+    connection to send it by; `mend` what a user can do."""
 
     kind: Kind
     reason: str
@@ -150,6 +151,7 @@ class Failure:
     charged: bool = False
     answered: bool = False
     of_texts: bool = False
+    unreached: bool = False
     mend: str = field(default="", compare=False)
 
 
@@ -172,7 +174,8 @@ def classify(error: Exception) -> Failure | None:
     if isinstance(error, OSError) or _named(error, "TransportError", "APIConnectionError"):
         reason = f"no connection ({_cause(error)})"
         mend = "Check base_url, and that the server runs."
-        return Failure("passing", reason, charged=not _never_sent(error), mend=mend)
+        unsent = _never_sent(error)
+        return Failure("passing", reason, charged=not unsent, unreached=unsent, mend=mend)
     return None
 
 
@@ -409,6 +412,8 @@ def as_finished(jobs: Iterable[Callable[[], Awaitable[T]]], *, at_once: int) -> 
         raise error
 
 
+_PROBES = 2
+"""Attempts at a server that has never answered and takes no connection: it is not there."""
 _LONGEST_BACKOFF = 30.0
 _POLL = 0.02
 
@@ -572,7 +577,9 @@ class _Call(Generic[T]):
         else:
             self.passing += 1
             # A server that is down may say when it is back, but nobody waits for it till next week.
-            used_up = self.passing >= self.limits.attempts or (failure.wait or 0) > self.limits.patience
+            absent = failure.unreached and not self.pace.answered
+            attempts = min(_PROBES, self.limits.attempts) if absent else self.limits.attempts
+            used_up = self.passing >= attempts or (failure.wait or 0) > self.limits.patience
         if used_up:
             return None
         jitter = random.uniform(0.5, 1.0)

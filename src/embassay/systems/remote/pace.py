@@ -90,6 +90,8 @@ class Pace:
         self._waiting: deque[asyncio.Future[int]] = deque()
         self._paused_until = 0.0
         self._growth = _Growth(self.limit)
+        self.answered = False
+        """Whether the server has ever answered, if only to push back."""
 
     async def enter(self, tokens: int) -> Ticket:
         """Wait, in order of arrival, until a request of so many tokens may be sent."""
@@ -127,6 +129,7 @@ class Pace:
 
     def succeeded(self, ticket: Ticket, seconds: float, *, correction: int = 0) -> None:
         """It was answered in so many seconds; it had `correction` tokens more than was said."""
+        self.answered = True
         if self._tokens:
             self._tokens.take(correction)
         # Where something else holds requests up, more at once is no use.
@@ -140,6 +143,7 @@ class Pace:
 
     def pushed_back(self, ticket: Ticket, wait: float | None) -> None:
         """The server has too much to do; it asks to wait so many seconds, if it does."""
+        self.answered = True
         pause = self._growth.pushed_back(ticket)
         if pause is not None:
             self._paused_until = max(self._paused_until, self._clock() + (pause if wait is None else wait))

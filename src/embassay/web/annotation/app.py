@@ -16,10 +16,9 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from embassay.errors import DataError, ModelError
-from embassay.protocols.hume.answers.store import Annotator, Draft, Refused, checked_value, is_plain
-from embassay.protocols.hume.folder import Task
 from embassay.protocols.hume.profiles import checked_profile
-from embassay.protocols.hume.study import Item
+from embassay.protocols.hume.store import Annotator, Draft, Refused, checked_value, is_plain
+from embassay.protocols.hume.study import Item, Task
 from embassay.web.annotation import service
 from embassay.web.annotation.overview import OWNER_STATIC, OwnerRoutes
 from embassay.web.annotation.page import STATIC, render_page

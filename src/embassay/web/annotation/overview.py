@@ -16,10 +16,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from embassay.protocols.hume.answers.store import Annotator, Exposure, Saved, in_words, stored_annotations
 from embassay.protocols.hume.exchange.export import as_csv, as_jsonl
-from embassay.protocols.hume.folder import AnnotationRow, Task
-from embassay.protocols.hume.study import Annotation, Family, Item, read_value
+from embassay.protocols.hume.store import Annotator, Exposure, Saved, in_words, stored_annotations
+from embassay.protocols.hume.study import Annotation, AnnotationRow, Family, Item, Task, read_value
 from embassay.protocols.kernel import tables as numbers
 from embassay.runs.folder import to_json
 from embassay.web.annotation.passages import TASK

@@ -16,9 +16,8 @@ from typing import Any
 
 from embassay.errors import DataError
 from embassay.measures.judgements import UNJUDGED
-from embassay.protocols.hume.answers.store import AnswerStore, Saved
-from embassay.protocols.hume.folder import Practice, Scale, Source, StudyFile, StudyFolder, Task
-from embassay.protocols.hume.study import Item
+from embassay.protocols.hume.store import AnswerStore, Saved
+from embassay.protocols.hume.study import Item, Practice, Scale, Source, StudyFile, StudyFolder, Task
 from embassay.protocols.rag.decision.course import Course
 from embassay.protocols.rag.decision.outcome import Decision, decision_of
 from embassay.protocols.rag.decision.population import Key

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import EmbassayError
-from embassay.protocols.compare import RunValues, read_values
-from embassay.protocols.compare.differences import shared_draws
+from embassay.protocols.compare import RunValues, read_values, shared_draws
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     REFERENCE,

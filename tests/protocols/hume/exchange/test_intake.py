@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from embassay.errors import DataError, EmbassayError, UsageError
 from embassay.protocols.hume.exchange.export import as_csv, read_csv
 from embassay.protocols.hume.exchange.intake import guessed, import_files
-from embassay.protocols.hume.folder import AnnotationRow
+from embassay.protocols.hume.study import AnnotationRow
 
 HEAD = "item_id,annotator_id,value\n"
 

@@ -9,10 +9,9 @@ import pytest
 from embassay.errors import UsageError
 from embassay.protocols.hume.collection import annotation_of
 from embassay.protocols.hume.exchange.export import export
-from embassay.protocols.hume.folder import read_study, write_annotations
 from embassay.protocols.hume.published.paper import read_results
 from embassay.protocols.hume.scoring import people_agreement, score_people
-from embassay.protocols.hume.study import answers_by_annotator
+from embassay.protocols.hume.study import answers_by_annotator, read_study, write_annotations
 from hume_small import small_study
 
 
@@ -89,7 +88,7 @@ def test_one_annotator_has_both_lists_too(study, tmp_path):
 
 def test_languages_of_a_dataset_share_a_file(tmp_path):
     """With a subset and the script of each."""
-    from embassay.protocols.hume.folder import GoldRow, ItemRow, read_rows, write_study
+    from embassay.protocols.hume.study import GoldRow, ItemRow, read_rows, write_study
     from hume_exchange_answers import answers
 
     source = small_study(tmp_path / "one", 6, families=("sts",))

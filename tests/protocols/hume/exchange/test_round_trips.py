@@ -13,7 +13,7 @@ from embassay.protocols.hume.collection import all_rows
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.exchange.label_studio import labelling_config
-from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.study import read_study
 
 
 def kept(path, *told):
@@ -117,7 +117,7 @@ def test_a_file_is_no_folder(study, rows, tmp_path):
 
 def test_answers_of_the_pages_go_out_too(study, tmp_path):
     """Those in the store of `hume serve`; drafts do not."""
-    from embassay.protocols.hume.answers.store import Draft, open_store
+    from embassay.protocols.hume.store import Draft, open_store
 
     store = open_store(read_study(study))
     store.add_annotator("cat")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from embassay.errors import DataError, EmbassayError
 from embassay.protocols.hume.exchange.argilla import user_id
 from embassay.protocols.hume.exchange.intake import import_files
-from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.study import read_study
 
 MARKS = [
     {"from_name": f"relevant_{at}", "type": "choices", "value": {"choices": [said]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.protocols.hume.folder import read_study
+from embassay.protocols.hume.study import read_study
 from hume_small import LABELS, small_study
 
 

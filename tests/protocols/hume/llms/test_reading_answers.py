@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.hume.folder import LabelChoice, Scale, read_study
 from embassay.protocols.hume.llms.annotator import (
     Order,
     Unread,
@@ -20,6 +19,7 @@ from embassay.protocols.hume.llms.annotator import (
     read_order,
     read_rating,
 )
+from embassay.protocols.hume.study import LabelChoice, Scale, read_study
 from embassay.protocols.kernel.inputs import labels
 from hume_small import LABELS, small_study
 

@@ -10,12 +10,13 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import accuracy_score, average_precision_score
 
-from embassay.protocols.hume.folder import read_study, write_study
-from embassay.protocols.hume.llms.annotator import AnnotateRequest, shown
+from embassay.protocols.hume.llms.annotator import shown
 from embassay.protocols.hume.llms.answers import read_llm_answers, score_llm
 from embassay.protocols.hume.llms.protocol import annotate
+from embassay.protocols.hume.options import AnnotateRequest
 from embassay.protocols.hume.sampling import sample
 from embassay.protocols.hume.sampling.options import read_config
+from embassay.protocols.hume.study import read_study, write_study
 from stub import Faults, StubServer
 from stub.annotating import annotating, marks_of, noisy_label, noisy_rating, noisy_scores
 

@@ -14,11 +14,10 @@ from sklearn.metrics import v_measure_score
 
 from embassay.errors import DataError
 from embassay.protocols.hume import models
-from embassay.protocols.hume.folder import StudyFolder, read_study
 from embassay.protocols.hume.models import OTHERS, Settings, data_of, drawn_rows, training_of, usual_per_label
 from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
 from embassay.protocols.hume.sampling.protocol import sample
-from embassay.protocols.hume.study import Item
+from embassay.protocols.hume.study import Item, StudyFolder, read_study
 from embassay.protocols.kernel.inputs import describe
 from embassay.records import TaskOutcome
 from embassay.text import open_tokenizer

@@ -11,8 +11,9 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import ceiling as paired
 from embassay.protocols.hume.ceiling import compare_with_people, needed
+from embassay.protocols.hume.options import Aggregation
 from embassay.protocols.hume.resampling import Draws, People, people_score
-from embassay.protocols.hume.scoring import Aggregation, marked_ap, score_people
+from embassay.protocols.hume.scoring import marked_ap, score_people
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import generator
 from embassay.stats import paired_bootstrap

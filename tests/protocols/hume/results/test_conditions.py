@@ -10,11 +10,11 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.hume.folder import read_study
-from embassay.protocols.hume.results.options import StudyRequest
+from embassay.protocols.hume.options import StudyRequest
 from embassay.protocols.hume.results.tables import conditions_table
 from embassay.protocols.hume.sampling.options import ANY_GROUPS, checked
 from embassay.protocols.hume.sampling.protocol import sample
+from embassay.protocols.hume.study import read_study
 from embassay.runs.folder import RunFolder
 from hume_scored import scored_study
 from hume_small import small_study

@@ -15,7 +15,10 @@ from scipy.stats import spearmanr
 
 import embassay as eb
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.protocols.hume.folder import (
+from embassay.protocols.hume.record import PairRecord, Summary, read_summary
+from embassay.protocols.hume.results.contestants import answered, of_cell
+from embassay.protocols.hume.scoring import MAIN
+from embassay.protocols.hume.study import (
     AnnotationRow,
     GoldRow,
     ItemRow,
@@ -23,9 +26,6 @@ from embassay.protocols.hume.folder import (
     read_study,
     write_annotations,
 )
-from embassay.protocols.hume.record import PairRecord, Summary, read_summary
-from embassay.protocols.hume.results.contestants import answered, of_cell
-from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import Run
 from embassay.runs.folder import RunFolder, record_from_json, record_to_json
@@ -448,7 +448,7 @@ def test_only_some_annotations(study: Path, tmp_path: Path) -> None:
 
 def test_served_answers_count(tmp_path: Path) -> None:
     """What `hume serve` stored is scored without an export."""
-    from embassay.protocols.hume.answers.store import Draft, open_store
+    from embassay.protocols.hume.store import Draft, open_store
 
     path = scored_study(tmp_path, people={}, families=("sts",))
     folder = read_study(path)

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.hume.folder import GoldRow
 from embassay.protocols.hume.sampling.pools import Chosen, contradicted, first_of_each, pair_text, plain
 from embassay.protocols.hume.sampling.protocol import (
     SAID,
@@ -17,6 +16,7 @@ from embassay.protocols.hume.sampling.protocol import (
     twins,
     with_defects,
 )
+from embassay.protocols.hume.study import GoldRow
 from embassay.search.fusion import jaccard
 
 LONG = "the ferry to the northern island leaves the old harbour every morning at nine"

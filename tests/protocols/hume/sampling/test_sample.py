@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, EmbassayError, UsageError
-from embassay.protocols.hume.folder import read_study, write_study
 from embassay.protocols.hume.sampling import (
     Sampled,
     SampleRequest,
@@ -18,6 +17,7 @@ from embassay.protocols.hume.sampling import (
     study_flags,
 )
 from embassay.protocols.hume.sampling.protocol import sample_study
+from embassay.protocols.hume.study import read_study, write_study
 
 
 def _sample(*tasks: TaskRequest, seed: int = 7, limit: int | None = None) -> Sampled:

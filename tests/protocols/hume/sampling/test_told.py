@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.protocols.hume.folder import LabelChoice, Practice, Scale
 from embassay.protocols.hume.sampling.draws import (
     groups_practice,
     label_practice,
@@ -13,7 +12,7 @@ from embassay.protocols.hume.sampling.draws import (
     rating_practice,
 )
 from embassay.protocols.hume.sampling.options import QUESTIONS, LabelText, guidelines, label_choices, scale_of
-from embassay.protocols.hume.study import FAMILIES, Family
+from embassay.protocols.hume.study import FAMILIES, Family, LabelChoice, Practice, Scale
 
 
 @pytest.mark.parametrize("family", FAMILIES)

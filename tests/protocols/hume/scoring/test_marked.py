@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.measures import average_precision
-from embassay.protocols.hume.scoring import AP_MODES, marked_ap, reranking_scores
+from embassay.protocols.hume.options import AP_MODES
+from embassay.protocols.hume.scoring import marked_ap, reranking_scores
 
 GOLD = [1, 1, 1, 0, 0, 0, 0]
 

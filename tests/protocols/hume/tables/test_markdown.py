@@ -87,5 +87,5 @@ def test_nothing() -> None:
 def test_people_alone(small_record: Summary) -> None:
     """Without a model there is nothing to set against people."""
     text = report_markdown(small_record.model_copy(update={"pairs": small_record.pairs[1:]}))
-    assert "nothing can be set against it" in text
+    assert "nothing can be compared with it" in text
     assert "| Topics (dan) | 30 | 50.0 | one annotator | – | – | – |" in text

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.protocol import read_published, summarised
 from embassay.protocols.hume.record import Summary
-from embassay.protocols.hume.results.options import PublishedRequest
 from embassay.protocols.hume.tables import every_figure, report_markdown
 from embassay.protocols.kernel.tables import ColumnTable
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.pteb.drops import HEADLINES
-from embassay.protocols.wordings.levels import Layout, RunDataset, RunSource, RunSystem, RunTask
+from embassay.protocols.wordings.scores import Layout, RunDataset, RunSource, RunSystem, RunTask
 from embassay.records import Component, Result, Score
 from embassay.runs.folder import CellRecord
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.judging.ratings import Context, Judged, Rating, agreement
+from embassay.protocols.pteb.options import JudgeOptions
+from embassay.protocols.pteb.ratings import Context, Judged, Rating, agreement
 from embassay.records import ScoredPairs
 from embassay.stats import wilson
 

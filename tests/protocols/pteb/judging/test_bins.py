@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.errors import DataError
-from embassay.protocols.pteb.judging.ratings import by_gold, by_words, on_common_scale, words_per_text
+from embassay.protocols.pteb.ratings import by_gold, by_words, on_common_scale, words_per_text
 
 
 @given(arrays(np.float64, st.integers(1, 50), elements=st.floats(0, 5)))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Completion, Sampling, Usage
 from embassay.errors import ModelError, TextRefused, UsageError
-from embassay.protocols.pteb.judging.options import JudgeOptions, RatingOptions
-from embassay.protocols.pteb.judging.ratings import (
+from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
+from embassay.protocols.pteb.ratings import (
     SEED_STEP,
     Asking,
     NoRating,

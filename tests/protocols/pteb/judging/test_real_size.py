@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.protocols.pteb.judging.options import JudgeOptions
-from embassay.protocols.pteb.judging.protocol import judge
+from embassay.protocols.pteb.judging import judge
+from embassay.protocols.pteb.options import JudgeOptions
 
 from .conftest import rating
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.errors import BudgetExceeded, DataError, UsageError
-from embassay.protocols.pteb.judging.options import JudgeOptions, JudgeRequest
-from embassay.protocols.pteb.judging.protocol import forecast, judge, make_plan
+from embassay.protocols.pteb.judging import forecast, judge, make_plan
+from embassay.protocols.pteb.options import JudgeOptions, JudgeRequest
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import NoCalls
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.judging.protocol import billions, summarise
+from embassay.protocols.pteb.judging import billions, summarise
 from embassay.records import Component, Stratum
 from embassay.runs.folder import CellRecord
 from embassay.stats import corrected_interval

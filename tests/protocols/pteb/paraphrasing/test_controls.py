@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.pteb.paraphrasing.paraphrasers import Permuted, open_paraphraser
+from embassay.protocols.pteb.paraphrasing import Permuted, open_paraphraser
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, Source
 

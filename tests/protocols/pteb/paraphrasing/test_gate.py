@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.protocols.pteb.paraphrasing.paraphrasers import judged, longest_allowed
+from embassay.protocols.pteb.paraphrasing import judged, longest_allowed
 
 TEXT = "The committee approved the budget after a long debate."
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
-from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser, open_prompt
+from embassay.protocols.pteb.paraphrasing import open_paraphraser, open_prompt
 from embassay.protocols.wordings.records import SEED_STEP, Generation, SourceText, quality
 from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
@@ -298,7 +298,7 @@ def test_progress_is_told(tmp_path):
 CHILD = """
 import sys
 from pathlib import Path
-from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing import open_paraphraser
 from embassay.protocols.wordings.records import SourceText
 texts = [SourceText(f"Text number {i} is about a dog and a house.", "en") for i in range(400)]
 model = open_paraphraser(sys.argv[1], cache=Path(sys.argv[2]))

@@ -6,7 +6,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.options import PROMPT_NAMES
-from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt, open_prompt
+from embassay.protocols.pteb.paraphrasing import judge_prompt, open_prompt
 
 
 @pytest.mark.parametrize("name", PROMPT_NAMES)

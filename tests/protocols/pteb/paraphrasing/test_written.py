@@ -6,7 +6,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
+from embassay.protocols.pteb.paraphrasing import open_paraphraser
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, Source
 from embassay.records import Paraphrases

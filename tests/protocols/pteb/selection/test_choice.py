@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.selection.candidates import Candidate, Rule, pareto_front, select
+from embassay.protocols.pteb.candidates import Candidate, Rule, pareto_front, select
 
 GEMMA = Candidate("gemma3-27b", 4.26, 0.81, 0.27)
 GPT = Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)

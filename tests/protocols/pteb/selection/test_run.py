@@ -10,14 +10,14 @@ import pytest
 
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.pteb.paraphrasing.paraphrasers import open_paraphraser
-from embassay.protocols.pteb.selection.candidates import (
+from embassay.protocols.pteb.candidates import (
     SelectionOptions,
     SelectionRequest,
     forecast,
     make_plan,
 )
-from embassay.protocols.pteb.selection.protocol import paraphrasers
+from embassay.protocols.pteb.paraphrasing import open_paraphraser
+from embassay.protocols.pteb.selection import paraphrasers
 from embassay.protocols.wordings.records import Generation, SourceText
 from embassay.runs.folder import RunFolder
 from embassay.stats import hodges_lehmann

@@ -1,14 +1,30 @@
-"""Drawing a study: blind, repeatable, sealed; what raters get tells them nothing."""
+"""Drawing a study: blind, repeatable, sealed; what raters get tells them nothing.
+
+Crowd platforms: what is sent out, what comes back, and which submissions count.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.validation.study import Drawing, read_study
+from embassay.protocols.pteb.validation.crowd import (
+    Batches,
+    Filters,
+    Kept,
+    read_crowd,
+    write_batches,
+    write_kept,
+)
+from embassay.protocols.pteb.validation.raters import collect
+from embassay.protocols.pteb.validation.scoring import score
+from embassay.protocols.pteb.validation.study import RATERS, Drawing, Study, read_study
 from embassay.protocols.wordings.pairs import (
     Rules,
     Sample,
@@ -219,3 +235,379 @@ def test_rules_off_the_scale_are_refused(rules):
     """Before anything is drawn."""
     with pytest.raises(UsageError):
         Rules(**rules)
+
+
+FRENCH = ("fra",)
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _write(path: Path, rows: Sequence[dict[str, str]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def _right(study: Study, pair: str) -> str:
+    expected = {one.pair_id: one.expected for one in study.items}[pair]
+    return "4" if expected is None else f"{expected:g}"
+
+
+def _turk(study: Study, hits: list[dict[str, str]], worker: str, **more: str) -> list[dict[str, str]]:
+    """Results of a worker who does every HIT well."""
+    return [
+        {
+            "HITId": f"h{number}", "WorkerId": worker, "AssignmentStatus": "Approved", "WorkTimeInSeconds": "600",
+            **{f"Input.{name}": value for name, value in hit.items()},
+            **{f"Answer.rating_{name.rpartition('_')[2]}": _right(study, pair)
+               for name, pair in hit.items() if name.startswith("pair_") and pair},
+            **more,
+        }
+        for number, hit in enumerate(hits)
+    ]  # fmt: skip
+
+
+def _read(study: Study, *files: Path, filters: Filters | None = None, **more: Sequence[Path]) -> Kept:
+    return read_crowd(files, {one.pair_id: one for one in study.items}, filters or Filters(), **more)
+
+
+@pytest.fixture
+def study(draw: Callable[..., Study]) -> Study:
+    """Fifty pairs and two dummies in each of three languages, of the smallest thirty."""
+    return draw(pairs=30, dummies=2, raters=2)
+
+
+def test_a_hit_is_a_batch_with_its_dummies(study: Study, tmp_path: Path) -> None:
+    """Every pair once, both dummies in each HIT, and a page with as many places as the longest has."""
+    files = write_batches(study, "mturk", Batches(batch=12), tmp_path / "out")
+    hits = _rows(tmp_path / "out" / "mturk-fra.csv")
+    assert len(hits) == 3
+    places = [[hit[name] for name in hit if name.startswith("pair_") and hit[name]] for hit in hits]
+    dummies = {one.pair_id for one in study.items if one.is_dummy and one.lang == "fra"}
+    assert all(dummies <= set(own) for own in places)
+    proper = [pair for own in places for pair in own if pair not in dummies]
+    assert sorted(proper) == sorted(
+        one.pair_id for one in study.items if one.lang == "fra" and not one.is_dummy
+    )
+    page = files[-1].read_text("utf-8")
+    named = set(re.findall(r"\$\{(\w+)\}", page))
+    assert named <= set(hits[0])
+    assert page.count("<section>") == 14
+
+
+def test_prolific_sees_texts_and_nothing_else(study: Study, tmp_path: Path) -> None:
+    """Columns without META_ are shown: only the two texts are; a task group is a batch."""
+    write_batches(study, "prolific", Batches(batch=15), tmp_path / "out")
+    rows = _rows(tmp_path / "out" / "prolific-deu.csv")
+    assert [name for name in rows[0] if not name.startswith("META_")] == ["text", "text2"]
+    assert {row["META_TASK_GROUP_ID"] for row in rows} == {"batch-1", "batch-2"}
+    assert (tmp_path / "out" / "instructions.md").exists()
+
+
+def test_a_pilot_and_what_follows_it_share_no_pair(study: Study, tmp_path: Path) -> None:
+    """The paper's twenty first, the other ten afterwards."""
+    write_batches(study, "prolific", Batches(pilot=20), tmp_path / "out")
+    write_batches(study, "prolific", Batches(after_pilot=20), tmp_path / "out")
+    dummies = {one.pair_id for one in study.items if one.is_dummy}
+    pilot, main = (
+        {row["META_pair_id"] for row in _rows(tmp_path / "out" / f"prolific-fra{end}.csv")} - dummies
+        for end in ("-pilot", "")
+    )
+    assert (len(pilot), len(main)) == (20, 10)
+    assert pilot.isdisjoint(main)
+    with pytest.raises(UsageError, match="is left"):
+        write_batches(study, "prolific", Batches(after_pilot=30), tmp_path / "out")
+
+
+def test_mturk_there_and_back(study: Study, tmp_path: Path) -> None:
+    """Two workers who do all of it well: every pair has two ratings, and the language is accepted."""
+    write_batches(study, "mturk", Batches(batch=12), tmp_path / "out")
+    rows = [
+        row for lang in ("fra", "deu", "swa") for worker in ("A", "B")
+        for row in _turk(study, _rows(tmp_path / "out" / f"mturk-{lang}.csv"), f"{worker}{lang}")
+    ]  # fmt: skip
+    columns = dict.fromkeys(name for row in rows for name in row)
+    kept = _read(
+        study, _write(tmp_path / "Batch.csv", [{name: row.get(name, "") for name in columns} for row in rows])
+    )
+    write_kept(study.path / RATERS / "crowd.csv", kept)
+    items = {one.pair_id: one for one in study.items}
+    assert len(collect([study.path / RATERS / "crowd.csv"], items)) == 2 * len(study.items)
+    assert set(score(study).accepted) == {"fra", "deu", "swa"}
+
+
+def test_the_worst_of_several_answers_to_a_dummy_counts(study: Study, tmp_path: Path) -> None:
+    """Whoever fails a dummy in one batch does not mend that by passing it in another."""
+    write_batches(study, "mturk", Batches(batch=12), tmp_path / "out")
+    hits = _rows(tmp_path / "out" / "mturk-fra.csv")
+    rows = _turk(study, hits, "A")
+    dummy = next(one for one in study.items if one.is_dummy and one.lang == "fra" and one.expected == 5)
+    place = next(name for name, value in hits[1].items() if value == dummy.pair_id).rpartition("_")[2]
+    rows[1][f"Answer.rating_{place}"] = "1"
+    columns = dict.fromkeys(name for row in rows for name in row)
+    kept = _read(
+        study, _write(tmp_path / "b.csv", [{name: row.get(name, "") for name in columns} for row in rows])
+    )
+    (found,) = [row["rating"] for row in kept.rows if row["pair_id"] == dummy.pair_id]
+    assert found == 1.0
+
+
+def test_filters_leave_out_and_count(study: Study, tmp_path: Path) -> None:
+    """Rejected, too fast, and from elsewhere: each by its reason; the others stay."""
+    write_batches(study, "mturk", Batches(batch=50), tmp_path / "out")
+    hits = _rows(tmp_path / "out" / "mturk-fra.csv")
+    rows = [
+        *_turk(study, hits, "good"), *_turk(study, hits, "refused", AssignmentStatus="Rejected"),
+        *_turk(study, hits, "hasty", WorkTimeInSeconds="20"),
+    ]  # fmt: skip
+    kept = _read(study, _write(tmp_path / "b.csv", rows), filters=Filters(least_seconds=3))
+    assert {row["rater_id"] for row in kept.rows} == {"good"}
+    assert dict(kept.left_out) == {"rejected": 1, "under 3 s a pair": 1}
+
+
+def test_prolific_with_its_submissions(study: Study, tmp_path: Path) -> None:
+    """A row per pair and person; status, time and country are in the other export."""
+    pairs = [one for one in study.items if one.lang == "swa"]
+    rows = [
+        {"Participant id": person, "META_pair_id": one.pair_id, "score": _right(study, one.pair_id)}
+        for person in ("p1", "p2", "p3") for one in pairs
+    ]  # fmt: skip
+    people = [
+        {
+            "Submission id": "s1",
+            "Participant id": "p1",
+            "Status": "APPROVED",
+            "Time taken": "900",
+            "Country": "Kenya",
+        },
+        {
+            "Submission id": "s2",
+            "Participant id": "p2",
+            "Status": "RETURNED",
+            "Time taken": "900",
+            "Country": "Kenya",
+        },
+        {
+            "Submission id": "s3",
+            "Participant id": "p3",
+            "Status": "APPROVED",
+            "Time taken": "900",
+            "Country": "Chile",
+        },
+    ]
+    ratings, submissions = _write(tmp_path / "r.csv", rows), _write(tmp_path / "s.csv", people)
+    how = Filters(where="Country=Kenya", rating="score", least_seconds=3)
+    kept = _read(study, ratings, filters=how, submissions=[submissions])
+    assert {row["rater_id"] for row in kept.rows} == {"p1"}
+    assert dict(kept.left_out) == {"returned": len(pairs), "not Country=Kenya": len(pairs)}
+    fast = Filters(rating="score", least_seconds=100)
+    assert not _read(study, ratings, filters=fast, submissions=[submissions]).rows
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"a": "1"}, "not a table of MTurk or Prolific"),
+        ({"Participant id": "p", "META_pair_id": "xxx-001", "rating": "3"}, "not of this study"),
+        ({"Participant id": "p", "META_pair_id": "fra-001", "rating": "seven"}, "not on the scale"),
+    ],
+)
+def test_faults_have_a_place(study: Study, tmp_path: Path, row: dict[str, str], said: str) -> None:
+    """File and line of what is wrong."""
+    with pytest.raises(DataError, match=said) as caught:
+        _read(study, _write(tmp_path / "odd.csv", [row]))
+    assert "odd.csv" in caught.value.message
+
+
+def test_the_same_results_twice(study: Study, tmp_path: Path) -> None:
+    """A pair that a person rated twice is said, not averaged."""
+    write_batches(study, "mturk", Batches(batch=50), tmp_path / "out")
+    path = _write(tmp_path / "b.csv", _turk(study, _rows(tmp_path / "out" / "mturk-fra.csv"), "A"))
+    with pytest.raises(DataError, match="before"):
+        _read(study, path, path)
+
+
+def test_options_that_mean_nothing() -> None:
+    """Numbers below what can be counted, both halves of a pilot, and a filter without a value."""
+    for wrong in ({"batch": 0}, {"pilot": -1}, {"pilot": 5, "after_pilot": 5}):
+        with pytest.raises(UsageError):
+            Batches(**wrong)
+    with pytest.raises(UsageError, match="--where"):
+        Filters(where="Kenya")
+    with pytest.raises(UsageError, match="least_seconds"):
+        Filters(least_seconds=-1)
+
+
+EXPORT = (
+    "Submission id", "Participant id", "Status", "Custom study tncs accepted at", "Started at", "Completed at",
+    "Reviewed at", "Archived at", "Time taken", "Completion code", "Total approvals", "Fluent languages", "Age", "Sex",
+    "Country of residence",
+)  # fmt: skip
+"""The columns of a real export of submissions."""
+
+
+def _submission(number: int, person: str, status: str, **more: str) -> dict[str, str]:
+    row = dict.fromkeys(EXPORT, "") | {
+        "Submission id": f"s{number}",
+        "Participant id": person,
+        "Status": status,
+    }
+    return row | {"Time taken": "1150", "Country of residence": "Nigeria", **more}
+
+
+def _rated(study: Study, tmp_path: Path, *people: str) -> Path:
+    write_batches(study, "prolific", Batches(batch=50), tmp_path / "out")
+    points = _rows(tmp_path / "out" / "prolific-fra.csv")
+    return _write(
+        tmp_path / "ratings.csv",
+        [
+            {**row, "Participant id": person, "rating": _right(study, row["META_pair_id"])}
+            for person in people
+            for row in points
+        ],
+    )
+
+
+def test_returned_submissions_and_those_who_came_back(study: Study, tmp_path: Path) -> None:
+    """Who returned one and completed another counts; timed out, still at work and unknown people do not; times of two
+    studies are added."""
+    file = _rated(study, tmp_path, "back", "late", "working", "twice", "stranger")
+    people = _write(
+        tmp_path / "export.csv",
+        [
+            _submission(1, "back", "APPROVED"), _submission(2, "back", "RETURNED"),
+            _submission(3, "late", "TIMED-OUT"), _submission(4, "working", "ACTIVE"),
+            _submission(5, "twice", "AWAITING REVIEW", **{"Time taken": "20"}),
+            _submission(6, "twice", "APPROVED", **{"Time taken": "0:00:45.5"}),
+        ],
+    )  # fmt: skip
+    kept = _read(study, file, filters=Filters(least_seconds=2.0), submissions=[people])
+    assert {row["rater_id"] for row in kept.rows} == {"back", "twice"}
+    pairs = len(kept.rows) // 2
+    assert kept.left_out == {"timed-out": pairs, "active": pairs, "not among the submissions": pairs}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"Status": "EATEN"}, "export.csv:3: the state"),
+        ({"Time taken": "a while"}, "export.csv:3: the time"),
+        ({"Submission id": "s1"}, "export.csv:3: the submission s1 is there twice"),
+    ],
+)
+def test_what_an_export_cannot_say_is_refused(
+    study: Study, tmp_path: Path, change: dict[str, str], said: str
+) -> None:
+    """With the line."""
+    rows = [_submission(1, "a", "APPROVED"), _submission(2, "b", "APPROVED") | change]
+    with pytest.raises(DataError, match=said):
+        _read(study, _rated(study, tmp_path, "a"), submissions=[_write(tmp_path / "export.csv", rows)])
+
+
+def test_a_crowd_form_writes_its_answers_as_json(study: Study, tmp_path: Path) -> None:
+    """MTurk gives them in one column, numbers as texts and radio buttons as booleans, beside 29 of its own; marked
+    rejections do not count."""
+    write_batches(study, "mturk", Batches(batch=50), tmp_path / "out")
+    hits = _rows(tmp_path / "out" / "mturk-fra.csv")
+    plain = [*_turk(study, hits, "A"), *_turk(study, hits, "B"), *_turk(study, hits, "C", Reject="x")]
+    rows = [
+        {
+            "Keywords": "rating, texts", "LifetimeApprovalRate": "100% (12/12)", "AssignmentId": f"a{i}",
+            **{name: value for name, value in row.items() if not name.startswith("Answer.")},
+            "Answer.taskAnswers": json.dumps([{
+                name.removeprefix("Answer."): {"1": False, value: True} if i % 2 and value != "1" else value
+                for name, value in row.items() if name.startswith("Answer.")
+            }]),
+            "Approve": "", "Reject": row.get("Reject", ""),
+        }
+        for i, row in enumerate(plain)
+    ]  # fmt: skip
+    kept = _read(study, _write(tmp_path / "batch.csv", rows))
+    wanted = _read(
+        study, _write(tmp_path / "plain.csv", [{**row, "Reject": row.get("Reject", "")} for row in plain])
+    )
+    assert kept.rows == wanted.rows
+    assert {row["rater_id"] for row in kept.rows} == {"A", "B"}
+    assert kept.left_out == {"rejected": len(hits)}
+    broken = [{**rows[0], "Answer.taskAnswers": "[]"}]
+    with pytest.raises(DataError, match=r"broken.csv:2: Answer.taskAnswers cannot be read"):
+        _read(study, _write(tmp_path / "broken.csv", broken))
+
+
+def test_tables_of_spreadsheets_are_read(study: Study, tmp_path: Path) -> None:
+    """A byte order mark, semicolons, columns in other case, and decimal commas."""
+    file = _rated(study, tmp_path, "a")
+    rows = [
+        {name.upper() if name == "Participant id" else name: value for name, value in row.items()}
+        for row in _rows(file)
+    ]
+    rows[0]["rating"] = "3,5"
+    lines = [";".join(rows[0]), *(";".join(f'"{value}"' for value in row.values()) for row in rows)]
+    odd = tmp_path / "odd.csv"
+    odd.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode() + b"\r\n")
+    kept = _read(study, odd)
+    assert kept.rows[0]["rating"] == 3.5
+    assert len(kept.rows) == len(rows)
+
+
+def _report(
+    study: Study, rows: Sequence[dict[str, str]], people: Sequence[str], **more: str
+) -> list[dict[str, str]]:
+    """A task builder's report in the columns of Prolific's example: the dataset with everybody's answers beside it."""
+    return [
+        {
+            "DataPoint_ID": f"d{number}", "Task_Group_ID": "g", "Task_Type": "multiple_choice",
+            "Question": "How alike are they?", **row,
+            **{f"Annotator{place}_{part}": value for place, person in enumerate(people, 1) for part, value in
+               (("ID", person), ("Response", _right(study, row["META_pair_id"])),
+                ("Timestamp", "2026-02-03T05:47:24.483Z"))},
+            **more,
+        }
+        for number, row in enumerate(rows)
+    ]  # fmt: skip
+
+
+def test_a_report_of_the_task_builder(study: Study, tmp_path: Path) -> None:
+    """A line per pair with a column per person; who did not answer it has an empty one."""
+    write_batches(study, "prolific", Batches(batch=30), tmp_path)
+    rows = _report(study, _rows(tmp_path / "prolific-fra.csv"), ("p1", "p2"))
+    rows[0] |= {"Annotator2_ID": "", "Annotator2_Response": "", "Annotator2_Timestamp": ""}
+    kept = _read(study, _write(tmp_path / "report.csv", rows))
+    assert not kept.left_out
+    assert len(kept.rows) == 2 * len(rows) - 1
+    first = rows[0]["META_pair_id"]
+    assert [one["rater_id"] for one in kept.rows if one["pair_id"] == first] == ["p1"]
+    assert all(one["rating"] == float(_right(study, one["pair_id"])) for one in kept.rows)
+    export = _write(tmp_path / "people.csv", [
+        {"Participant id": "p1", "Status": "APPROVED"}, {"Participant id": "p2", "Status": "RETURNED"},
+    ])  # fmt: skip
+    kept = _read(study, tmp_path / "report.csv", submissions=[export])
+    assert kept.left_out == {"returned": len(rows) - 1}
+    assert len(kept.rows) == len(rows)
+
+
+def test_a_report_that_cannot_be_read(study: Study, tmp_path: Path) -> None:
+    """Without the pairs' ids, or with more questions than the rating."""
+    write_batches(study, "prolific", Batches(batch=30), tmp_path)
+    pairs = _rows(tmp_path / "prolific-fra.csv")
+    twice = [*_report(study, pairs, ("p1",)), *_report(study, pairs, ("p1",), Question="Is it fluent?")]
+    with pytest.raises(DataError, match="several questions") as caught:
+        _read(study, _write(tmp_path / "two.csv", twice))
+    assert caught.value.line == len(pairs) + 2
+    bare = [
+        {k: v for k, v in row.items() if not k.startswith("META_")} for row in _report(study, pairs, ("p1",))
+    ]
+    with pytest.raises(DataError, match="which pair a line is of"):
+        _read(study, _write(tmp_path / "bare.csv", bare))
+
+
+def test_a_table_without_ratings_is_refused(study: Study, tmp_path: Path) -> None:
+    """It would otherwise read as people who rated nothing."""
+    rows = [{k: v for k, v in row.items() if k != "rating"} for row in _rows(_rated(study, tmp_path, "a"))]
+    with pytest.raises(DataError, match=r"no.csv:1: no column holds ratings"):
+        _read(study, _write(tmp_path / "no.csv", rows))

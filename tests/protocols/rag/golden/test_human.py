@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 from embassay.cli.main import app
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden.checks import (
-    Sampling,
     draw_questions,
     read_checks,
     sample_check,
@@ -34,6 +33,7 @@ from embassay.protocols.rag.golden.final_lists import (
     read_final_lists,
     write_check,
 )
+from embassay.protocols.rag.golden.options import Sampling
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import Golden, Query, Settings, read_golden, write_golden
 from embassay.runs.folder import RunFolder, to_json, write_atomic

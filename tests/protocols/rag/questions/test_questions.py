@@ -17,10 +17,16 @@ import pytest
 from embassay.data import open_dataset
 from embassay.data.documents import Placed
 from embassay.errors import BudgetExceeded, DataError, UsageError
-from embassay.protocols.questions.authors import near_repeats
-from embassay.protocols.questions.drafts import fault_of, find_span, is_copy, longest_run, mistyped
-from embassay.protocols.rag.questions import QuestionsOptions, QuestionsRequest, questions
-from embassay.protocols.rag.questions.protocol import Questioning
+from embassay.protocols.questions.drafts import (
+    fault_of,
+    find_span,
+    is_copy,
+    longest_run,
+    mistyped,
+    near_repeats,
+)
+from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
+from embassay.protocols.rag.questions.protocol import Questioning, questions
 from stub.asking import PLANTED, asking
 from stub.server import StubServer
 

@@ -180,7 +180,7 @@ def test_notes_are_sentences() -> None:
     assert "form a circle" in circles
     assert shown.startswith("A passage was shown ")
     assert judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith(
-        "No favour of the judge"
+        "No position bias of the judge"
     )
 
 

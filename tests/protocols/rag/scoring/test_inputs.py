@@ -11,7 +11,6 @@ from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import GRADE_MAPS, fitting_map, grade_map
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.inputs import (
-    ScoreRequest,
     counts_by_grade,
     graded,
     named_path,
@@ -19,6 +18,7 @@ from embassay.protocols.rag.scoring.inputs import (
     read_inputs,
     stem,
 )
+from embassay.protocols.rag.scoring.options import ScoreRequest
 
 
 def qrels_file(folder: Path, *values: object) -> Path:

@@ -197,11 +197,27 @@ def test_rules_and_prices_may_change(done, tmp_path):
 
 
 def test_other_arguments_are_refused(done):
-    """A folder holds one sweep."""
+    """A folder holds one sweep; none of its stacks may go."""
     with pytest.raises(UsageError, match="other arguments: k was"):
         eb.rag.sweep({**CONFIG, "k": [10]}, out=done)
     with pytest.raises(UsageError, match="seed"):
         eb.rag.sweep(CONFIG, out=done, seed=5)
+
+
+def test_a_sweep_grows_along_its_axes(done, tmp_path):
+    """More values of k and dims on a finished folder add stacks: in the end those of one sweep of all. The samples of
+    time that were there stay."""
+    out = tmp_path / "run"
+    eb.rag.sweep({**CONFIG, "k": [10], "dims": CONFIG["dims"][:1]}, out=out)
+    kept = {path: path.read_bytes() for path in out.glob("timings/*")}
+    run = eb.rag.sweep(CONFIG, out=out)
+    assert run.manifest["status"] == "finished"
+    assert {path: path.read_bytes() for path in kept} == kept
+    grown = {one.configuration: one.quality for one in read_sweep(out).measured}
+    whole = {one.configuration: one.quality for one in read_sweep(done).measured}
+    assert grown.keys() == whole.keys()
+    for one, quality in whole.items():
+        np.testing.assert_equal(grown[one], quality)
 
 
 @pytest.mark.parametrize("lost", ["cells", "stacks", "timings", "items"])

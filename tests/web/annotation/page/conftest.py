@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from embassay.protocols.hume.answers.store import Saved
+from embassay.protocols.hume.store import Saved
 
 from .made_study import write_made_study
 
@@ -55,8 +55,11 @@ SETTLED = """async () => {
 class Serving:
     """A study behind a real server that can be stopped and started at the same place."""
 
-    def __init__(self, study: Path, adjudicators: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, study: Path, adjudicators: tuple[str, ...] = (), *, until_decided: bool = False
+    ) -> None:
         self.study, self.port, self.adjudicators = study, 0, adjudicators
+        self.until_decided = until_decided
         self.start()
 
     def start(self) -> None:
@@ -66,7 +69,9 @@ class Serving:
         from embassay.web.annotation.service import open_service
         from embassay.web.server import listen
 
-        self.service = open_service(self.study, ["ann"], adjudicators=self.adjudicators)
+        self.service = open_service(
+            self.study, ["ann"], adjudicators=self.adjudicators, until_decided=self.until_decided
+        )
         config = uvicorn.Config(
             make_app(self.service), log_level="error", access_log=False, timeout_graceful_shutdown=2
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.hume.folder import (
+from embassay.protocols.hume.study import (
     GoldRow,
     ItemRow,
     LabelChoice,

@@ -238,3 +238,25 @@ def test_enter_alone_leads_to_the_first_item(serve: Serve, visit: Visit) -> None
     person.until("document.querySelector('h1').textContent !== 'Your tasks'")
     person.press("Enter")
     assert person.page.locator(".practice").count() == 1
+
+
+def test_practice_explains_a_right_answer_too(serve: Serve, visit: Visit) -> None:
+    """It says so, and why, and nothing else; a wrong one also what was answered."""
+    person = visit(serve("emotion").link + "#practice/emotion/0")
+    person.page.wait_for_selector(".practice")
+    person.settle()
+    person.press("2", "Enter")
+    explained = person.page.locator(".explained")
+    assert explained.locator("> *").count() == 2
+    right = explained.inner_text().split("\n")
+    assert [line for line in right if line] == ["✓ As in the instructions", "Relief belongs to joy."]
+    person.press("Backspace")
+    person.at("told/emotion")
+    person.at("practice/emotion/0")
+    person.press("1", "Enter")
+    wrong = [line for line in explained.inner_text().split("\n") if line]
+    assert wrong == ["The instructions give: joy", "You answered: sadness", "Relief belongs to joy."]
+    grounds = explained.locator("> *").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).backgroundColor)"
+    )
+    assert len(set(grounds)) == 1

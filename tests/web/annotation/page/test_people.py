@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from chromium import axe_findings
-from embassay.protocols.hume.answers.store import Draft
+from chromium import COLOURS, axe_findings
+from embassay.protocols.hume.store import Draft
+
+from ..test_grading import grade_of, made_study
+from .conftest import Serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -86,3 +91,58 @@ def test_deciding_by_keyboard(serve: Callable[..., Any], visit: Callable[..., An
         "emotion/3",
         *(f"topics/{n}" for n in range(6)),
     }
+
+
+def _readable(page: Any) -> list[str]:
+    """What axe finds in light, and of colours in dark."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    found = axe_findings(page, least="serious")
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    found += axe_findings(page, only=COLOURS, least="serious")
+    page.emulate_media(color_scheme="light")
+    return found
+
+
+QUESTION = "How well does the passage answer the question?"
+
+
+def test_grading_by_keyboard(tmp_path: Path, visit: Callable[..., Any]) -> None:
+    """From the welcome page over practice until it is decided, without a mouse; every page reads well and asks nobody
+    but its server."""
+    pytest.importorskip("axe_playwright_python")
+    serving = Serving(made_study(tmp_path / "study"), until_decided=True)
+    try:
+        ann = visit(serving.link, bypass_csp=True)
+        hosts: set[str | None] = set()
+        ann.page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+        found = {"welcome": _readable(ann.page)}
+        ann.press("Enter")
+        found["instructions"] = _readable(ann.page)
+        ann.press("Enter")
+        found["practice"] = _readable(ann.page)
+        while "Practice" in ann.page.locator("#stage").inner_text():
+            ann.press("5", "Enter")
+            found["explained"] = _readable(ann.page) if "explained" not in found else []
+            ann.press("Enter")
+        assert ann.heading == QUESTION
+        found["passage"] = _readable(ann.page)
+        graded = 0
+        while ann.heading != "It is decided" and graded < 150:
+            if ann.heading == QUESTION:
+                text = ann.page.locator("section.text .data").last.inner_text()
+                ann.press("5" if "grade 5" in text else "1")
+                graded += 1
+            ann.press("Enter")
+        assert ann.heading == "It is decided"
+        found["decided"] = _readable(ann.page)
+        assert {place: one for place, one in found.items() if one} == {}
+        assert hosts <= {"127.0.0.1"}
+        _, standing = serving.service.grading.standing()
+        assert (standing.why, standing.best) == ("decided", "good")
+        values = {
+            serving.service.grading.study.population.keys[int(item[1:])][1]: value
+            for item, value in serving.values().items()
+        }
+        assert values == {doc: grade_of(doc) for doc in values}
+    finally:
+        serving.stop()

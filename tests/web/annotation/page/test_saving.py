@@ -301,7 +301,7 @@ def test_nothing_is_waited_for(serve: Serve, visit: Visit) -> None:
 
 def test_hostile_texts(serve: Serve, visit: Visit, tmp_path: Any) -> None:
     """Text of the study stays text: nothing of it runs, in no view."""
-    from embassay.protocols.hume.folder import ItemRow, read_study
+    from embassay.protocols.hume.study import ItemRow, read_study
 
     from .made_study import write_made_study
 

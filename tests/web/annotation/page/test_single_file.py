@@ -13,8 +13,11 @@ from typer.testing import CliRunner
 
 from embassay.cli.hume import app
 from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.adjudication import export_gold
 from embassay.protocols.hume.collection import collected
-from embassay.protocols.hume.folder import AnnotationRow, read_study
+from embassay.protocols.hume.exchange.intake import import_files
+from embassay.protocols.hume.store import open_store
+from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.page import STATIC, bundle, in_order, render_page, render_single, write_single
 
 from .made_study import write_made_study
@@ -71,6 +74,85 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.exit_code == 0
     assert done.stdout == "ann.html\n"
     assert (tmp_path / "ann.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+def _disputed(tmp_path: Path) -> Path:
+    """A study of feelings in which two people say another of two items, and the same of a third."""
+    folder = write_made_study(tmp_path / "study", "emotion")
+    for who, values in (("ann", (4, 0, 5)), ("bob", (4, 1, 2))):
+        lines = [
+            {"item_id": f"emotion/{n}", "annotator_id": who, "value": one}
+            for n, one in zip((0, 1, 3), values, strict=True)
+        ]
+        (tmp_path / f"{who}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        import_files(folder, [tmp_path / f"{who}.jsonl"])
+    return folder
+
+
+def test_an_adjudicators_file_and_what_comes_back(tmp_path: Path) -> None:
+    """Disputed items alone, with what people said and no name; decisions are kept as such and are no annotation."""
+    folder = _disputed(tmp_path)
+    text = write_single(folder, "judy", tmp_path / "judy.html", adjudicates=True).read_text("utf-8")
+    assert not re.search(r'"(ann|bob)"', text)
+    told = json.loads(
+        re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL).group(1)
+    )  # type: ignore[union-attr]
+    assert set(told["payloads"]) == {"emotion/1", "emotion/3"}
+    assert told["payloads"]["emotion/1"]["others"]["values"] == [
+        {"value": 0, "people": 1},
+        {"value": 1, "people": 1},
+    ]
+    assert [task["items"] for task in told["told"]["tasks"]] == [["emotion/1", "emotion/3"]]
+
+    sent = tmp_path / "judy.answers.jsonl"
+    line = {
+        "item_id": "emotion/1",
+        "annotator_id": "judy",
+        "value": 1,
+        "kind": "adjudicator",
+        "flag": "",
+        "seconds": 2,
+    }
+    sent.write_text(json.dumps(line) + "\n")
+    people = collected(read_study(folder))
+    done = import_files(folder, [sent])
+    assert (done.decisions, done.answers, done.new_annotators) == ({("judy", "emotion"): 1}, {}, ())
+    assert import_files(folder, [sent]).replaced == 0
+    assert collected(read_study(folder)) == people
+    store = open_store(read_study(folder), read_only=True)
+    assert {item: one.value for item, one in store.decisions()["judy"].items()} == {"emotion/1": 1}
+    store.close()
+    export_gold(folder.absolute(), "adjudicated", tmp_path / "gold")
+    why = {
+        row["item_id"]: row["why"]
+        for row in map(json.loads, (tmp_path / "gold" / "corrections.jsonl").read_text("utf-8").splitlines())
+    }
+    assert why["emotion/1"] in ("kept", "changed")
+    assert why["emotion/3"] == "open"
+
+
+def test_decisions_that_cannot_be_taken(tmp_path: Path) -> None:
+    """Another decision than before without --replace, and one of somebody who annotated; nothing to decide yet."""
+    folder = _disputed(tmp_path)
+    sent = tmp_path / "judy.answers.jsonl"
+
+    def send(who: str, value: int) -> None:
+        line = {"item_id": "emotion/1", "annotator_id": who, "value": value, "kind": "adjudicator"}
+        sent.write_text(json.dumps(line) + "\n")
+
+    send("judy", 1)
+    import_files(folder, [sent])
+    send("judy", 2)
+    with pytest.raises(UsageError, match="decided 1 of these items otherwise"):
+        import_files(folder, [sent])
+    assert import_files(folder, [sent], replace=True).replaced == 1
+    send("ann", 1)
+    with pytest.raises(UsageError, match="ann annotated this study"):
+        import_files(folder, [sent])
+    with pytest.raises(UsageError, match="do not disagree"):
+        write_single(
+            write_made_study(tmp_path / "new", "emotion"), "judy", tmp_path / "x.html", adjudicates=True
+        )
 
 
 def test_every_module_is_in_the_bundle() -> None:
@@ -168,6 +250,24 @@ def test_from_the_file_to_the_answers(tmp_path: Path, visit: Callable[..., Any])
     assert all(row.ts.endswith("Z") and row.seconds is not None for row in rows)
     assert len(collected(read_study(folder), [file])) == 4
     assert [url for url in requests if not url.startswith(("file:", "blob:"))] == []
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_an_adjudicator_without_a_connection(tmp_path: Path, visit: Callable[..., Any]) -> None:
+    """What people said is on the page; what is downloaded is a decision that can be imported."""
+    folder = _disputed(tmp_path)
+    path = write_single(folder, "judy", tmp_path / "judy.html", adjudicates=True)
+    judy = visit(path.as_uri() + "#item/emotion/0", offline=True)
+    judy.page.wait_for_selector(".option")
+    assert len(judy.page.locator(".others li").all_inner_texts()) == 2
+    judy.press("2", "Enter")
+    judy.page.get_by_role("button", name="Check list").click()
+    with judy.page.expect_download() as downloading:
+        judy.page.get_by_role("button", name="Download so far").click()
+    file = Path(downloading.value.path())
+    assert {json.loads(line)["kind"] for line in file.read_text("utf-8").splitlines()} == {"adjudicator"}
+    assert import_files(folder, [file], form="jsonl").decisions == {("judy", "emotion"): 1}
 
 
 @pytest.mark.browser

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from embassay.errors import DataError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken
-from embassay.protocols.hume.folder import AnnotationRow, Scale, StudyFolder, Task
-from embassay.protocols.hume.study import Item
+from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
 
 LABEL, RATING, GROUP, RELEVANT = "label", "rating", "group", "relevant"
 FLAG, COMMENT = "flag", "comment"

@@ -9,20 +9,30 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.answers.store import check_independent
 from embassay.protocols.hume.collection import Incoming, Place, Taken, all_rows, annotation_of
 from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
-from embassay.protocols.hume.folder import AnnotationRow, StudyFolder, Task, read_study
+from embassay.protocols.hume.options import Form
 from embassay.protocols.hume.profiles import Profiles, profiles_of
 from embassay.protocols.hume.results.summary import named
 from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, who_counts
-from embassay.protocols.hume.study import Answers, Family, Gold, Who, answers_by_annotator
+from embassay.protocols.hume.store import Kind, check_independent
+from embassay.protocols.hume.study import (
+    AnnotationRow,
+    Answers,
+    Family,
+    Gold,
+    StudyFolder,
+    Task,
+    Who,
+    answers_by_annotator,
+    read_study,
+)
 from embassay.protocols.mteb.protocol import with_script
 from embassay.protocols.mteb.survey import META, json_text, model_meta, place_of
 from embassay.runs.folder import slug, to_json, write_atomic
@@ -83,7 +93,7 @@ def read_csv(path: Path) -> Taken:
             _take(dict(zip(header, map(_plain, cells), strict=True)), at, taken)
     except csv.Error as error:
         raise DataError(
-            "The file is no CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
+            "The file is not CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
         ) from None
     return taken
 
@@ -122,10 +132,13 @@ def _take(row: Mapping[str, Any], at: Place, taken: Taken) -> None:
         taken.leave_out(OPEN)
         return
     kind: Who = "simulated" if (said := _text(row, "kind", at)) == "simulated" else "person"
-    if said not in ("", *get_args(Who)):
-        raise at.fault("the kind of annotator is not known", expected="person or simulated", found=said)
+    if said not in ("", *get_args(Kind)):
+        raise at.fault(
+            "the kind of annotator is not known", expected="person, simulated or adjudicator", found=said
+        )
     ts, seconds = _text(row, "ts", at), _seconds(row.get("seconds"), at)
-    taken.answers.append(Incoming(item, annotator, value, at, ts, seconds, kind, flag, comment))
+    decides = said == "adjudicator"
+    taken.answers.append(Incoming(item, annotator, value, at, ts, seconds, kind, flag, comment, decides))
 
 
 def _check_header(header: list[str], path: Path, taken: Taken) -> None:
@@ -174,8 +187,7 @@ def _seconds(value: Any, at: Place) -> float | None:
     return number
 
 
-Form = Literal["csv", "jsonl", "label-studio", "argilla", "mteb"]
-FORMS: tuple[Form, ...] = ("csv", "jsonl", "label-studio", "argilla", "mteb")
+FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.answers.store import checked_value
 from embassay.protocols.hume.collection import FORMATS, Format, Incoming, Key, Taken, filed, served
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
 from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
-from embassay.protocols.hume.folder import ANNOTATIONS, AnnotationRow, StudyFolder, read_study
 from embassay.protocols.hume.profiles import checked_profile, filed_profiles, write_profiles
+from embassay.protocols.hume.store import AnswerStore, Draft, Refused, checked_value, open_store
+from embassay.protocols.hume.study import ANNOTATIONS, ANSWERS, AnnotationRow, StudyFolder, read_study
 from embassay.runs.folder import RunFolder, slug, write_atomic
 
 _MARKS = re.compile(r"\s*\[?\s*[01](?:[\s,;]*[01])*\s*\]?\s*")
@@ -186,6 +186,47 @@ def write_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> list[Path]
     return sorted(targets)
 
 
+def keep_decisions(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
+    """Keep what adjudicators decided beside what they decide on the pages of `hume serve`; how many decisions are new
+    in the place of others. Raises UsageError where any would be and `replace` is not set, and for an adjudicator who
+    annotated."""
+    store = open_store(folder)
+    try:
+        for who in dict.fromkeys(row.annotator_id for row in rows):
+            store.add_annotator(who, "adjudicator")
+        held, tasks = store.decisions(), {item.id: item.task for item in folder.items}
+        again = [
+            row
+            for row in rows
+            if (before := held.get(row.annotator_id, {}).get(row.item_id)) and not before.is_empty
+            and (before.value, before.flag, before.comment) != (row.value, row.flag, row.comment)
+        ]  # fmt: skip
+        if again and not replace:
+            raise UsageError(
+                f"{again[0].annotator_id} decided {len(again)} of these items otherwise before.",
+                mend="Put these decisions in their place with --replace.",
+            )
+        for row in rows:
+            _decide(store, row, tasks[row.item_id])
+    finally:
+        store.close()
+    return len(again)
+
+
+def _decide(store: AnswerStore, row: AnnotationRow, task: str) -> None:
+    before = store.answers(row.annotator_id).get(row.item_id)
+    if before and (before.value, before.flag, before.comment) == (row.value, row.flag, row.comment):
+        return
+    store.take_lease(row.annotator_id, "import", take=True)
+    seq = store.last_seq(row.annotator_id) + 1
+    draft = Draft(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
+    if isinstance(store.save(row.annotator_id, task, draft), Refused):
+        raise UsageError(
+            f"{row.annotator_id} has finished {task} on the pages of `embassay hume serve`.",
+            mend="Import under another name: --annotator OLD=NEW.",
+        )
+
+
 def guessed(path: Path) -> Format:
     """The format of a file: a list of tasks or records is Label Studio's or Argilla's, lines of objects are JSONL, and
     what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is too large."""
@@ -241,6 +282,8 @@ class Imported:
     new_annotators: tuple[str, ...] = ()
     open: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Items of a task that an annotator has no answer to."""
+    decisions: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """What adjudicators decided, by adjudicator and task: no annotation."""
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -253,6 +296,7 @@ class Imported:
             "written": [str(path) for path in self.written], "answers": rows, "impossible": self.impossible,
             "replaced": self.replaced, "left_out": dict(self.left_out), "remarks": list(self.remarks),
             "new_annotators": list(self.new_annotators),
+            "decisions": [{"adjudicator": who, "task": task, "items": n} for (who, task), n in self.decisions.items()],
         }  # fmt: skip
 
 
@@ -264,7 +308,8 @@ def import_files(
     annotator: Sequence[str] = (),
     replace: bool = False,
 ) -> Imported:
-    """Take the annotations of `files` into the study's `annotations/`, a file for each annotator.
+    """Take the annotations of `files` into the study's `annotations/`, a file for each annotator, and what adjudicators
+    decided to their decisions.
 
     `form` is their format, by default guessed for each; `annotator` names whoever a file does not (`ann`), or gives
     names in place of a file's (`3=ann`). Nothing is written unless all can be: DataError for an unknown item, a value
@@ -285,11 +330,23 @@ def import_files(
         raise DataError(
             "There is no answer to take", path=files[0], found=why, mend="Give files with answers."
         )
-    rows, said = checked_rows(folder, answers, names), checked_profiles(folder, taken, names)
+    rows = checked_rows(folder, [one for one in answers if not one.decides], names)
+    decided = checked_rows(folder, [one for one in answers if one.decides], names)
+    said = checked_profiles(folder, taken, names)
     with RunFolder(study / ANNOTATIONS / ".import").locked():
         before = _annotators(folder)
+        if both := sorted(
+            {row.annotator_id for row in decided} & (before | {row.annotator_id for row in rows})
+        ):
+            raise UsageError(
+                f"{both[0]} annotated this study, and decides it now.",
+                mend="Have somebody else decide, or give another name: --annotator OLD=NEW.",
+            )
         replaced = check_new(folder, rows, replace=replace)
         written = write_rows(folder, rows)
+        if decided:
+            replaced += keep_decisions(folder, decided, replace=replace)
+            written = [*written, study / ANSWERS]
         if said:
             held = filed_profiles(folder)
             for name, own in said.items():
@@ -297,11 +354,13 @@ def import_files(
             written = [*written, write_profiles(study, held)]
     tasks = {item.id: item.task for item in folder.items}
     counted = Counter((row.annotator_id, tasks[row.item_id]) for row in rows)
+    decisions = Counter((row.annotator_id, tasks[row.item_id]) for row in decided)
     return Imported(
         files=tuple((path.name, kind) for path, kind in kinds),
         written=tuple(written),
         answers=dict(sorted(counted.items())),
-        impossible=sum(row.value is None for row in rows),
+        decisions=dict(sorted(decisions.items())),
+        impossible=sum(row.value is None for row in (*rows, *decided)),
         replaced=replaced,
         left_out=dict(sum((Counter(each.left_out) for each in taken), Counter[str]())),
         remarks=(

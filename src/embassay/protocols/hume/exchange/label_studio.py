@@ -13,8 +13,7 @@ from xml.etree import ElementTree as ET
 from embassay.errors import DataError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken
-from embassay.protocols.hume.folder import AnnotationRow, Scale, StudyFolder, Task
-from embassay.protocols.hume.study import Item
+from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
 from embassay.runs.folder import digest
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -160,7 +159,7 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
     taken = Taken()
     document = _document(path)
     if not is_label_studio(document):
-        raise DataError("This is no JSON export of Label Studio", path=path, mend=_MEND)
+        raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
     for number, one in enumerate(document, start=1):
         at = Place(path, words=f"task {number} (id {one.get('id', '-')})")

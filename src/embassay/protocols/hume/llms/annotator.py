@@ -6,12 +6,11 @@ be a guess.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
 from string import Template
@@ -22,18 +21,16 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
-from embassay.protocols.hume.folder import LabelChoice, Scale, Task
-from embassay.protocols.hume.llms.answers import LlmRow, Mode, Status
-from embassay.protocols.hume.study import Item, Label
-from embassay.protocols.kernel.inputs import Prompt, labels
+from embassay.protocols.hume.llms.answers import LlmRow, Status
+from embassay.protocols.hume.options import Mode
+from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, Task
+from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Hope
 from embassay.runs.store import CachedChat, Question
 from embassay.systems.chat.server import NeverFits
 from embassay.systems.remote import as_finished
 from embassay.systems.remote.ledger import Price
-
-RUNS = 100
 
 
 @dataclass(frozen=True)
@@ -47,31 +44,6 @@ class LlmOptions:
     def __post_init__(self) -> None:
         if not 0 <= self.temperature <= 2:
             raise UsageError(f"The temperature is {self.temperature}.", mend="Use a number from 0 to 2.")
-
-
-@dataclass(frozen=True)
-class AnnotateRequest:
-    """`llms` are specs of chat models, with the fields of `LlmOptions` among their parameters if need be. `tasks` are
-    names of the study's; none: all that language models can annotate. `limit` is of items per task."""
-
-    llms: tuple[str, ...]
-    mode: Mode = "ranking"
-    runs: int = 1
-    seed: int = 1337
-    tasks: tuple[str, ...] = ()
-    limit: int | None = None
-
-    def __post_init__(self) -> None:
-        if not self.llms:
-            raise UsageError("No language model is named.", mend="Name one: --llm ollama:gemma3:27b.")
-        if not 1 <= self.runs <= RUNS:
-            raise UsageError(f"{self.runs} runs are asked for.", mend=f"Ask for 1 to {RUNS}.")
-        if self.limit is not None and self.limit < 1:
-            raise UsageError(f"The limit is {self.limit}.", mend="Give 1 or more.")
-
-    def as_dict(self) -> dict[str, Any]:
-        """As saved beside the answers."""
-        return asdict(self)
 
 
 VERSION = "1"
@@ -139,12 +111,8 @@ def _choices(task: Task) -> str:
 
 
 def _blocks(parts: Sequence[tuple[str, str]]) -> str:
-    """Every part between two lines with eight digits that no text can hold on purpose, since they follow from all of
-    them: a text cannot pretend to end and speak on in our name. Equal items have equal marks, so that equal questions
-    are paid once."""
-    joined = "\x1f".join(text for _, text in parts).encode("utf-8", "surrogatepass")
-    mark = hashlib.blake2b(joined, digest_size=4).hexdigest()
-    return "\n\n".join(f"[{name} {mark}]\n{text}\n[end of {name} {mark}]" for name, text in parts)
+    mark = mark_of([text for _, text in parts])
+    return "\n\n".join(block(name, mark, text) for name, text in parts)
 
 
 ATTEMPTS = 2

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder import StudyFolder, read_rows
+from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.scoring import (
     MAIN,
     Scored,
@@ -22,11 +22,10 @@ from embassay.protocols.hume.scoring import (
     reranking_scores,
     sts_scores,
 )
-from embassay.protocols.hume.study import Family, Gold, TaskSpec, read_value
+from embassay.protocols.hume.study import Family, Gold, StudyFolder, TaskSpec, read_rows, read_value
 from embassay.runs.folder import slug, write_atomic
 
 LLM = "llm"
-Mode = Literal["ranking", "binary"]
 Status = Literal["ok", "completed", "unparsed", "failed"]
 """ok: read at once or on the second try; completed: missing documents were added to a ranking in display order;
 unparsed: no answer could be read; failed: the call failed for good."""

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.folder import StudyFolder
 from embassay.protocols.hume.llms.answers import LlmAnswers, read_llm_answers
+from embassay.protocols.hume.options import HybridOptions
 from embassay.protocols.hume.results.contestants import Answered, answered
 from embassay.protocols.hume.sampling.pools import seeded
-from embassay.protocols.hume.study import Family
-from embassay.protocols.kernel.request import STATISTICS, option
+from embassay.protocols.hume.study import Family, StudyFolder
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats import wilson
 from embassay.stats.intervals import Estimate
@@ -30,29 +29,6 @@ Why = Literal["agreed", "disagree", "check", "biased", "unread"]
 answer could not be read."""
 FAMILIES: tuple[Family, ...] = ("classification", "sts")
 """Families whose items have one answer each. Clusters have none, and documents are judged several at a time."""
-
-
-@dataclass(frozen=True)
-class HybridOptions:
-    """When a model's answer stands."""
-
-    check: float = option(0.2, "Share of the items with equal draws that people answer too.")
-    least: int = option(10, "Fewest items of that sample, as far as there are so many.")
-    most_wrong: float = option(
-        0.1,
-        "Share of the sample that people may contradict: above it by its interval, people get the whole task.",
-    )
-    tolerance: float = option(1.0, "Largest difference between ratings that count as equal.")
-    seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
-
-    def __post_init__(self) -> None:
-        if self.least < 1:
-            raise UsageError(f"least is {self.least}.", mend="Use a positive whole number.")
-        for name in ("check", "most_wrong"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a share from 0 to 1.")
-        if not self.tolerance >= 0:
-            raise UsageError(f"tolerance is {self.tolerance}.", mend="Use 0 or more.")
 
 
 @dataclass(frozen=True)

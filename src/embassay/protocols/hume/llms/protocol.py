@@ -12,16 +12,10 @@ from typing import Any
 
 from embassay import __version__
 from embassay.errors import UsageError
-from embassay.protocols.hume.folder import StudyFolder, Task, read_study
-from embassay.protocols.hume.llms.annotator import (
-    AnnotateRequest,
-    Ask,
-    LlmAnnotator,
-    LlmOptions,
-    messages,
-    prompt,
-)
+from embassay.protocols.hume.llms.annotator import Ask, LlmAnnotator, LlmOptions, messages, prompt
 from embassay.protocols.hume.llms.answers import LLM, LLM_FAMILIES, AnswerFile, Status, answer_file
+from embassay.protocols.hume.options import AnnotateRequest
+from embassay.protocols.hume.study import StudyFolder, Task, read_study
 from embassay.protocols.kernel.outcome import moment, spent
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.runs.folder import RunFolder, to_json, write_atomic

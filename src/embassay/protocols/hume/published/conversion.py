@@ -11,6 +11,7 @@ import numpy as np
 
 from embassay.errors import DataError, UsageError
 from embassay.measures import agreement_band
+from embassay.protocols.hume.options import Aggregation, Models, OneAnnotator
 from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Pair, Study, of_human
 from embassay.protocols.hume.published.standings import (
     ADVICE,
@@ -29,16 +30,7 @@ from embassay.protocols.hume.published.tables import LlmScores
 from embassay.protocols.hume.record import Agreement, Annotator, Bar, PairRecord, SystemScore
 from embassay.protocols.hume.results.conclusions import Contender, scored_pairs, whole
 from embassay.protocols.hume.results.contestants import as_bar
-from embassay.protocols.hume.results.options import Models
-from embassay.protocols.hume.scoring import (
-    BANDS,
-    COEFFICIENT,
-    MAIN,
-    POOLED_FIRST,
-    Aggregation,
-    OneAnnotator,
-    is_outside,
-)
+from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, is_outside
 from embassay.protocols.hume.study import Family, Who
 
 PUBLISHED = "published, no items"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.conversion import METRICS, aggregated, present, published_pairs
 from embassay.protocols.hume.published.paper import (
     ENGLISH_ONLY,
@@ -32,7 +33,6 @@ from embassay.protocols.hume.results.conclusions import (
     places,
     wins,
 )
-from embassay.protocols.hume.results.options import PublishedRequest
 from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished
 from embassay.protocols.hume.results.tables import quality_table, study_tables
 from embassay.protocols.hume.scoring import MAIN

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.options import OneAnnotator
 from embassay.protocols.hume.published.paper import Evaluation, Pair, Study, of_human, paper_study
-from embassay.protocols.hume.scoring import OneAnnotator, human_interval, is_outside
+from embassay.protocols.hume.scoring import human_interval, is_outside
 from embassay.protocols.hume.study import Family
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.stats.intervals import Estimate

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.limits import read_bounded
+from embassay.protocols.hume.options import OneAnnotator
 from embassay.protocols.hume.published.paper import (
     Evaluation,
     Model,
@@ -45,7 +46,7 @@ from embassay.protocols.hume.published.standings import (
     standings,
     win_rates,
 )
-from embassay.protocols.hume.scoring import OneAnnotator, is_outside
+from embassay.protocols.hume.scoring import is_outside
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 
@@ -338,8 +339,8 @@ def pair_table(summaries: Sequence[PairSummary], own: OwnScores = MappingProxyTy
     )  # fmt: skip
     rows = tuple((*_pair_row(one), *_own_cells(one, own)) for one in summaries)
     note = (
-        "Percents were rounded to two decimals first. The range of the annotators is no 95% interval, and a model "
-        "outside an interval is not a test: the model's own uncertainty plays no part."
+        "Percents were rounded to two decimals first. The range of the annotators is not a 95% interval, and a model "
+        "outside an interval is not a test: the model's own uncertainty is ignored."
     )
     return ColumnTable("hume_table8", "HUME table 8: people and the best model", columns, rows, note)
 
@@ -521,4 +522,4 @@ def win_table(standings: Sequence[PeopleRank]) -> ColumnTable:
         Column("by", "text"), Column("group", "text"), Column("against", "text"), Column("wins", decimals=0),
         Column("pairs", decimals=0), Column("win_rate", decimals=1),
     )  # fmt: skip
-    return ColumnTable("hume_win_rates", "HUME: pairs that people win", columns, rows, "A tie is no win.")
+    return ColumnTable("hume_win_rates", "HUME: pairs that people win", columns, rows, "A tie is not a win.")

@@ -25,7 +25,6 @@ from embassay.protocols.hume.ceiling import (
     compare_with_people,
 )
 from embassay.protocols.hume.collection import collected
-from embassay.protocols.hume.folder import StudyFolder, Task, read_study
 from embassay.protocols.hume.llms.answers import (
     LLM_FAMILIES,
     LlmAnswers,
@@ -34,6 +33,7 @@ from embassay.protocols.hume.llms.answers import (
     score_llm,
 )
 from embassay.protocols.hume.models import CORRECT, LABEL, SCORE, Settings, fingerprint_of, needed, texts_of
+from embassay.protocols.hume.options import VERSION, Aggregation, ApMode, StudyRequest
 from embassay.protocols.hume.published.standings import percent_of_human
 from embassay.protocols.hume.record import Bar, SystemKind, SystemScore
 from embassay.protocols.hume.resampling import (
@@ -48,10 +48,7 @@ from embassay.protocols.hume.resampling import (
     resampled,
     row_score,
 )
-from embassay.protocols.hume.results.options import VERSION, StudyRequest
 from embassay.protocols.hume.scoring import (
-    Aggregation,
-    ApMode,
     PeopleScores,
     Scored,
     human_interval,
@@ -59,7 +56,16 @@ from embassay.protocols.hume.scoring import (
     score_people,
     who_counts,
 )
-from embassay.protocols.hume.study import Annotation, Answers, Family, Who, answers_by_annotator
+from embassay.protocols.hume.study import (
+    Annotation,
+    Answers,
+    Family,
+    StudyFolder,
+    Task,
+    Who,
+    answers_by_annotator,
+    read_study,
+)
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, Work
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems

@@ -1,22 +1,31 @@
-"""Scoring a study, from request to finished folder."""
+"""Scoring a study, or own systems beside the paper's people, from request to finished folder.
+
+The items are those of the suite `hume`, taken whole into a study of nobody's answers; the run over it resumes, is
+priced and keeps its cells as every run. What comes of it are evaluations as result files hold them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embassay.errors import UsageError
+from embassay.data.catalogue.suites import suites
+from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import models
+from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.profiles import profile_table, profiles_of
-from embassay.protocols.hume.published.protocol import run_published
+from embassay.protocols.hume.published.paper import Dataset, Evaluation, Study, paper_study
+from embassay.protocols.hume.published.protocol import Entrants, run_published
 from embassay.protocols.hume.record import Summary, write_summary
 from embassay.protocols.hume.results.conclusions import comparisons, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
-from embassay.protocols.hume.results.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import conditions_table, marked, study_tables
+from embassay.protocols.hume.sampling import sample
+from embassay.protocols.hume.sampling.options import checked, suite_task
 from embassay.protocols.hume.scoring import MAIN
+from embassay.protocols.hume.study import Task, read_study, write_study
 from embassay.protocols.hume.tables import write_markdown
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
@@ -25,7 +34,7 @@ from embassay.protocols.kernel.session import Conclusion
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.records import Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import CellRecord
+from embassay.runs.folder import CellRecord, RunFolder
 from embassay.runs.forecast import Forecasts
 from embassay.systems.remote import Ledger
 
@@ -117,7 +126,6 @@ def score(
         published = request_of(PublishedRequest, score, plain, results, llms, **own)
         if not systems:
             return run_published(published, Path(out))
-        from embassay.protocols.hume.results.entrants import evaluated  # which builds on this module
 
         found = evaluated(published, Path(out), workers=workers, cache=cache, max_usd=max_usd)
         return run_published(published, Path(out), own=found)
@@ -134,3 +142,112 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _texts(value) if name in ("tasks", "answers") else value for name, value in arguments.items()
     }
+
+
+SUITE = "hume"
+ITEMS, RUN = "items", "own"
+"""The folders of a published run: the study of the items, and the run of systems on it."""
+
+
+class Entering(Scoring):
+    """Systems on the items of a study; people have no part in it."""
+
+    def plan(
+        self, request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> StudyPlan:
+        """Every task of the study with every system."""
+        return make_plan(request, cache, ledger, people=False)
+
+    def conclude(self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+        """Nothing beyond the rows of the cells: who stands where follows beside people."""
+        del plan, records, rows
+        return Conclusion()
+
+
+def lay_out(out: Path) -> list[str]:
+    """Write the items that people answered into `out`, a study, as far as they are here; what is left out, and why.
+
+    The same items once more are left as they are. DataError where none are here, UsageError for a folder that holds
+    others: the sets have changed since, and scores of the two would not compare.
+    """
+    tasks = [{**suite_task(one, SUITE), "whole": True, "practice": 0} for one in suites()[SUITE].members]
+    drawn = sample(checked({"name": SUITE, "tasks": tasks}))
+    if (out / "study.json").exists():
+        if read_study(out).study.content != drawn.study.content:
+            raise UsageError(
+                f"{out} holds other items of {SUITE} than there are now.",
+                mend="Choose another --out: what was scored on other items does not compare.",
+            )
+    else:
+        write_study(out, drawn.study, drawn.items, drawn.gold)
+    return [f"own systems, {left}" for left in drawn.left_out]
+
+
+def evaluated(request: PublishedRequest, out: Path, **arguments: Any) -> Entrants:
+    """The systems of a request on the items that people answered, resuming what is unfinished in `out`; `arguments` are
+    those of `Protocol.carry_out`."""
+    items = out / ITEMS
+    notes = lay_out(items)
+    run = Entering().carry_out(study_request(request, items), out / RUN, **arguments)
+    return entrants(run, items, notes)
+
+
+def study_request(request: PublishedRequest, items: Path) -> StudyRequest:
+    """The request to evaluate the systems of a published one on the items."""
+    return StudyRequest(
+        str(items), request.systems, samples_per_label=request.samples_per_label, resamples=request.resamples,
+        seed=request.seed, tokenizer=request.tokenizer, repeats=request.repeats, neighbours=request.neighbours,
+    )  # fmt: skip
+
+
+def entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
+    """What a run over the items says of its systems; pairs that failed have no evaluation."""
+    tasks = {task.name: task for task in read_study(items).study.tasks}
+    headline = {name: MAIN[task.family] for name, task in tasks.items()}
+    found = [
+        _evaluation(row, tasks[row.dataset])
+        for row in RunFolder(run.path).read_results()
+        if row.value is not None
+        and not (row.variant or row.subset)
+        and row.dataset in tasks
+        and row.measure == headline[row.dataset]
+    ]
+    systems = {one["name"]: (one["kind"], one["identity"]) for one in run.manifest["systems"]}
+    return Entrants(systems, tuple(found), (*notes, *_other_sizes(tasks.values())))
+
+
+def _evaluation(row: Result, task: Task) -> Evaluation:
+    assert row.value is not None
+    name = _dataset(task).name
+    return Evaluation(row.system, "", name, task.lang, task.lang, row.value, {row.measure: row.value})
+
+
+def _other_sizes(tasks: Iterable[Task]) -> Iterator[str]:
+    """That the items here cannot be those of people, where they are not as many."""
+    sizes = []
+    for task in tasks:
+        pair = paper_study().pair(_dataset(task).name, task.lang)
+        if pair is not None and pair.n_items != task.n:
+            sizes.append(f"{task.name} {task.n}, not {pair.n_items}")
+    if sizes:
+        more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
+        yield (
+            f"The items here are not those that people answered: {', '.join(sizes[:3])}{more}. Own systems do not "
+            "compare with people there; fetch the sets as published."
+        )
+
+
+def _dataset(task: Task) -> Dataset:
+    """The study's dataset that a task is the items of."""
+    found = _by_member(paper_study()).get(task.source.dataset.partition("?")[0])
+    if found is None:
+        raise DataError(
+            f"{task.source.dataset!r} is not a set of HUME.", mend="Give the study of the suite hume."
+        )
+    return found
+
+
+def _by_member(study: Study) -> Mapping[str, Dataset]:
+    """Member of the suite -> the study's dataset, which the suite calls by one of its names."""
+    found = {one.dataset: study.dataset(one.title) for one in suites()[SUITE].members}
+    return {name: one for name, one in found.items() if one is not None}

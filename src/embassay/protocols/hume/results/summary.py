@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from embassay.protocols.hume.ceiling import human_ceiling, needed
-from embassay.protocols.hume.folder import Task
 from embassay.protocols.hume.models import VECTORS
+from embassay.protocols.hume.options import AP_MODES, StudyRequest
 from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
 from embassay.protocols.hume.published.standings import ADVICE, HUMAN, difficulty, trust
 from embassay.protocols.hume.record import (
@@ -47,9 +47,8 @@ from embassay.protocols.hume.results.contestants import (
     of_llm,
     rule_of,
 )
-from embassay.protocols.hume.results.options import StudyRequest
-from embassay.protocols.hume.scoring import AP_MODES, MAIN, Scored, people_agreement, who_counts
-from embassay.protocols.hume.study import Answers, Who
+from embassay.protocols.hume.scoring import MAIN, Scored, people_agreement, who_counts
+from embassay.protocols.hume.study import Answers, Task, Who
 from embassay.protocols.hume.tables import disputed
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.tables import RunTable, write_tables

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from embassay.protocols.hume.folder import Task
 from embassay.protocols.hume.llms.answers import LlmAnswers
 from embassay.protocols.hume.published.conversion import as_evaluations, as_llm_scores, as_study
 from embassay.protocols.hume.published.standings import AGREEMENT_METRIC, HUMAN, score_matrix, standings
@@ -24,7 +23,7 @@ from embassay.protocols.hume.published.tables import (
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import Contender, matrix_of, scored_pairs
-from embassay.protocols.hume.study import FAMILIES
+from embassay.protocols.hume.study import FAMILIES, Task
 from embassay.protocols.hume.tables import (
     PAIR,
     agreement_table,
@@ -152,7 +151,7 @@ def people_table(summary: Summary, ranked: Sequence[str]) -> ColumnTable:
     )  # fmt: skip
     rows = tuple(_people_row(pair, ranked) for pair in summary.pairs)
     note = (
-        "The range of the annotators is no 95% interval, and a model outside one is not a test: the model's own "
+        "The range of the annotators is not a 95% interval, and a model outside one is not a test: the model's own "
         "uncertainty plays no part. For that see hume_systems."
     )
     return ColumnTable("hume_table8", "HUME table 8: people and the best model", columns, rows, note)

@@ -10,7 +10,6 @@ from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.collection import on_scale
-from embassay.protocols.hume.folder import LabelChoice, Practice, Scale
 from embassay.protocols.hume.sampling.options import TaskRequest, label_choices
 from embassay.protocols.hume.sampling.pools import (
     Choice,
@@ -27,7 +26,7 @@ from embassay.protocols.hume.sampling.pools import (
     relevant_of,
     seeded,
 )
-from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.study import Family, LabelChoice, Practice, Scale
 from embassay.records import Classification, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import BM25Index, Hear
 from embassay.search.fusion import Shingle, shingles

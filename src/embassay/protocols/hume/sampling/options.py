@@ -15,8 +15,8 @@ from embassay.data.catalogue.suites import Member
 from embassay.data.rows import nearest
 from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder import LabelChoice, Name, Question, Scale, Task
-from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.options import Drawing
+from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, Scale, Task
 from embassay.runs.folder import digest
 
 SEED = 1337
@@ -74,12 +74,12 @@ class TaskRequest(_Strict):
     guidelines: str | None = None
     scale: Scale | None = None
     groups: Annotated[int, Field(ge=2)] | None = None
-    relevant: Annotated[int, Field(ge=1)] = 3
-    candidates: Annotated[int, Field(ge=2)] = 7
+    relevant: Annotated[int, Field(ge=1)] = Drawing.relevant
+    candidates: Annotated[int, Field(ge=2)] = Drawing.candidates
     negatives: Literal["lists", "bm25"] | None = None
     against: list[str] = []
     drop_leaked: bool = False
-    practice: Annotated[int, Field(ge=0, le=10)] = 3
+    practice: Annotated[int, Field(ge=0, le=10)] = Drawing.practice
     whole: bool = False
     give_k: bool = False
     suite: str = ""

@@ -12,10 +12,9 @@ from embassay.data.dataset import Dataset
 from embassay.data.rows import plain as cell_text
 from embassay.data.views import Filtered
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder import Defect, Practice
 from embassay.protocols.hume.published.paper import iso_639_3
 from embassay.protocols.hume.sampling.options import TaskRequest
-from embassay.protocols.hume.study import FAMILIES, Family
+from embassay.protocols.hume.study import FAMILIES, Defect, Family, Practice
 from embassay.randomness import random_bytes
 from embassay.records import Loaded
 

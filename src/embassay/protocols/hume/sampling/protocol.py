@@ -10,19 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.folder import (
-    GOLD,
-    Defect,
-    GoldRow,
-    ItemRow,
-    Source,
-    StudyFile,
-    StudyFolder,
-    Task,
-    content_hash,
-    read_rows,
-    write_study,
-)
 from embassay.protocols.hume.sampling.draws import (
     draw_classification,
     draw_clustering,
@@ -55,6 +42,19 @@ from embassay.protocols.hume.sampling.pools import (
     pair_text,
     plain,
     seeded,
+)
+from embassay.protocols.hume.study import (
+    GOLD,
+    Defect,
+    GoldRow,
+    ItemRow,
+    Source,
+    StudyFile,
+    StudyFolder,
+    Task,
+    content_hash,
+    read_rows,
+    write_study,
 )
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import Hear, words

@@ -1,13 +1,16 @@
 """A human check on a crowd platform: files that MTurk and Prolific take, and what they give back, filtered.
 
 Out goes a file per language, with two dummies in every batch: for MTurk a line per HIT and the page that shows it, for
-Prolific's task builder a line per pair, batches as its task groups. Back come MTurk's batch results, or a table of
-Prolific's participants and ratings with its export of submissions; what passes the filters becomes a rating file.
+Prolific's task builder a line per pair, batches as its task groups. Back come MTurk's batch results, the task builder's
+report or a table of Prolific's participants and ratings, either with its export of submissions; what passes the filters
+becomes a rating file.
 
 Sources: docs.aws.amazon.com (Requester, publishing and downloading batches; a page of `crowd-form` gives all of its
 answers as JSON in the column Answer.taskAnswers); docs.prolific.com (AI Task Builder, datasets: columns that begin with
-META_ are not shown; states of a submission; the export of submissions, whose columns are Submission id, Participant id,
-Status, Time taken and demographics).
+META_ are not shown; the report of a batch, which is the dataset with the answers beside it; states of a submission; the
+export of submissions, whose columns are Submission id, Participant id, Status, Time taken and demographics); of the
+report's columns the example in Prolific's own repository prolific-ai-task-builder-getting-started. The archive (ZIP) of
+a batch holds the same answers as JSON, whose fields are published nowhere: it is refused.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +33,14 @@ from embassay.protocols.kernel.request import option
 from embassay.protocols.kernel.tables import inert, meant
 from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.pteb.validation.study import RATERS, Study
-from embassay.protocols.wordings.pairs import Item, by_language, cell, sheet, source_of, write_ratings
+from embassay.protocols.wordings.pairs import (
+    Item,
+    by_language,
+    cell,
+    sheet,
+    source_of,
+    write_ratings,
+)
 from embassay.randomness import random_bytes
 from embassay.runs.folder import slug, write_atomic
 
@@ -46,6 +57,8 @@ STATUS = ("AssignmentStatus", "Status")
 TIME = ("WorkTimeInSeconds", "Time taken", "time_taken")
 TASK_ANSWERS = "Answer.taskAnswers"
 RATING = "Answer.rating_"
+ANNOTATOR, RESPONSE = re.compile(r"Annotator\d+_ID"), "_Response"
+"""Of a task builder's report, with a line per pair and question: who answered, and beside it what."""
 PILOT = "pilot"
 
 
@@ -55,8 +68,8 @@ class Batches:
     `after_pilot`, those that are left: nobody rates a pair for a second time."""
 
     batch: int = option(20, "Pairs per batch, besides the dummies.")
-    pilot: int = option(0, "Write a pilot of so many pairs per language; the paper's has 20.")
-    after_pilot: int = option(0, "Leave out the so many pairs per language that a pilot had.")
+    pilot: int = option(0, "Write a pilot of this many pairs per language; the paper's has 20.")
+    after_pilot: int = option(0, "Leave out this many pairs per language, which a pilot had.")
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
@@ -158,6 +171,9 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
     """The rows of a file of either platform, if it has what its ratings are read from."""
     source = source_of(path)
     columns = source.columns()
+    if any(ANNOTATOR.fullmatch(name) for name in columns):
+        yield from _reported(path, source.rows(columns), filters)
+        return
     turk = _has(columns, ("Input.pair_1",))
     if not _has(columns, PERSON) or not (turk or _has(columns, PAIR)):
         raise DataError(
@@ -177,6 +193,32 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
             mend="Give the results with their answers" + ("." if turk else ", or name the column: --rating NAME."),
         )  # fmt: skip
     yield from source.rows(columns)
+
+
+def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row]:
+    """The rows of a task builder's report, one for each person who answered.
+
+    DataError for a report without the pairs' ids, and for one with several questions: which is the rating?
+    """
+    asked: dict[str, Row] = {}
+    for row in rows:
+        if _has(row.cells, PAIR) is None:
+            raise DataError(
+                "the report does not say which pair a line is of", path=path, line=1,
+                found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
+                mend="Give the report of a batch whose dataset is the file of `validate crowd`.",
+            )  # fmt: skip
+        asked.setdefault(cell(row, "Question"), row)
+        if len(asked) > 1:
+            raise DataError(
+                "the report has answers to several questions", path=path, line=row.line, found=" | ".join(asked),
+                mend="Leave the lines of one question, that of the rating.",
+            )  # fmt: skip
+        own = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
+        for name in row.cells:
+            if ANNOTATOR.fullmatch(name) and cell(row, name):
+                answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
+                yield Row(row.path, row.line, {**own, PERSON[1]: row.cells[name], filters.rating: answer})
 
 
 def _has(columns: Iterable[str], names: Sequence[str]) -> str | None:

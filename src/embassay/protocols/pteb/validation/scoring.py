@@ -23,10 +23,10 @@ from embassay.protocols.kernel.quantities import (
     quantity,
 )
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
-from embassay.protocols.pteb.judging.options import RatingOptions
-from embassay.protocols.pteb.judging.protocol import of_ratings
-from embassay.protocols.pteb.judging.ratings import Asking, Judge, Pair, check_named, rate
-from embassay.protocols.pteb.paraphrasing.paraphrasers import judge_prompt
+from embassay.protocols.pteb.judging import of_ratings
+from embassay.protocols.pteb.options import RatingOptions
+from embassay.protocols.pteb.paraphrasing import judge_prompt
+from embassay.protocols.pteb.ratings import Asking, Judge, Pair, check_named, rate
 from embassay.protocols.pteb.validation.raters import (
     CLASSES,
     FILE,

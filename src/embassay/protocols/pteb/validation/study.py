@@ -19,6 +19,7 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.kernel.request import DATA, Request, like, names_of, option
 from embassay.protocols.wordings.pairs import (
     SHOWN,
     Item,
@@ -95,10 +96,12 @@ class Study:
 class Drawing:
     """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
 
-    source: str = ""
-    langs: Sequence[str] = ()
-    datasets: Sequence[str] = ()
-    run_seed: int | None = None
+    source: str = option("", "Whose paraphrases, if the set has several paraphrasers.", group=DATA)
+    langs: tuple[str, ...] = option(
+        (), "Languages, such as fra,deu. Default: all.", read=names_of, group=DATA
+    )
+    datasets: tuple[str, ...] = like(Request, "datasets", default=(), help="Only this dataset.")
+    run_seed: int | None = option(None, "Seed of the run to draw from. Default: the first.", group=DATA)
 
 
 def draw_study(

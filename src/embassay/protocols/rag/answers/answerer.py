@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling
 from embassay.errors import Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt
+from embassay.protocols.kernel.inputs import Prompt, block, mark_of
 from embassay.protocols.rag.judges import Question, unreadable
-from embassay.protocols.rag.judges.chat import block, mark_of
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value

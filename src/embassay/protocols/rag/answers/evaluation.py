@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,10 @@ from embassay.contracts import Spread
 from embassay.data.judged_runs import read_run
 from embassay.data.rows import key_of, missing_column
 from embassay.data.tables import table
-from embassay.errors import UsageError
 from embassay.protocols.kernel.estimates import Estimate, Items
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.rag.answers.answerer import Answer, Answerer, open_answerer
+from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.scoring.inputs import named_path
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
@@ -42,55 +41,6 @@ REFERENCES = 5
 """So many useful passages are shown to the grader where people wrote no answer."""
 VERSION = 1
 """Raised when the same request would give other numbers; part of every cell's key."""
-
-
-@dataclass(frozen=True)
-class AnswerRequest:
-    """What is to be answered: the questions of a retrieval set, from the first `k` passages of each run (`NAME=FILE`).
-
-    `references` is a file of answers that people wrote (`query_id`, `answer`), None for the useful passages of the set.
-    `distractors` are so many passages that are of no use and share the question's words, put before the run's own in
-    the place of its last, in a second answer to each question.
-    """
-
-    dataset: str
-    runs: tuple[str, ...]
-    generator: str
-    judge: str
-    k: int = 10
-    references: str | None = None
-    distractors: int = 0
-    grades: str | None = None
-    mapping: tuple[tuple[str, str], ...] = ()
-    split: str | None = None
-    limit: int | None = None
-    seed: int = 1337
-    resamples: int = 10_000
-    tokenizer: str = ""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.distractors < self.k or self.resamples < 1:
-            raise UsageError(
-                f"{self.distractors} distractors are none or too many among {self.k} passages.",
-                mend="Plant fewer than k, or none (0).",
-            )
-
-    @property
-    def systems(self) -> tuple[str, ...]:
-        """The runs, as what is compared."""
-        return self.runs
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """The one dataset."""
-        return (self.dataset,)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The arguments as saved in the manifest and compared on resume."""
-        plain = {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
-        }
-        return {**plain, "mapping": dict(self.mapping)}
 
 
 @dataclass(frozen=True)

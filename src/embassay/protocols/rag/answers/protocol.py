@@ -24,7 +24,6 @@ from embassay.protocols.rag.answers.evaluation import (
     TASK,
     VERSION,
     AnswerJob,
-    AnswerRequest,
     Prompted,
     collection_of,
     evaluate,
@@ -33,6 +32,7 @@ from embassay.protocols.rag.answers.evaluation import (
     read_ranking,
     references_of,
 )
+from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.scoring.inputs import fingerprint, named_path
 from embassay.records import Result
 from embassay.runs.folder import Cell, CellRecord, digest, write_atomic

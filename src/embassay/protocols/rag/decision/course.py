@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.rag.decision.chances import Chooser
+from embassay.protocols.rag.decision.options import DecisionRequest
 from embassay.protocols.rag.decision.population import Ints, Key, Labels, Population
 from embassay.randomness import generator
 from embassay.stats.sequences import Draws, Left, block, block_order, joined, verdicts
 
-ALPHA = 0.05
-BLOCK = 20
-"""Labels in a block, at first; later blocks are an eighth of what is labelled."""
 AHEAD = 2
 """Blocks that may be labelled at a time."""
 
@@ -29,9 +27,10 @@ AHEAD = 2
 class Terms:
     """How sure a decision is to be, the seed, the labels of a block, and a judge's grades that guide the choice."""
 
-    alpha: float = ALPHA
-    seed: int = 0
-    block: int = BLOCK
+    alpha: float = DecisionRequest.alpha
+    seed: int = DecisionRequest.seed
+    block: int = DecisionRequest.block
+    """At first; later blocks are an eighth of what is labelled."""
     guide: Labels = field(default_factory=dict)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.decision.course import ALPHA, BLOCK
-
-MEASURE = "Precision4+@10"
+from embassay.protocols.kernel.request import SPEED, STATISTICS, SYSTEMS, like, option
+from embassay.protocols.rag.scoring.options import ScoreRequest
 
 
 @dataclass(frozen=True)
@@ -16,20 +15,26 @@ class DecisionRequest:
     """`labels` is the file of grades so far, which need not exist; `guide` one of a judge's grades that steers what is
     asked. `corpus` and `queries` are tables of texts. `price` is what a label costs, in US dollars."""
 
-    labels: str
-    runs: tuple[str, ...]
-    measure: str = MEASURE
-    bar: float | None = None
-    alpha: float = ALPHA
-    block: int = BLOCK
-    seed: int = 0
-    grades: str | None = None
-    guide: str | None = None
-    corpus: str | None = None
-    queries: str | None = None
-    judge: str | None = None
-    price: float | None = None
-    mapping: Mapping[str, str] = field(default_factory=dict)
+    labels: str = like(ScoreRequest, "qrels", name="--qrels")
+    runs: tuple[str, ...] = like(ScoreRequest, "runs")
+    measure: str = "Precision4+@10"
+    bar: float | None = option(None, "With --until-decided: the value that each run has to reach.")
+    alpha: float = option(0.05, "Share of studies that --until-decided may decide wrongly.", group=STATISTICS)
+    block: int = option(20, "Passages that --until-decided asks for at a time.", name="--next", least=1)
+    seed: int = like(ScoreRequest, "seed")
+    grades: str | None = like(ScoreRequest, "grades")
+    guide: str | None = like(ScoreRequest, "judge_grades", name="--judge-grades")
+    corpus: str | None = like(ScoreRequest, "corpus", default=None)
+    queries: str | None = like(ScoreRequest, "queries", default=None)
+    judge: str | None = option(
+        None, "With --until-decided: a chat model that grades what is asked, into --qrels.",
+        name="--judge -j", value="NAME", group=SYSTEMS,
+    )  # fmt: skip
+    price: float | None = option(
+        None, "What a grade costs, to say what more would.",
+        name="--label-price", value="USD", least=0, group=SPEED,
+    )  # fmt: skip
+    mapping: Mapping[str, str] = like(ScoreRequest, "mapping")
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:

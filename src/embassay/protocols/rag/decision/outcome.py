@@ -13,7 +13,7 @@ from embassay.protocols.kernel.tables import counted
 from embassay.protocols.rag.decision.course import Course, Terms, open_comparisons
 from embassay.protocols.rag.decision.population import Comparison
 from embassay.runs.folder import read_record
-from embassay.stats.prediction import Outlook, outlook
+from embassay.stats.few_labels import Outlook, outlook
 from embassay.stats.sequences import interval
 
 SCHEMA = 1
@@ -170,7 +170,7 @@ def _verdict(found: Decision) -> str:
 def _lede(found: Decision) -> list[str]:
     sure = f"{1 - found.alpha:.0%}"
     told = {
-        "open": f"{counted(found.waiting, 'passage')} can be graded now; whoever looks at any time is wrong in at most "
+        "open": f"{counted(found.waiting, 'passage')} can be graded now; a decision at any look is wrong in at most "
         f"{found.alpha:.0%} of studies.",
         "decided": f"That is {sure} sure, whenever you stop. It is about these {counted(found.queries, 'query')}.",
         "certain": "It is certain: no grade that is missing could change it.",

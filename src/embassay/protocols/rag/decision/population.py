@@ -192,9 +192,7 @@ def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None =
     """
     asked = asked_of(measure, bar=bar is not None)
     if len(runs) < 2 and bar is None:
-        raise UsageError(
-            "There is nothing to decide between: one run.", mend="Name another --run, or a --bar."
-        )
+        raise UsageError("One run leaves nothing to decide.", mend="Name another --run, or a --bar.")
     keys, ranks, queries = _ranked(runs, asked.cutoff)
     return built(asked, tuple(runs), queries, keys, ranks, bar)
 

@@ -30,6 +30,7 @@ from embassay.protocols.rag.golden.final_lists import (
     write_check,
 )
 from embassay.protocols.rag.golden.grades import Key, Pair, grade_all
+from embassay.protocols.rag.golden.options import Sampling
 from embassay.protocols.rag.golden.summary import (
     Figure,
     HumanCheck,
@@ -294,10 +295,6 @@ def _question(work: Work, one: Gathered) -> Question:
     return Question(one.state.id, one.state.text if original else one.rewrite)
 
 
-SHARE = 0.4
-"""Of the questions: 20 of 50 in the paper."""
-
-
 @dataclass(frozen=True)
 class _Order:
     """A question's passages that the person placed: tau-b against the judge (None for fewer than two, or where the
@@ -310,7 +307,7 @@ class _Order:
     distances: tuple[int, ...]
 
 
-def draw_questions(ids: Sequence[str], share: float = SHARE, seed: int = 1337) -> list[str]:
+def draw_questions(ids: Sequence[str], share: float = Sampling.share, seed: int = Sampling.seed) -> list[str]:
     """A share of the questions, at least one, by chance; in their given order.
 
     >>> len(draw_questions([str(i) for i in range(50)]))
@@ -464,29 +461,13 @@ FOLDER = "human"
 """Of what people have said, in the folder of a run."""
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """Which questions go into a file, and what of them is shown."""
-
-    share: float = SHARE
-    blind: bool = False
-    excerpt: int = 800
-    seed: int = 1337
-
-    def __post_init__(self) -> None:
-        if not 0 < self.share <= 1 or self.excerpt < 1:
-            raise UsageError(
-                f"A sample cannot have share={self.share}, excerpt={self.excerpt}.",
-                mend="Give a share above 0 and at most 1, and an excerpt of 1 or more characters.",
-            )
-
-
-def sample_check(run: Path, out: Path, sampling: Sampling = Sampling()) -> list[FinalList]:
+def sample_check(run: Path, out: Path, sampling: Sampling | None = None) -> list[FinalList]:
     """Draw questions of a golden run and write their final lists to a file for a person; the lists that went in.
 
     UsageError for a run without final lists, an ending that is not known, or a file that is there already: it may hold
     somebody's work.
     """
+    sampling = sampling or Sampling()
     lists = read_final_lists(run)
     chosen = set(draw_questions([one.query_id for one in lists], sampling.share, sampling.seed))
     drawn = [one for one in lists if one.query_id in chosen]

@@ -14,17 +14,17 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
-from embassay.data.rows import nearest
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.kernel.request import DATA, option
-from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.runs.folder import RunFolder, to_json
+from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, like, option
+
+if TYPE_CHECKING:
+    from embassay.runs.folder import RunFolder
 
 _RANGES = (
     ("chunk", 1, math.inf), ("overlap", 0, math.inf), ("depth", 1, math.inf), ("bm25_k1", 0, math.inf),
@@ -80,8 +80,6 @@ class GoldenOptions:
         return asdict(self)
 
 
-RANKING = "bayes"
-REWRITER = "identity"
 FIXED = ("corpus", "queries", "dataset", "mapping", "split", "limit", "seed")
 """What makes it another golden set."""
 RANKING_KNOBS = ("batch", "stability_turns", "confirmations")
@@ -102,18 +100,28 @@ _STAGE_OF: Mapping[str, str | None] = {
 class GoldenRequest:
     """The arguments of a golden run. `encoder`, `judge`, `rewriter` and `ranking` are spec strings."""
 
-    encoder: str
-    judge: str
-    corpus: str = ""
-    queries: str = ""
-    dataset: str = ""
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    split: str | None = None
-    limit: int | None = None
-    seed: int = 1337
-    rewriter: str = REWRITER
-    ranking: str = RANKING
-    tokenizer: str = "words"
+    encoder: str = option(MISSING, "The encoder that finds passages.", name="--system -s", group=SYSTEMS)
+    judge: str = option(
+        MISSING, "The judge: a chat model (ollama:gemma3:27b), recorded:FILE or simulated:QRELS.",
+        name="--judge -j", group=SYSTEMS,
+    )  # fmt: skip
+    corpus: str = option(
+        "", "Documents: a folder of files, or a table with `text`, `id` and `title`.", group=DATA
+    )
+    queries: str = option(
+        "", "Questions: a table with `text`, and perhaps `id`, `rewrite`, `bm25_query`, `tags`.",
+        value="PATH", group=DATA,
+    )  # fmt: skip
+    dataset: str = option(
+        "", "Instead of two files: a catalogue name or a folder.", name="--dataset -d", group=DATA
+    )
+    mapping: Mapping[str, str] = like(Request, "mapping")
+    split: str | None = like(Request, "split")
+    limit: int | None = like(Request, "limit", help="Most questions, drawn at random.")
+    seed: int = like(Request, "seed")
+    rewriter: str = option("identity", "Query rewriter: identity, rules or llm:MODEL.", group=SYSTEMS)
+    ranking: str = option("bayes", "Ranking engine: bayes, locks, single_shot or grades.", group=SYSTEMS)
+    tokenizer: str = like(Request, "tokenizer", default="words", help="Tokenizer for chunk sizes.")
     options: GoldenOptions = field(default_factory=GoldenOptions)
 
     def __post_init__(self) -> None:
@@ -129,6 +137,8 @@ class GoldenRequest:
     @property
     def engine(self) -> str:
         """The ranking with the knobs that it has and that its own text does not set."""
+        from embassay.protocols.rag.ranking.engines import ENGINES  # a command's help needs none of it
+
         spec, own = ENGINES.parse(self.ranking), self.engine_knobs
         taken = {key: value for key in own if (value := getattr(self.options, key)) is not None}
         return ENGINES.format(replace(spec, params={**taken, **spec.params}))
@@ -136,6 +146,8 @@ class GoldenRequest:
     @property
     def engine_knobs(self) -> tuple[str, ...]:
         """The knobs of rankings that this one has."""
+        from embassay.protocols.rag.ranking.engines import ENGINES
+
         known = ENGINES.parameters(ENGINES.parse(self.ranking).name)
         return tuple(name for name in RANKING_KNOBS if name in known)
 
@@ -146,6 +158,8 @@ class GoldenRequest:
 
 def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments with the options among them, as JSON values."""
+    from embassay.runs.folder import to_json
+
     plain: dict[str, Any] = json.loads(to_json(dict(arguments)))
     return {**{key: value for key, value in plain.items() if key != "options"}, **plain.get("options", {})}
 
@@ -153,6 +167,8 @@ def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def check_resumable(folder: RunFolder, request: GoldenRequest, redo: str | None) -> None:
     """UsageError if the folder holds a golden set of other arguments, unless what differs belongs to the stage `redo`
     or a later one, all of which are then done again."""
+    from embassay.runs.folder import to_json
+
     manifest = folder.read_manifest()
     if manifest is None:
         if folder.path.exists() and not folder.path.is_dir():
@@ -280,6 +296,8 @@ def _profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
         return [(f"profile {name}", PROFILES[name])]
     path = Path(name).expanduser()
     if not path.is_file():
+        from embassay.data.rows import nearest
+
         near = nearest(name, PROFILES)
         hint = f"Did you mean {near}? " if near else ""
         raise UsageError(
@@ -339,6 +357,8 @@ def _spelled(name: str, prefix: str) -> str:
 
 
 def _near(name: str, prefix: str) -> str:
+    from embassay.data.rows import nearest
+
     near = nearest(name, (*_defaults(), "profile"))
     known: Iterable[str] = (_spelled(one, prefix) for one in _defaults())
     return f"Did you mean {_spelled(near, prefix)!r}?" if near else f"Settings are {', '.join(known)}."
@@ -361,3 +381,23 @@ def _model() -> Any:
     names = (*_defaults(), "profile")
     known: Any = {name: (hints[name] | None, None) for name in names}
     return create_model("GoldenSettings", __config__=ConfigDict(extra="forbid"), **known)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Which questions go into a file, and what of them is shown."""
+
+    share: float = option(0.4, "Share of the questions to draw.")
+    """20 of 50 in the paper."""
+    blind: bool = option(
+        False, "Hide the judge's ranks and grades, and shuffle the passages.", name="--blind"
+    )
+    excerpt: int = option(800, "Most characters of a passage.")
+    seed: int = like(Request, "seed")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1 or self.excerpt < 1:
+            raise UsageError(
+                f"A sample cannot have share={self.share}, excerpt={self.excerpt}.",
+                mend="Give a share above 0 and at most 1, and an excerpt of 1 or more characters.",
+            )

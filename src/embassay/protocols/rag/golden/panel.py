@@ -229,7 +229,7 @@ def tables(panel: Panel) -> Iterator[ColumnTable]:
          panel.learned.get(one.name) if kind == "judge" else None, one.usd, one.per_thousand)
         for one, kind in kinds
     ]  # fmt: skip
-    note = "Agreement is with people's grades; shift is the mean grade less theirs." if with_people else ""
+    note = "Agreement is with people's grades; shift is the mean grade minus theirs." if with_people else ""
     yield ColumnTable("rag_judges", "Judges and panels", columns, tuple(rows), note)
     heads = (Column("Judge", "text"), Column("Other judge", "text"), Column("Both graded", decimals=0))
     pairs = [(one.first, one.second, one.items, *_cells(one.figures)) for one in panel.pairs]

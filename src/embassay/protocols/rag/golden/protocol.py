@@ -24,7 +24,6 @@ from embassay.protocols.kernel.session import Accounts, Attempt, Silent, unknown
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.checks import (
-    Sampling,
     checked_questions,
     read_checks,
     repeat,
@@ -33,7 +32,7 @@ from embassay.protocols.rag.golden.checks import (
 from embassay.protocols.rag.golden.conclusions import Gathered, gather, result_rows, tables
 from embassay.protocols.rag.golden.corpus import Work, read_inputs, searching
 from embassay.protocols.rag.golden.final_lists import CorpusText, Finished, write_export
-from embassay.protocols.rag.golden.options import GoldenRequest, Settings, check_resumable, snapshot
+from embassay.protocols.rag.golden.options import GoldenRequest, Sampling, Settings, check_resumable, snapshot
 from embassay.protocols.rag.golden.stages import (
     STAGES,
     Outcome,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from embassay.contracts import ChatModel, Message, Sampling
 from embassay.errors import TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt, labels
+from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of
 from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, unreadable
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
@@ -56,18 +55,6 @@ def order_messages(question: Question, passages: Sequence[Passage]) -> list[Mess
     for label, passage in zip(labels(len(passages)), passages, strict=True):
         shown.append(block(f"passage {label}", mark, passage.text))
     return [Message("system", prompt("order").text), Message("user", "\n\n".join(shown))]
-
-
-def block(name: str, mark: str, text: str) -> str:
-    """A text between two lines that say what it is, with a mark that it cannot hold."""
-    return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
-
-
-def mark_of(texts: Sequence[str]) -> str:
-    """Eight digits that no text can hold on purpose, since they follow from all of them: a passage cannot pretend to
-    end and speak on in our name. Equal texts have equal marks, so that equal calls are paid once."""
-    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(joined, digest_size=4).hexdigest()
 
 
 GRADE_KEY = "grade_1_5"

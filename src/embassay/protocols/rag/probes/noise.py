@@ -493,7 +493,7 @@ def _cosines(rows: Rows, systems: Sequence[str]) -> ColumnTable:
                 body.append(
                     (system, dataset, lang, f"rewritten by {rewriter}" if rewriter else "as asked", *found)
                 )
-    title = "Similarity of the question to what is meant, by level of noise"
+    title = "Similarity of the question to its meaning, by level of noise"
     return ColumnTable("rag_table12", title, columns, tuple(body))
 
 

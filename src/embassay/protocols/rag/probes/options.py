@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,7 +14,7 @@ from embassay.protocols.kernel.request import (
     SYSTEMS,
     DatasetRequest,
     Request,
-    column_map,
+    column_pairs,
     like,
     option,
 )
@@ -105,10 +105,6 @@ BUNDLED = "bundled"
 Reference = Literal["auto", "need", "passage"]
 
 
-def _column_pairs(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(column_map(entries).items()))
-
-
 @dataclass(frozen=True)
 class NoiseRequest:
     """The arguments of a noise probe; two runs with equal requests give equal bytes.
@@ -129,7 +125,7 @@ class NoiseRequest:
         name="--rewriter", group=SYSTEMS,
     )  # fmt: skip
     reference: Reference = option("auto", "Compare with the plain question, or with the best passage.")
-    mapping: tuple[tuple[str, str], ...] = like(Request, "mapping", default=(), read=_column_pairs)
+    mapping: tuple[tuple[str, str], ...] = like(Request, "mapping", default=(), read=column_pairs)
     split: str | None = like(Request, "split")
     grades: str | None = like(Request, "grades")
     people: str | None = like(NamesRequest, "people")

@@ -1,7 +1,20 @@
-"""Questions about a corpus: written by a language model and checked, or asked by the documents of themselves."""
+"""Questions about documents, each with the passage that answers it (spec rag 12).
 
-from embassay.protocols.questions.options import QuestionsOptions
-from embassay.protocols.rag.questions.options import QuestionsRequest
-from embassay.protocols.rag.questions.protocol import questions
+A call of this package, which `embassay.rag.questions` is, is `protocol.questions`: see `golden`.
+"""
 
-__all__ = ["QuestionsOptions", "QuestionsRequest", "questions"]
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class _Questions(ModuleType):
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        from embassay.protocols.rag.questions.protocol import questions
+
+        return questions(*arguments, **named)
+
+
+sys.modules[__name__].__class__ = _Questions

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable
-from embassay.protocols.questions.authors import near_repeats
-from embassay.protocols.questions.drafts import KEPT, OUTCOMES, Draft
+from embassay.protocols.questions.drafts import KEPT, OUTCOMES, Draft, near_repeats
 from embassay.protocols.questions.options import OF_MODELS
 from embassay.protocols.rag.questions.draw import DOCUMENTS, TASK, QuestionsPlan, User
-from embassay.protocols.rag.questions.options import OF_DOCUMENTS
 from embassay.records import Result
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats import wilson
+from embassay.text.questions import KINDS as OF_DOCUMENTS
 from embassay.text.questions import PseudoQuestion, Text, pseudo_questions
 
 USERS = "users"

@@ -13,10 +13,10 @@ from embassay.data.tables import known_suffix, table
 from embassay.data.views import Draw, Renamed
 from embassay.errors import UsageError
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
-from embassay.protocols.questions import authors
+from embassay.protocols.questions import drafts
 from embassay.protocols.questions.drafts import Writer, prompt
 from embassay.protocols.questions.options import OF_MODELS
-from embassay.protocols.rag.questions.options import OF_DOCUMENTS, QuestionsRequest
+from embassay.protocols.rag.questions.options import QuestionsRequest, of_documents
 from embassay.runs.folder import Cell, digest
 from embassay.runs.forecast import Forecast, Forecasts
 from embassay.systems.remote import Ledger
@@ -52,15 +52,15 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     users = read_users(request.queries) if request.queries else ()
     kinds = [kind for kind in request.chosen if kind in OF_MODELS]
     writer = (
-        authors.writer_of(request.llm, request.checker, request.options, request.seed, cache, ledger)
+        drafts.writer_of(request.llm, request.checker, request.options, request.seed, cache, ledger)
         if request.llm
         else None
     )
-    drawn = authors.draw_passages(passages, kinds, request.options, request.seed, request.corpus)
+    drawn = drafts.draw_passages(passages, kinds, request.options, request.seed, request.corpus)
     cells = tuple(_cell(kind, dataset, request, writer) for kind in request.chosen)
     task = PlannedTask(TASK, sum(map(len, drawn.values())), len(passages), dataset.skipped, dataset.notes)
     planned = PlannedDataset(request.corpus, dataset.name, dataset.lang, dataset.fingerprint, (task,))
-    systems = () if writer is None else authors.planned(request.llm, request.checker, writer, ledger)
+    systems = () if writer is None else drafts.planned(request.llm, request.checker, writer, ledger)
     return QuestionsPlan(
         request, systems, (planned,), cells, cache=cache, passages=passages, drawn=drawn, users=users, writer=writer
     )  # fmt: skip
@@ -81,7 +81,7 @@ def read_users(name: str) -> tuple[User, ...]:
 
 
 def _cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Writer | None) -> Cell:
-    by = DOCUMENTS if kind in OF_DOCUMENTS or writer is None else writer.chat.name
+    by = DOCUMENTS if kind in of_documents() or writer is None else writer.chat.name
     made = [] if writer is None else [writer.chat.identity, writer.checker.identity, prompt("check").identity]
     key = digest([TASK, kind, dataset.fingerprint, made, request.options.as_dict(), request.seed])
     return Cell(TASK, dataset.name, by, key, 1, None, variant=kind)
@@ -93,7 +93,7 @@ def forecast(plan: QuestionsPlan, done: Container[str]) -> Forecasts:
     for cell in plan.cells:
         head = Forecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
         if cell.variant in OF_MODELS and plan.writer is not None:
-            found += authors.forecast(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
+            found += drafts.forecast(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
         else:
             found.append(head)
     return Forecasts(tuple(found))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field
 from typing import Any
 
 from embassay.errors import UsageError
+from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, like, option
 from embassay.protocols.questions.options import (
     OF_MODELS,
     QuestionsOptions,
@@ -14,10 +15,13 @@ from embassay.protocols.questions.options import (
     check_language,
     usual_kinds,
 )
-from embassay.text import questions
 
-OF_DOCUMENTS = questions.KINDS
-KINDS = (*OF_MODELS, *OF_DOCUMENTS)
+
+def of_documents() -> tuple[str, ...]:
+    """The kinds that documents ask themselves."""
+    from embassay.text.questions import KINDS  # a command's help needs none of it
+
+    return KINDS
 
 
 @dataclass(frozen=True)
@@ -25,24 +29,34 @@ class QuestionsRequest:
     """The arguments of a run. `llm` writes, and `checker` (empty: the same) says whether a passage answers what was
     asked of it; without an `llm`, documents ask. `queries` is a file of users' own questions."""
 
-    corpus: str
-    llm: str = ""
-    checker: str = ""
-    queries: str = ""
-    kinds: tuple[str, ...] = ()
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    seed: int = 1337
+    corpus: str = option(MISSING, "A folder of documents, a table with `text`, or a dataset.", group=DATA)
+    llm: str = option(
+        "", "The chat model that writes: ollama:gemma3:27b. Without one, documents ask.", group=SYSTEMS
+    )
+    checker: str = option(
+        "", "The chat model that checks whether a question is answered. Default: --llm.", group=SYSTEMS
+    )
+    queries: str = option(
+        "", "Users' own questions: a table with `text`. They come first.", value="PATH", group=DATA
+    )
+    kinds: tuple[str, ...] = option(
+        (),
+        "fact, comparison, procedure, keywords, typo, language; title, heading, faq, sentence. Default: all.",
+        name="--kind -k",
+    )
+    mapping: Mapping[str, str] = like(Request, "mapping")
+    seed: int = like(Request, "seed")
     options: QuestionsOptions = field(default_factory=QuestionsOptions)
     tokenizer: str = "words"
 
     def __post_init__(self) -> None:
-        check_kinds(self.kinds, KINDS)
+        check_kinds(self.kinds, (*OF_MODELS, *of_documents()))
         asked = set(self.chosen)
         if not self.llm and asked & set(OF_MODELS):
             raise UsageError(
                 f"Questions of the kind {next(kind for kind in self.chosen if kind in OF_MODELS)!r} are written by a "
                 "language model, and none is named.",
-                mend=f"Name one with --llm, or take kinds that need none: {', '.join(OF_DOCUMENTS)}.",
+                mend=f"Name one with --llm, or take kinds that need none: {', '.join(of_documents())}.",
             )
         check_language(asked, self.options.into)
 
@@ -50,9 +64,9 @@ class QuestionsRequest:
     def chosen(self) -> tuple[str, ...]:
         """The kinds that are asked, in their order; without a word all that can be."""
         if self.kinds:
-            return tuple(kind for kind in KINDS if kind in self.kinds)
+            return tuple(kind for kind in (*OF_MODELS, *of_documents()) if kind in self.kinds)
         if not self.llm:
-            return OF_DOCUMENTS
+            return of_documents()
         return usual_kinds(self.options.into)
 
     @property

@@ -10,9 +10,8 @@ from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.questions import authors
-from embassay.protocols.questions.authors import DRAFTS, read_drafts
-from embassay.protocols.questions.drafts import Draft, prompt
+from embassay.protocols.questions import drafts
+from embassay.protocols.questions.drafts import DRAFTS, Draft, prompt, read_drafts
 from embassay.protocols.questions.options import OF_MODELS
 from embassay.protocols.rag.questions.dataset import Gathered, gathered, rows_of, tables, write_export
 from embassay.protocols.rag.questions.draw import QuestionsPlan, forecast, make_plan
@@ -106,7 +105,7 @@ class QuestionsSession(Attempt):
             return
         path = self.folder.path / DRAFTS
         before = len(self.drafts)
-        self.failed = authors.write(writer, self.plan.drawn, path, self.drafts, listener)
+        self.failed = drafts.write(writer, self.plan.drawn, path, self.drafts, listener)
         self.done_now = len(self.drafts) - before
 
     def end(self) -> None:
@@ -138,7 +137,7 @@ class QuestionsSession(Attempt):
     def decided(self) -> dict[str, list[Draft]]:
         """Kind -> the drafts of its passages that are decided, in the order of the draw."""
         writer = self.plan.writer
-        return {} if writer is None else authors.decided(writer, self.plan.drawn, self.drafts)
+        return {} if writer is None else drafts.decided(writer, self.plan.drawn, self.drafts)
 
     def facts(self) -> dict[str, Any]:
         """What it is made with, and where questions came from."""

@@ -489,7 +489,7 @@ def _favour(places: Places | None) -> str:
         return ""
     lift, low, high = places.lift.estimate, places.lift.low, places.lift.high
     if low <= 0 <= high:
-        said = "No favour of the judge for the place at which a passage is shown can be seen"
+        said = "No position bias of the judge can be seen"
     else:
         said = f"The judge favours what is shown {'first' if lift > 0 else 'last'}"
     return f"{said}: the first place gains {lift:+.2f} places of the answer over the last [{low:+.2f}, {high:+.2f}]."

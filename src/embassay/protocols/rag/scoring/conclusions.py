@@ -154,7 +154,7 @@ def _sentence(run: str, k: int, finding: str, pool: str, known: dict[str, Eviden
         "both": f"{run}@{k}: both. The pool loses {told(known['pool'])} and the ordering {told(known['ordering'])}; "
         "which loses more cannot be told.",
         "little": f"{run}@{k}: little is left to improve, {told(known['total'])} of the ideal is lost.",
-        "open": f"{run}@{k}: these queries do not tell. The pool loses {told(known['pool'])}, the ordering "
+        "open": f"{run}@{k}: these queries cannot decide. The pool loses {told(known['pool'])}, the ordering "
         f"{told(known['ordering'])}.",
     }
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
@@ -172,7 +172,7 @@ def _capital(text: str) -> str:
 
 
 _MEANING = {
-    "holds": "It helps.", "does not hold": "It does not help.", "open": "These queries do not tell.",
+    "holds": "It helps.", "does not hold": "It does not help.", "open": "These queries cannot decide.",
 }  # fmt: skip
 UNTESTED = (
     ("ANN index", "pool", "an HNSW index within 1-2% of a flat one: compare a run from each."),
@@ -261,9 +261,11 @@ def _depths(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Itera
             status = "holds" if lost.high < MARGIN else "does not hold" if lost.low > MARGIN else "open"
             text = (
                 f"{DEPTHS[k]} candidates for @{k}: cutting {run.name} there loses {told(lost)} of PROC@{k}. "
-                + {"holds": "Enough.", "does not hold": "Fetch more.", "open": "These queries do not tell."}[
-                    status
-                ]
+                + {
+                    "holds": "Enough.",
+                    "does not hold": "Fetch more.",
+                    "open": "These queries cannot decide.",
+                }[status]
             )
             yield Guidance("depth", "pool", status, text, (lost,))
 
@@ -279,7 +281,7 @@ def _rerankings(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> I
                 continue
             gain = Evidence(f"gain in RA-nWG@{k}", quantity.value, *ends)
             status = status_of(gain)
-            text = f"{b.name} orders the documents of {a.name} anew: RA-nWG@{k} is {_more(gain)}. {_MEANING[status]}"
+            text = f"{b.name} orders the documents of {a.name} again: RA-nWG@{k} is {_more(gain)}. {_MEANING[status]}"
             yield Guidance("reranker", "ordering", status, text, (gain,))
 
 
@@ -400,7 +402,7 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
         yield Note("repeated judgements", f"The qrels repeat {again}.", "", judgements.repeated)
     grades = judgements.frame["grade"].unique().to_list()
     if len(grades) == 1:
-        text = f"Every judgement is of grade {grades[0]}: nothing tells a good order from a bad one."
+        text = f"Every judgement is of grade {grades[0]}: no order is better than another."
         yield Note("one grade", text, "", grades[0])
     if total < FEW:
         yield Note("few", f"Only {counted(total, 'query')}: the intervals say little.", "", total)

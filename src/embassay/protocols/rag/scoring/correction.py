@@ -36,8 +36,8 @@ from embassay.protocols.rag.scoring.score import (
     measured,
 )
 from embassay.runs.folder import read_record
+from embassay.stats.few_labels import FEWEST, Corrected, Mean, Outlook, corrected, outlook
 from embassay.stats.intervals import t_quantile
-from embassay.stats.prediction import FEWEST, Corrected, Mean, Outlook, corrected, outlook
 from embassay.stats.ranks import corrected_pairs
 
 if TYPE_CHECKING:
@@ -409,7 +409,7 @@ def _use(rows: Sequence[Correction], headline: str) -> str:
         return f"People graded too little for {headline}."
     best = max(own, key=lambda one: one.effective / one.n)
     if best.slope == 0.0:
-        return "The judge does not help here: people's grades alone tell as much."
+        return "The judge does not help here: people's grades alone say as much."
     gained = best.effective / best.n
     return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
 
@@ -418,8 +418,8 @@ def _notes(made: Corrector) -> Iterator[str]:
     whole = len(made.whole)
     if whole < FEWEST:
         yield (
-            f"People graded {whole} of {len(made.queries)} queries whole: measures that are no sum over passages, such "
-            f"as nDCG, need {FEWEST} or more."
+            f"People graded {whole} of {len(made.queries)} queries whole: measures that are not sums over passages, "
+            f"such as nDCG, need {FEWEST} or more."
         )
     missing = sum(key not in made.judge for key in made.people)
     if missing:

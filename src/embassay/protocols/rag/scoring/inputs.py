@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, Sources
 from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.runs.folder import write_atomic
 from embassay.search.fusion import rrf
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 
 Ints = NDArray[np.int64]
-SEPARATOR = "#"
-"""Chunks are called `document#number`."""
 
 
 @dataclass(frozen=True)
@@ -75,90 +74,6 @@ def graded_sources(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) ->
 def _escaped(text: str) -> str:
     """For a regular expression of the library that reads the ids."""
     return "".join(f"\\x{{{ord(character):x}}}" for character in text)
-
-
-Unjudged = Literal["zero", "grade1", "condense", "error"]
-Test = Literal["bootstrap", "randomization"]
-
-CUTOFFS = (10, 30)
-RESAMPLES = 10_000
-TARGETS = {"query_id", "doc_id", "score", "relevance", "correct"}
-SEED = 0
-"""That of the source's comparisons (spec rag 1.9)."""
-
-
-@dataclass(frozen=True)
-class ScoreRequest:
-    """Judgements, runs and what is measured of them.
-
-    `runs` and `pools` are paths, a run also `name=path`. `pools` are none (each run's own list is its pool), one for
-    all or one per run. `measures` in any spelling, without a cutoff measured at each of `cutoffs`; none stands for the
-    usual ones. `grades` is a grade map (None: the judgements are grades from 1 to 5), `mapping` target column -> the
-    files' own.
-    """
-
-    qrels: str
-    runs: tuple[str, ...]
-    pools: tuple[str, ...] = ()
-    measures: tuple[str, ...] = ()
-    cutoffs: tuple[int, ...] = CUTOFFS
-    grades: str | None = None
-    unjudged: Unjudged = "zero"
-    answers: str | None = None
-    sensitivity: bool = False
-    test: Test = "bootstrap"
-    resamples: int = RESAMPLES
-    seed: int = SEED
-    split: str | None = None
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    separator: str = SEPARATOR
-    """Documents of one source have ids that are equal before the last one of these."""
-    exclude_self: bool = False
-    """Whether the document that has the query's id is left out of judgements, runs and pools."""
-    corpus: str = ""
-    """The passages that were retrieved from, where runs say their texts, or judgements are of spans of documents."""
-    queries: str = ""
-    """The questions, where runs say their texts."""
-    tags: bool = False
-    """Whether scores are also given by the tags of the questions in `queries`."""
-    judge_grades: str | None = None
-    """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
-
-    def __post_init__(self) -> None:
-        if not self.runs:
-            raise UsageError("There is no run to score.", mend="Name one with --run FILE.")
-        if len(self.pools) not in (0, 1, len(self.runs)):
-            raise UsageError(
-                f"There are {len(self.pools)} pools for {len(self.runs)} runs.",
-                mend="Give one --pool for all runs, or one per run in their order.",
-            )
-        for name, value, choices in (
-            ("unjudged", self.unjudged, get_args(Unjudged)),
-            ("test", self.test, get_args(Test)),
-        ):
-            if value not in choices:
-                raise UsageError(f"--{name} is {value!r}.", mend=f"Choose {', '.join(choices)}.")
-        if unknown := sorted(set(self.mapping) - TARGETS):
-            raise UsageError(
-                f"Nothing here is called {unknown[0]!r} (in --map).",
-                mend=f"Map {', '.join(sorted(TARGETS))}.",
-            )
-        if not self.separator:
-            raise UsageError("The separator of sources is empty.", mend="Give --source-separator '#'.")
-        if self.tags and not self.queries:
-            raise UsageError(
-                "Scores by tag need the tags of the questions.", mend="Name their file with --queries."
-            )
-        if self.resamples < 1 or min(self.cutoffs, default=0) < 1:
-            raise UsageError(
-                f"The resamples are {self.resamples} and the cutoffs {list(self.cutoffs)}.",
-                mend="Both must be 1 or more.",
-            )
-
-    def as_dict(self) -> dict[str, Any]:
-        """The arguments as the manifest has them."""
-        later = {name: getattr(self, name) for name in ("corpus", "queries", "tags", "judge_grades")}
-        return {name: value for name, value in asdict(self).items() if name not in later or later[name]}
 
 
 def named_path(given: str) -> tuple[str, Path]:
@@ -375,6 +290,22 @@ def read_inputs(request: ScoreRequest) -> Inputs:
     return _together(request, qrels_path, {name: read[path] for name, path in named}, pools, known)
 
 
+def described(
+    inputs: Inputs, task: str, n: int, source: str = ""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What manifests say of the runs, as systems, and of the `n` judged queries of a task, as datasets; `source` is
+    where the judgements are from, if not from the file that was read."""
+    systems = [
+        {"name": name, "kind": "run", "identity": fingerprint([run]), "facts": {"path": run.path}}
+        for name, run in inputs.runs.items()
+    ]
+    dataset = {
+        "name": inputs.name, "source": source or inputs.qrels.path, "lang": "",
+        "fingerprint": fingerprint([inputs.qrels]), "tasks": {task: {"n": n, "skipped": [], "warnings": []}},
+    }  # fmt: skip
+    return systems, [dataset]
+
+
 def _is_union(pools: Sequence[Any]) -> bool:
     return list(map(str, pools)) == [UNION] and not Path(UNION).exists()
 
@@ -403,7 +334,7 @@ def _together(
         pools = [_union(runs)]
     if len({pool.path for pool in pools}) > 1:
         notes.append(
-            "The runs have pools that differ, so PROC and %PROC of one are no measure of another: --pool union "
+            "The runs have pools that differ, so PROC and %PROC of one cannot be compared with another's: --pool union "
             "gives all of them one."
         )
     name = stem(qrels.resolve().name) if isinstance(qrels, Path) else "qrels"

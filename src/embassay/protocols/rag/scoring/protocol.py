@@ -29,11 +29,10 @@ from embassay.protocols.rag.scoring.correction import (
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
     Inputs,
-    ScoreRequest,
     answers_of,
     counts_by_grade,
+    described,
     distinct,
-    fingerprint,
     graded,
     held_inputs,
     named_path,
@@ -42,6 +41,7 @@ from embassay.protocols.rag.scoring.inputs import (
     tags_of,
     without_self,
 )
+from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import Beside, Board, Placed, beside, place, sensitivity
 from embassay.protocols.rag.scoring.score import (
     CONFIDENCE,
@@ -309,26 +309,18 @@ def _wide(frame: pl.DataFrame) -> pl.DataFrame:
 def _manifest(
     folder: RunFolder, request: ScoreRequest, inputs: Inputs, score: Score, command: str
 ) -> dict[str, Any]:
+    judged = score.judgements
+    systems, datasets = described(inputs, TASK, judged.queries, judged.path)
+    cells = (_cell(score, run.name) for run in score.runs)
     return manifest_at_once(
         folder,
         PROTOCOL,
         command,
         request.as_dict(),
         kind=TASK,
-        systems=(
-            {"name": run.name, "kind": "run", "identity": fingerprint([entries]), "facts": {"path": run.path}}
-            for run, entries in zip(score.runs, inputs.runs.values(), strict=True)
-        ),
-        datasets=[
-            {
-                "name": score.judgements.name,
-                "source": score.judgements.path,
-                "lang": "",
-                "fingerprint": fingerprint([inputs.qrels]),
-                "tasks": {TASK: {"n": score.judgements.queries, "skipped": [], "warnings": []}},
-            }
-        ],
-        cells=(_cell(score, run.name) for run in score.runs),
+        systems=systems,
+        datasets=datasets,
+        cells=cells,
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embassay.measures.correlation import tau_b
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
-from embassay.protocols.rag.scoring.inputs import ScoreRequest
+from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
 from embassay.protocols.rag.scoring.score import (
     Columns,

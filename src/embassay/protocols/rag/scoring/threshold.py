@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
-from embassay.errors import UsageError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.calibration.options import CalibrationOptions
 from embassay.protocols.calibration.probability import Calibration, Curve, too_few
 from embassay.protocols.calibration.protocol import (
     HEADLINE,
@@ -30,36 +28,16 @@ from embassay.protocols.calibration.protocol import (
 from embassay.protocols.kernel.outcome import Run, manifest_at_once
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.scoring.inputs import Inputs, ScoreRequest, fingerprint, graded, read_inputs
+from embassay.protocols.rag.scoring.inputs import Inputs, described, fingerprint, graded, read_inputs
+from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 from embassay.protocols.rag.scoring.placement import Board, Placed, place
 from embassay.records import Result, Score
 from embassay.runs.folder import RunFolder, slug, to_json, write_atomic, write_columns
 from embassay.text import open_tokenizer
 
 PROTOCOL, TASK = "calibration", "answers"
-CUTOFF = 10
-"""Passages that an answer is made from, unless another number is given."""
 
 Values = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class RunCalibrationRequest:
-    """`files` are runs and judgements, `cutoff` is how many passages an answer is made from."""
-
-    files: ScoreRequest
-    cutoff: int
-    options: CalibrationOptions
-
-    def __post_init__(self) -> None:
-        if self.cutoff < 1:
-            raise UsageError(f"-k is {self.cutoff}.", mend="An answer is made from 1 passage or more.")
-
-    def as_dict(self) -> dict[str, Any]:
-        """The arguments as saved in the manifest and compared when they are given again."""
-        plain = self.files.as_dict()
-        own = {name: plain[name] for name in ("qrels", "runs", "grades", "seed", "split", "mapping")}
-        return {**own, "cutoff": self.cutoff, "options": self.options.as_dict()}
 
 
 @dataclass(frozen=True)
@@ -190,16 +168,10 @@ def _manifest(
     folder: RunFolder, inputs: Inputs, request: RunCalibrationRequest, cells: list[_Cell], command: str
 ) -> dict[str, Any]:
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
+    systems, datasets = described(inputs, TASK, n)
     return manifest_at_once(
         folder, PROTOCOL, command, request.as_dict(),
-        systems=(
-            {"name": name, "kind": "run", "identity": fingerprint([entries]), "facts": {"path": entries.path}}
-            for name, entries in inputs.runs.items()
-        ),
-        datasets=[{
-            "name": inputs.name, "source": inputs.qrels.path, "lang": "", "fingerprint": fingerprint([inputs.qrels]),
-            "tasks": {TASK: {"n": n, "skipped": [], "warnings": []}},
-        }],
+        systems=systems, datasets=datasets,
         cells=(
             {
                 "key": cell.of.run, "task": TASK, "dataset": inputs.name, "system": cell.of.run, "status": "done",

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -141,6 +141,10 @@ class SweepRequest:
     generator: Generator | None = None
     names: Names | None = None
     base: Path = Path()
+    GROWS: ClassVar[tuple[str, ...]] = (
+        "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk",
+    )  # fmt: skip
+    """Axes to which a finished sweep takes more values."""
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them, and as they are compared on resume."""
@@ -223,7 +227,7 @@ def chunk_size(text: str) -> tuple[int, int] | None:
     size, overlap = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
     if not found or overlap > size // 2:
         raise UsageError(
-            f"The chunk {text!r} is none.",
+            f"The chunk {text!r} is not valid.",
             mend="Write none, a number of tokens (200), or with overlap (430+70).",
         )
     return size, overlap

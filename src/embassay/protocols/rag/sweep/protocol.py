@@ -16,7 +16,7 @@ import numpy as np
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.session import Accounts, Attempt, Silent
+from embassay.protocols.kernel.session import Accounts, Attempt, Silent, additions
 from embassay.protocols.rag.sweep.config import (
     DatasetEntry,
     Generator,
@@ -106,9 +106,15 @@ def read_sweep(folder: str | Path) -> Sweep:
 
 
 def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
-    """Whether all that a cell has measured can be read back, samples of time with it."""
+    """Whether all that a cell is to measure can be read back, samples of time with it. A sweep that has grown along an
+    axis within its cells (k, reranker, mode) has cells that lack some stacks."""
     found = read_found(folder, cell, cell.job.collection.query_ids)
-    return found is not None and all(_times(one, watch) is not None for one in found.stacks)
+    if found is None:
+        return False
+    there = {one.configuration for one in (*found.stacks, *found.skipped)}
+    return there == set(cell.job.configurations) and all(
+        _times(one, watch) is not None for one in found.stacks
+    )
 
 
 def _measured(stack: Stack, dataset: str, times: Times, prices: PriceList, rules: Rules) -> Measured:
@@ -168,7 +174,8 @@ class SweepSession(Attempt):
 
     def begin(self, listener: Silent) -> None:
         """Find what is done, and write down what is asked."""
-        del listener  # the parts have it
+        if self.previous and (added := additions(self.previous["arguments"], self.plan.request)):
+            listener.growing(added)
         if self.force:
             for folder in ("cells", "stacks", TIMINGS, "items", "rankings"):
                 for path in sorted((self.folder.path / folder).rglob("*")):

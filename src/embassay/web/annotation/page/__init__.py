@@ -11,9 +11,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.answers.store import own_order
-from embassay.protocols.hume.folder import StudyFolder, read_study
+from embassay.protocols.hume.adjudication import disputes
+from embassay.protocols.hume.collection import all_rows
+from embassay.protocols.hume.store import own_order
+from embassay.protocols.hume.study import StudyFolder, read_study
 from embassay.runs.folder import write_atomic
+from embassay.web.annotation.adjudication import others_shown
 from embassay.web.annotation.service import SETTINGS, questions_shown, task_shown, titles_of
 
 __all__ = ["STATIC", "bundle", "in_order", "render_page", "render_single", "write_single"]
@@ -74,22 +77,24 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _STYLE, _SCRIPT = "/*style*/", "/*script*/"
 
 
-def write_single(study: Path, annotator: str, out: Path) -> Path:
-    """Write the file of `annotator` for the study in the folder `study`, in one step; gold is not read.
+def write_single(study: Path, annotator: str, out: Path, *, adjudicates: bool = False) -> Path:
+    """Write the file of `annotator` for the study in the folder `study`, in one step; gold is not read. Whoever
+    `adjudicates` gets the items that people have answered differently until now, with these answers.
 
-    Raises UsageError for a name that no file could have, and for a folder without a study DataError.
+    Raises UsageError for a name that no file could have, and where there is nothing to decide; for a folder without a
+    study DataError.
     """
     if not _NAME.fullmatch(annotator):
         raise UsageError(
             f"{annotator!r} cannot name an annotator.",
             mend="Use letters, digits, dots, dashes and underscores.",
         )
-    write_atomic(out, render_single(read_study(study), annotator))
+    write_atomic(out, render_single(read_study(study), annotator, adjudicates=adjudicates))
     return out
 
 
-def render_single(folder: StudyFolder, annotator: str) -> str:
-    """The whole file. The same study and annotator give the same bytes."""
+def render_single(folder: StudyFolder, annotator: str, *, adjudicates: bool = False) -> str:
+    """The whole file. The same study, answers and annotator give the same bytes."""
     from embassay.report.html import json_block, policy
 
     style, script = (STATIC / "annotate.css").read_text("utf-8"), bundle()
@@ -97,9 +102,10 @@ def render_single(folder: StudyFolder, annotator: str) -> str:
         environment()
         .get_template("single.html")
         .render(
-            title=folder.study.name, policy=policy(style, script), data=json_block(_given(folder, annotator))
+            title=folder.study.name, policy=policy(style, script),
+            data=json_block((_to_decide if adjudicates else _given)(folder, annotator)),
         )
-    )
+    )  # fmt: skip
     # From the last place to the first, so that no text of the study is taken for one.
     head, _, tail = page.rpartition(_SCRIPT)
     head, style_place, body = head.partition(_STYLE)
@@ -131,3 +137,28 @@ def _given(folder: StudyFolder, annotator: str) -> dict[str, Any]:
             **({"about": {"asked": questions_shown(study), "said": {}}} if study.profile else {}),
         },
     }
+
+
+def _to_decide(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
+    """What `_given` is for annotators, with nothing but disputes and what people answered to them."""
+    rows = all_rows(folder)
+    found = {task.name: disputes(folder, task, rows) for task in folder.study.tasks}
+    if not any(found.values()):
+        raise UsageError("People do not disagree on any item.", mend="Wait until they have answered.")
+    given, every = _given(folder, adjudicator), {item.id: item for item in folder.items}
+    titles = titles_of(folder.study.tasks)
+    tasks = [
+        {
+            **task_shown(task, titles[task.name], [one.item for one in found[task.name]], finished=False),
+            "practice": [],
+        }
+        for task in folder.study.tasks
+        if found[task.name]
+    ]
+    payloads = {
+        one.item: {**every[one.item].payload, "others": others_shown(task, one, found[task.name])}
+        for task in folder.study.tasks
+        for one in found[task.name]
+    }
+    told = {name: value for name, value in given["told"].items() if name != "about"}
+    return {**given, "payloads": payloads, "told": {**told, "tasks": tasks, "adjudicates": True}}

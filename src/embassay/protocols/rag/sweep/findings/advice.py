@@ -355,7 +355,7 @@ def milliseconds(ground: Ground, pairs: Pairs) -> Figure:
     return figure(value, replicates, timed)
 
 
-MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "These queries do not tell."}
+MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "These queries cannot decide."}
 
 
 def status(value: Figure, least: float = 0.0) -> str:
@@ -539,7 +539,7 @@ def _depth(ground: Ground, line: str, cutoff: int, turn: Callable[[str], str]) -
         return untested(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
     gain = difference_of(ground, measure, pairs)
     found = status(gain, HARDLY if turn is opposite else 0.0)
-    text = f"K 100 less K 50: {told(gain, signed=True)} of {measure}."
+    text = f"K 100 minus K 50: {told(gain, signed=True)} of {measure}."
     return judged(line, turn(found), text, gain)
 
 
@@ -604,7 +604,8 @@ def lite(ground: Ground) -> Advice:
     measure = ground.rules.measure
     loss = difference_of(ground, measure, pairs)
     saved = float(np.mean([ground.cost[j] - ground.cost[i] for i, j in pairs]))
-    text = f"{names[0]} less {strong}: {told(loss, signed=True)} of {measure}; it saves {usd(saved)} per 1,000 queries."
+    minus = f"{names[0]} minus {strong}: {told(loss, signed=True)} of {measure}"
+    text = f"{minus}; it saves {usd(saved)} per 1,000 queries."
     return judged(line, opposite(status(loss)) if saved > 0 else "does not hold", text, loss, Figure(saved))
 
 

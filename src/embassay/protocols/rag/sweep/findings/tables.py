@@ -142,7 +142,7 @@ def _alternatives(findings: Findings) -> ColumnTable:
         for part in findings.parts
         for one in part.recommendation.alternatives
     ]
-    return ColumnTable("rag_alternatives", "Other choices, less the recommended one", columns, tuple(rows))
+    return ColumnTable("rag_alternatives", "Other choices minus the recommended one", columns, tuple(rows))
 
 
 def _shares(findings: Findings) -> ColumnTable:
@@ -207,7 +207,7 @@ def _routing(findings: Findings) -> ColumnTable:
         *(
             column
             for name, k in measures
-            for column in (Column(f"{name} less K {k}", "signed", 3), *(Column(f"{end} ({name}, {k})", "signed", 3)
+            for column in (Column(f"{name} minus K {k}", "signed", 3), *(Column(f"{end} ({name}, {k})", "signed", 3)
                 for end in ("low", "high")))
         ),
     )  # fmt: skip

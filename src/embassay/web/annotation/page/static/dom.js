@@ -45,10 +45,10 @@ export function dataText(text, lang, what = "div.data") {
 export const named = (text) => el("bdi", text);
 export const cap = (text) => el("kbd", { "aria-hidden": "true" }, text);
 
-/** "ara" as pages spell it: "ar". */
+/** "ara" as pages spell it: "ar"; nothing for what is no language, such as "mixed". */
 export function languageTag(lang) {
   try {
-    return Intl.getCanonicalLocales(lang)[0];
+    return /^[a-z]{2,3}\b/i.test(lang) ? Intl.getCanonicalLocales(lang)[0] : null;
   } catch {
     return null;
   }

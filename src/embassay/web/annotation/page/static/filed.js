@@ -56,7 +56,8 @@ export class Filed {
     const order = this.told.tasks.flatMap(({ items }) => items);
     return order.filter((id) => answers[id] && isDecided(answers[id])).map((id) => {
       const { value, flag, comment, seconds, saved_at: ts } = answers[id];
-      return { item_id: id, annotator_id: this.annotator, value, ts, seconds, kind: "person", flag, comment };
+      const kind = this.told.adjudicates ? "adjudicator" : "person";
+      return { item_id: id, annotator_id: this.annotator, value, ts, seconds, kind, flag, comment };
     });
   }
 

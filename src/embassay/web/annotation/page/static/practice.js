@@ -97,8 +97,8 @@ function explain(view) {
   view.told = true;
   const right = agrees(task, one, view.value);
   explained.replaceChildren(
-    el(`p.${right ? "good" : "care"}`, el("b", right ? "✓ As in the instructions" : "The instructions give: "), !right && named(inWords(task, one, one.answer))),
-    !right && el("p.note", "You answered: ", named(inWords(task, one, given(task, one, view.value)))),
+    el(`p.${right ? "good" : "care"}`, el("b", right ? "✓ As in the instructions" : "The instructions give: "), ...(right ? [] : [named(inWords(task, one, one.answer))])),
+    ...(right ? [] : [el("p.note", "You answered: ", named(inWords(task, one, given(task, one, view.value))))]),
     dataText(one.explanation, "en", "div"),
   );
   onward.firstChild.textContent = view.at + 1 < task.practice.length ? "Next practice item" : "Start";

@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 
 const GAP_FROM = 16;
-const SIGNS = { embedding: "e", classical: "c", reference: "r", llm: "l", human: "n", person: "n" };
+const SIGNS = { embedding: "e", classical: "c", hybrid: "m", run: "f", reference: "r", llm: "l", human: "n", person: "n" };
 
 /** The class that draws the shape of a kind. */
 export const sign = (kind) => SIGNS[kind] || "";

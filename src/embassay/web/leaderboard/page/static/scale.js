@@ -1,6 +1,8 @@
 // The scale of a column: limits and steps from its data, as round numbers. The same as the report's.
 
 const PADDING = 0.08;
+/** The least share of a scale that its values fill before more steps are tried, and how many more. */
+const FULL = 0.75, FINER = 2;
 
 export class Scale {
   constructor(low, high, step, factor = 1) {
@@ -45,6 +47,14 @@ export function scaleOf(pool, { most = 4, within = [0, 1], factor = 1 } = {}) {
     if (low >= within[0]) start = Math.max(start, within[0]);
     if (high <= within[1]) end = Math.min(end, within[1]);
   }
+  const made = between(start, end, most, factor);
+  if (end - start >= FULL * (made.high - made.low)) return made;
+  const finer = between(start, end, most + FINER, factor);
+  return finer.high - finer.low < made.high - made.low ? finer : made;
+}
+
+/** From the round number at or below `start` to the one at or above `end`, in at most about `most` steps. */
+function between(start, end, most, factor) {
   const step = roundStep((end - start) / most);
   const first = Math.floor(start / step + 1e-9) * step, last = Math.ceil(end / step - 1e-9) * step;
   return new Scale(first, last > first ? last : first + step, step, factor);

@@ -47,11 +47,11 @@ function columnsSaid(board, choice, act) {
   return parts;
 }
 
-/** "Score and ranks over 3 of 4 datasets: people agree less on the others." */
+/** "Score and ranks over 3 of 4 datasets: people agree less on the others. The heading is about all datasets." */
 function agreementSaid(board, choice, score) {
   if (!agreedOf(board, choice)) return "People agree well on no dataset of this board, so none is hidden. ";
   if (!score.parts.length) return `People agree well on ${score.dataset}. `;
-  return `Score and ranks over ${overSaid(board, score)}: people agree less on the others, or nobody knows. `;
+  return `Score and ranks over ${overSaid(board, score)}: people agree less on the others, or nobody knows. The heading is about all datasets. `;
 }
 
 const pick = (choice) => Object.fromEntries(Object.keys(NO_FILTER).map((key) => [key, choice[key]]));

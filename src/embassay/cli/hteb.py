@@ -1,0 +1,285 @@
+"""`embassay hteb`: benchmark scores after eight transformations on three axes: systems on texts that were rewritten,
+the texts without scores, the files of the authors, and what people say of the texts."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from embassay.cli.options import (
+    App,
+    Running,
+    Shown,
+    Spread,
+    default_out,
+    of_records,
+    stopping_at_memory,
+    within_memory,
+)
+from embassay.protocols.hteb.options import Request, as_reference
+from embassay.protocols.kernel.request import DATA, OUTPUT, like, names_of, option
+
+app = App("HTEB: what eight transformations on three axes leave of scores.")
+validation = App("Have people check the transformed texts.")
+
+
+@app.callback()
+def group() -> None:
+    """HTEB: what eight transformations on three axes leave of scores."""
+
+
+Reference = Annotated[
+    bool,
+    typer.Option(
+        "--reference", help="Set every option to its value `reference`, as the authors' code has it."
+    ),
+]
+
+
+def of_authors(request: Request) -> Request:
+    """A request with every option at its value `reference`."""
+    return replace(
+        request, options=as_reference(request.options), generation=as_reference(request.generation),
+        on_failure="original",
+    )  # fmt: skip
+
+
+@app.command("run")
+@within_memory
+@of_records(defaults={"transformer": ...})
+def run(request: Request, running: Spread, reference: Reference = False) -> None:
+    """Score systems on texts as they are and rewritten in eight ways.
+
+    Axes: wording and style, length, language. The texts stay in the run: `--transformer stored:FOLDER` replays them.
+
+    Example: embassay hteb run -s minilm --transformer ollama:gemma3:27b --limit 50
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.hteb.protocol import Hteb
+
+    do(Hteb(), of_authors(request) if reference else request, running, "hteb")
+
+
+Generator = Annotated[
+    str, typer.Option("--generator", metavar="ORG/MODEL", help="The model, as its hub calls it.")
+]
+Root = Annotated[Path, typer.Option("--out", help="The folder above the generators' folders.")]
+
+
+OF_SCORES = {
+    "grades", "tokenizer", "until_ci", "max_runs", "baseline", "on_failure", "exclude_copied", "last_seeds", "families",
+}  # fmt: skip
+"""What can be told a run, and means nothing for texts alone."""
+
+
+@app.command("transform")
+@stopping_at_memory
+@of_records(systems=(), without=OF_SCORES, defaults={"transformer": ...})
+def transform(request: Request, running: Running, reference: Reference = False) -> None:
+    """Have texts transformed, and score nothing.
+
+    `embassay hteb run --transformer stored:FOLDER` scores systems on them; `hteb export` writes them as the authors do.
+
+    Example: embassay hteb transform --transformer ollama:gemma3:27b -d sample
+    """
+    from embassay.cli.progress import listener
+    from embassay.cli.session import Display, show_plan, stopping
+    from embassay.protocols.hteb.protocol import transform, transform_forecast
+    from embassay.protocols.kernel.session import accounts
+    from embassay.runs.folder import RunFolder
+
+    request = of_authors(request) if reference else request
+    json, wide = running.json, running.wide
+    if running.dry_run:
+        show_plan(partial(transform_forecast, request), Display(json, wide))
+        return
+    folder = running.out or default_out("hteb-texts")
+    command = shlex.join(["embassay", *sys.argv[1:]])
+    command = command if "--out" in command else f"{command} --out {shlex.quote(str(folder))}"
+    heard = listener()
+    kept_in = f"Finished work is kept in {folder}."
+    with stopping(kept_in, command), RunFolder(folder).locked(), accounts(folder, running.max_cost) as ledger:
+        try:
+            kept = transform(request, folder, ledger=ledger, listener=heard)
+        finally:
+            getattr(heard, "stop", lambda: None)()
+    _show_counts(kept, json, wide)
+    typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{folder}", err=True)
+
+
+def _show_counts(kept: object, json: bool, wide: bool) -> None:
+    from embassay.cli.terminal import show_table
+    from embassay.protocols.wordings.sets import ParaphraseSet
+
+    assert isinstance(kept, ParaphraseSet)
+    rows = [
+        (name, dataset, seed, counts)
+        for name in kept.sources
+        for dataset, by_seed in kept.outcomes(name).items()
+        for seed, counts in by_seed.items()
+    ]
+    if json:
+        from json import dumps
+
+        keys = ("transformation", "dataset", "seed", "outcomes")
+        typer.echo(dumps([dict(zip(keys, row, strict=True)) for row in rows]))
+        return
+    heads = ["Transformation", "Dataset", "Seed", "Texts", "Unchanged", "Failed"]
+    shown = [
+        [name, dataset, str(seed), f"{sum(one.values()):,}", f"{one.get('copied', 0):,}",
+         f"{sum(n for what, n in one.items() if what not in ('ok', 'copied')):,}"]
+        for name, dataset, seed, one in rows
+    ]  # fmt: skip
+    show_table(heads, shown, wide=wide, numbers=True)
+
+
+@app.command("import")
+@stopping_at_memory
+def import_(
+    root: Annotated[Path, typer.Argument(metavar="DIR", help="The folder above the generators' folders.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the set, new or empty.")],
+    generator: Generator = "",
+    dataset: Annotated[
+        list[str] | None, typer.Option("--dataset", "-d", metavar="NAME", help="Only these datasets.")
+    ] = None,
+) -> None:
+    """Read transformed texts in the layout of the authors' code.
+
+    Example: embassay hteb import transformations --out texts
+    """
+    from embassay.protocols.hteb.exchange import import_
+
+    found = import_(root, out, generator=generator, datasets=tuple(dataset or ()))
+    for (name, of, seed), (texts, failed) in found.texts.items():
+        typer.echo(f"{name} of {of}, seed {seed}: {texts:,} texts, {failed:,} failed")
+    typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{out}", err=True)
+
+
+@app.command("export")
+@stopping_at_memory
+@of_records(systems=(), without={*OF_SCORES, "runs", "transformer", "transformations", "generation"})
+def export(
+    texts: Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")],
+    out: Root,
+    request: Request,
+    generator: Generator = "",
+    date: Annotated[
+        str,
+        typer.Option(
+            "--date", metavar="TIME", help="When it was generated: 2026-09-15T12:01:47Z. Default: none."
+        ),
+    ] = "",
+) -> None:
+    """Write transformed texts in the layout of the authors' code.
+
+    Give the data as they were given when the texts were made.
+
+    Example: embassay hteb export runs/hteb -d sample -t sts --out transformations
+    """
+    from embassay.protocols.hteb.exchange import export
+    from embassay.protocols.wordings.sets import ParaphraseSet
+
+    for one in export(ParaphraseSet.open(texts), request, out, generator=generator, date=date):
+        told = one.statistics
+        typer.echo(
+            f"{one.path}: {told['text_fields_total']:,} texts, {told['unchanged_outputs']:,} unchanged, "
+            f"{told['text_fields_with_fallback']:,} failed"
+        )
+
+
+@validation.callback()
+def people() -> None:
+    """Have people check the transformed texts."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Which pairs people rate, and where they are written."""
+
+    transformations: tuple[str, ...] = like(Request, "transformations")
+    datasets: tuple[str, ...] = like(Request, "datasets", default=(), help="Only this dataset.")
+    langs: tuple[str, ...] = option(
+        (), "Languages of the originals, such as en. Default: all.", read=names_of, group=DATA
+    )
+    pairs: int = option(100, "Pairs of every transformation.", least=1, group=DATA)
+    raters: int = option(3, "Ratings of every pair.", least=1)
+    dummies: int = option(2, "Pairs per file whose rating is known.", least=0)
+    seed: int = like(Request, "seed")
+    out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
+
+
+@validation.command("sample")
+@stopping_at_memory
+@of_records()
+def sample(
+    texts: Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")],
+    drawing: Drawing,
+) -> None:
+    """Draw pairs of original and transformed texts for people to rate.
+
+    Example: embassay hteb validate sample runs/hteb --langs en --out study
+    """
+    from embassay.protocols.hteb.validation import RATERS, draw
+    from embassay.protocols.wordings.pairs import Sample
+    from embassay.protocols.wordings.sets import ParaphraseSet
+
+    folder, raters = drawing.out or default_out("hteb-validate"), drawing.raters
+    items = draw(
+        ParaphraseSet.open(texts), folder, Sample(drawing.pairs, drawing.dummies, raters, drawing.seed),
+        transformations=drawing.transformations, datasets=drawing.datasets, langs=drawing.langs,
+    )  # fmt: skip
+    proper = [item for item in items if not item.is_dummy]
+    typer.echo(
+        f"{len(proper):,} pairs of {len({item.lang for item in proper})} transformations, "
+        f"{2 * raters * len(proper):,} ratings asked for."
+    )
+    typer.echo(f"Send what is in {folder / RATERS}, and nothing else.")
+    typer.echo(f"When the files are back: embassay hteb validate score {folder}")
+
+
+@validation.command("score")
+@stopping_at_memory
+@of_records(json=False)
+def score(
+    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--system", "-s", metavar="NAME", help="A system, to see if its similarity follows adequacy."
+        ),
+    ] = None,
+    *,
+    shown: Shown,
+) -> None:
+    """Measure how adequate and fluent people find each transformation.
+
+    Raters who rate a dummy wrong are left out. Agreement is Gwet's AC2.
+
+    Example: embassay hteb validate score study -s minilm
+    """
+    from embassay.cli.terminal import show_table
+    from embassay.protocols.hteb.validation import score, tables
+
+    scored = score(folder, files or (), system or ())
+    for table in tables(scored):
+        body = table.printed()
+        show_table(
+            list(body.heads), [list(row) for row in body.body if not isinstance(row, str)], wide=shown.wide
+        )
+        typer.echo("")
+    for rater, wrong in scored.rejected.items():
+        typer.echo(f"- {rater} left out: rated the dummies {', '.join(wrong)} wrong")
+    typer.echo(str(folder / "tables" / "hteb_ratings.md"))
+
+
+app.add_typer(validation, name="validate")

@@ -1,0 +1,318 @@
+"""Corpora that are too large for memory: texts that lie in a file and are read from there.
+
+    corpus = open_dataset("my_beir_folder").load("retrieval").data.corpus
+    corpus.texts[5], corpus.texts[100:200], len(corpus)
+
+A large corpus is read once, written as columns to the cache folder, and used from there by this run, its workers, and
+later runs.
+
+A corpus as it is read: what tells it from another, small ones in memory, large ones in a file that is kept.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import os
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from embassay.data import column
+from embassay.data.column import (
+    About,
+    ColumnWriter,
+    KeptCorpus,
+    Picked,
+    SeenIds,
+    TextColumn,
+    oddities,
+    part,
+)
+from embassay.data.intake import Intake, nothing_usable
+from embassay.data.rows import File, Row, Source, fault, is_collecting, label_of
+from embassay.data.views import drawn_places
+from embassay.errors import UsageError
+from embassay.machine import corpus_folder
+from embassay.records import Documents, Skipped
+
+__all__ = ["ColumnWriter", "Picked", "TextColumn", "lies_in_file"]
+
+
+def lies_in_file(texts: Sequence[str]) -> bool:
+    """Whether the texts are read from a file when they are asked for, so that nobody should copy all of them."""
+    return isinstance(texts, TextColumn | Picked)
+
+
+LAYOUT = 2
+"""Of what is kept: another one is another key."""
+PACKED = 8
+"""How many times its size a packed file is thought to hold."""
+
+
+def key_of_corpus(source: Source, settings: Mapping[str, Any], what: str) -> str | None:
+    """32 hexadecimal digits; None for a source of which nobody knows how it reads.
+
+    `settings` is what besides the bytes decides what is read, `what` how rows become texts. Where files lie and what
+    they are called doesn't matter.
+    """
+    try:
+        how = json.dumps([LAYOUT, dict(settings), what, _described(source)], sort_keys=True)
+    except TypeError:
+        return None
+    digest = hashlib.sha256(how.encode())
+    for origin in source.origins():
+        digest.update(origin.digest())
+    return digest.hexdigest()[:32]
+
+
+def likely_size(source: Source) -> int | None:
+    """Bytes of text that the files of `source` may hold; None where it is not made of files."""
+    origins = source.origins()
+    if not all(isinstance(origin, File) for origin in origins):
+        return None
+    files = [origin.path for origin in origins if isinstance(origin, File)]
+    return sum(
+        file.stat().st_size * (PACKED if file.suffix.lower() in (".gz", ".parquet") else 1)
+        for file in files
+        if file.exists()
+    )
+
+
+def _described(value: Any) -> Any:
+    """A view and what it is a view of, as JSON takes it; TypeError for what is no record."""
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = type(value)
+        inside = {field.name: _described(getattr(value, field.name)) for field in fields(value)}
+        return [f"{kind.__module__}.{kind.__qualname__}", inside]
+    if isinstance(value, Path):
+        return None  # its bytes count, and its format is the class that reads it
+    if isinstance(value, Mapping):
+        return [[str(key), _described(one)] for key, one in value.items()]
+    if isinstance(value, frozenset | set):
+        return sorted(map(str, value))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_described(one) for one in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(type(value).__name__)
+
+
+IN_MEMORY = 2**26
+"""Characters of ids and texts up to which a corpus stays in memory."""
+
+
+@dataclass
+class Gathering:
+    """Takes the documents of a corpus one by one; past `IN_MEMORY` they go to a folder on `shelf`.
+
+    Within it, `ids`, `texts` and `langs` hold what has been taken while that is in memory (`folder` is None then), and
+    the columns in `folder` after `finish`; languages only `with_langs`. `spilled` is called once, when the corpus turns
+    out to be large. UsageError where the folder cannot be written.
+    """
+
+    shelf: Path
+    spilled: Callable[[], None]
+    with_langs: bool = False
+
+    def __post_init__(self) -> None:
+        self.ids: list[str] = []
+        self.texts: list[str] = []
+        self.langs: list[str] = []
+        self.folder: Path | None = None
+        self.count = 0
+        self._size = 0
+        self._writers: Sequence[ColumnWriter] = ()
+        self._held = ExitStack()
+
+    def __enter__(self) -> Gathering:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None
+    ) -> None:
+        self._held.__exit__(kind, e, t)
+
+    def add(self, key: str, text: str, lang: str = "") -> None:
+        """Take a document."""
+        self.count += 1
+        try:
+            if self._writers:
+                self._write(key, text, lang)
+                return
+            self.ids.append(key)
+            self.texts.append(text)
+            self.langs.append(lang)
+            self._size += len(key) + len(text)
+            if self._size > IN_MEMORY:
+                self._spill()
+        except OSError as error:
+            raise cannot_keep(self.shelf, error) from error
+
+    def finish(self) -> None:
+        """Complete the columns, where there are any."""
+        try:
+            for writer in self._writers:
+                writer.finish()
+        except OSError as error:
+            raise cannot_keep(self.shelf, error) from error
+
+    def keep_until_exit(self) -> None:
+        """Leave the columns where they are until this process ends."""
+        held, process = self._held.pop_all(), os.getpid()
+        # A forked child has the same list of what to do at its end.
+        atexit.register(lambda: held.close() if os.getpid() == process else None)
+
+    def _spill(self) -> None:
+        self.folder = self._held.enter_context(part(self.shelf))
+        names = ("ids", "texts", "langs")[: 2 + self.with_langs]
+        self._writers = [self._held.enter_context(ColumnWriter(self.folder / name)) for name in names]
+        columns = (self.ids, self.texts, self.langs)
+        for row in zip(*columns, strict=True):
+            self._write(*row)
+        for values in columns:
+            values.clear()
+        self.spilled()
+
+    def _write(self, *row: str) -> None:
+        for writer, value in zip(self._writers, row, strict=False):
+            writer.append(value)
+
+
+def cannot_keep(shelf: Path, error: OSError) -> UsageError:
+    """The error for a folder that cannot be written."""
+    return UsageError(
+        f"The texts of a corpus of over {IN_MEMORY / 2**20:,.0f} MiB are kept in {shelf}, which cannot be written: "
+        f"{error.strerror or error}.",
+        mend="Free the disk, or set EMBASSAY_CACHE to a folder that can be written.",
+    )
+
+
+Parse = Callable[[Row, str, Intake], str | None]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """All documents of a source, the languages that its rows state, where there is such a column; `noted` is what is
+    odd about them, where that is known already."""
+
+    ids: Sequence[str]
+    texts: Sequence[str]
+    langs: Sequence[str] | None = None
+    noted: tuple[Skipped, ...] | None = None
+
+
+def read_corpus(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
+    """The documents that `parse` makes of the rows of `source`; it gives None for a row to leave out, and `what` names
+    what it does.
+
+    A large corpus is read from the cache folder where it is kept already, else kept there; one that is read while
+    faults are collected lies there for this process only. Ids are checked for repeats, and rows left out are counted
+    in `intake`. DataError for an id that is there twice and when no row is usable, UsageError where a large corpus
+    cannot be kept.
+    """
+    size = likely_size(source)
+    key = None
+    if size is not None and size > IN_MEMORY:
+        key = key_of_corpus(source, intake.settings, what)
+    with ExitStack() as held:
+        kept = _found(key, held) if key else None
+        return _taken(kept, intake) if kept else _read(source, parse, intake, what)
+
+
+def limited(corpus: Corpus, limit: int | None, seed: int, required: Container[str] = ()) -> Corpus:
+    """What `limit` leaves of a corpus, drawn with `seed`; `required` ids stay in any case."""
+    if limit is None:
+        return corpus
+    places = drawn_places(corpus.ids, limit, seed, required)
+    if len(places) == len(corpus.ids):
+        return corpus
+    columns = (corpus.ids, corpus.texts, corpus.langs)
+    if isinstance(corpus.ids, TextColumn):
+        picked = Corpus(*(Picked(one, places) if isinstance(one, TextColumn) else None for one in columns))  # type: ignore[arg-type]
+        return _in_memory(picked) or picked
+    kept = places.tolist()
+    return Corpus(*(one and tuple(one[place] for place in kept) for one in columns))  # type: ignore[arg-type]
+
+
+def recorded(corpus: Corpus, intake: Intake) -> Documents:
+    """The corpus as a record, what is odd about it told to `intake`."""
+    found = oddities(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
+    intake.tally.take(noted=found)
+    return Documents(corpus.ids, corpus.texts, langs=corpus.langs)
+
+
+def _found(key: str, held: ExitStack) -> KeptCorpus | None:
+    """The corpus that is kept under `key`; where there is none, it is this process's to make while `held`."""
+    try:
+        held.enter_context(column.alone(corpus_folder(), key))
+    except OSError as error:
+        # A folder that cannot be written may still hold it.
+        if kept := column.find(corpus_folder(), key):
+            return kept
+        raise cannot_keep(corpus_folder(), error) from error
+    return column.find(corpus_folder(), key)
+
+
+def _taken(kept: KeptCorpus, intake: Intake) -> Corpus:
+    intake.langs.update(kept.about.langs)
+    intake.tally.take(skipped=kept.about.skipped)
+    return Corpus(kept.ids, kept.texts, kept.langs, kept.about.noted)
+
+
+def _read(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
+    seen, own = SeenIds(), Intake(intake.settings)
+    stated = "lang" in source.columns()
+
+    def document(row: Row, key: str) -> tuple[str, str] | None:
+        text = parse(row, key, own)
+        return None if text is None else (text, (label_of(row, "lang") or "") if stated else "")
+
+    with Gathering(corpus_folder(), seen.condense, stated) as gathered:
+        for key, (text, lang) in own.usable(source, ["text"], document, seen):
+            gathered.add(key, text, lang)
+        intake.tally.take(skipped=own.tally.skipped())
+        if not gathered.count:
+            raise nothing_usable(source, seen.count, intake.tally.skipped())
+        gathered.finish()
+        for error in seen.repeats(source):
+            fault(error)
+        intake.langs |= own.langs
+        if gathered.folder is None:
+            langs = tuple(gathered.langs) if stated else None
+            return Corpus(tuple(gathered.ids), tuple(gathered.texts), langs)
+        return _kept(gathered, gathered.folder, source, own, what)
+
+
+def _kept(gathered: Gathering, folder: Path, source: Source, own: Intake, what: str) -> Corpus:
+    """The corpus written in `folder`, moved to where it stays."""
+    ids, texts, langs = column.columns(folder)
+    origins = tuple(origin.address for origin in source.origins())
+    noted = oddities(ids, texts)
+    about = About(origins, len(ids), tuple(sorted(own.langs)), own.tally.skipped(), noted)
+    key = None if is_collecting() else key_of_corpus(source, own.settings, what)
+    if key is None:
+        gathered.keep_until_exit()
+        return Corpus(ids, texts, langs, noted)
+    try:
+        kept = column.place(folder, about, corpus_folder() / key)
+    except OSError as error:
+        raise cannot_keep(corpus_folder(), error) from error
+    return Corpus(kept.ids, kept.texts, kept.langs, noted)
+
+
+def _in_memory(corpus: Corpus) -> Corpus | None:
+    """The documents as tuples; None where they are too large for that."""
+    found: list[tuple[str, str]] = []
+    size = 0
+    for key, text in zip(corpus.ids, corpus.texts, strict=True):
+        found.append((key, text))
+        size += len(key) + len(text)
+        if size > IN_MEMORY:
+            return None
+    langs = corpus.langs and tuple(corpus.langs)
+    return Corpus(tuple(key for key, _ in found), tuple(text for _, text in found), langs)

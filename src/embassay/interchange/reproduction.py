@@ -1,0 +1,447 @@
+"""The papers' experiments by name: the commands that repeat them, and their printed tables beside those of a run.
+
+The folder `published` has the numbers of the papers' tables, one a line, transcribed from Goel et al. (SAGE, 2025),
+the authors of PTEB and HUME, and Dallaire (2025, arXiv 2511.09545). They are as printed, also where a paper contradicts
+itself (docs/published.md lists where); `benchmarks/reproducing/printed.py` renews them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from embassay.errors import DataError, UsageError
+from embassay.interchange.layouts import LAYOUTS, Layout, Row
+from embassay.limits import read_bounded
+
+Arguments = tuple[tuple[str, str], ...]
+"""Options with their values, in the order of the command; an option may stand several times."""
+SHORT = {"-s": "--system", "-d": "--dataset", "-p": "--paraphraser", "-t": "--task", "-j": "--judge"}
+"""Short options of the commands."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a paper: `command` without `embassay`, what it is given by default, which of the paper's `tables`
+    come of it, and `yours`: options without which there is nothing to do, with what to give them."""
+
+    name: str
+    command: tuple[str, ...]
+    arguments: Arguments
+    tables: str
+    yours: Mapping[str, str]
+
+    def words(self, more: Sequence[str] = ()) -> list[str]:
+        """The whole command with more words behind it; an option among these takes the place of the paper's."""
+        said = {_long(word) for word in more if word.startswith("-")}
+        said |= {"--baseline"} if "--system" in said else set()  # which is one of the paper's systems
+        kept = [word for name, value in self.arguments if _long(name) not in said for word in (name, value)]
+        return [*self.command, *kept, *more]
+
+    def lacking(self, more: Sequence[str]) -> list[tuple[str, str]]:
+        """The options that are yours to give, and are not among the words."""
+        said = {_long(word) for word in more if word.startswith("-")}
+        return [(name, about) for name, about in self.yours.items() if _long(name) not in said]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A paper: its name in tables, what it is, the suite its datasets are, and its steps, the first the headline's."""
+
+    paper: str
+    source: str
+    suite: str
+    steps: tuple[Step, ...]
+    caveat: str
+
+    def step(self, name: str) -> Step:
+        """A step by name, the first for none. UsageError for one that there is not."""
+        names = [one.name for one in self.steps]
+        if not name:
+            return self.steps[0]
+        if name not in names:
+            raise UsageError(f"{self.paper} has no step {name!r}.", mend=f"Its steps: {', '.join(names)}.")
+        return self.steps[names.index(name)]
+
+
+def _long(word: str) -> str:
+    plain = word.partition("=")[0]
+    return SHORT.get(plain, plain)
+
+
+def _each(option: str, *values: str) -> Arguments:
+    return tuple((option, value) for value in values)
+
+
+_MPNET = "st:sentence-transformers/all-mpnet-base-v2"
+_WORDS = _each("-p", "ollama:gemma3:27b")
+_CANDIDATES = ("ollama:gemma3:27b", "ollama:gpt-oss:20b", "ollama:qwen3:32b")
+_ENGLISH = (
+    _MPNET,
+    "st:google/embeddinggemma-300m",
+    "st:mixedbread-ai/mxbai-embed-large-v1",
+    "st:intfloat/e5-mistral-7b-instruct",
+    "st:Qwen/Qwen3-Embedding-8B",
+)
+_OTHERS = (
+    "st:sentence-transformers/paraphrase-multilingual-mpnet-base-v2",
+    "st:google/embeddinggemma-300m",
+    "st:intfloat/multilingual-e5-large-instruct",
+    "st:Qwen/Qwen3-Embedding-8B",
+)
+_SIZES = tuple(f"ollama:gemma3:{size}" for size in ("270m", "1b", "4b", "12b", "27b"))
+_SAGE_SYSTEMS = (
+    "openai:text-embedding-3-small", "openai:text-embedding-3-large", "cohere:embed-v4.0", "voyage:voyage-3-large",
+    "gemini:gemini-embedding-001", "levenshtein", "rouge", "jaccard", "bm25",
+)  # fmt: skip
+_PROBED = ("openai:text-embedding-3-large", "voyage:voyage-3.5")
+_NOISED = ("openai:text-embedding-3-large", "openai:text-embedding-3-small")
+
+SAGE = Recipe(
+    "SAGE", "Goel, Lee, Ramchandran: SAGE, 2025", "sage",
+    (Step("run", ("sage", "run"), (("-d", "sage"), *_each("-s", *_SAGE_SYSTEMS), ("--text-tokens", "512")),
+          "tables 1 to 6", {}),),
+    "The paper names no documents that were left out, no seeds and no versions of the models behind the APIs.",
+)  # fmt: skip
+PTEB = Recipe(
+    "PTEB", "PTEB, 2025", "pteb",
+    (
+        Step("english", ("pteb", "run"),
+             (("-d", "pteb-en"), *_WORDS, *_each("-s", *_ENGLISH), ("--baseline", _MPNET)),
+             "tables 1, 6 to 9 and 14", {}),
+        Step("multilingual", ("pteb", "run"),
+             (("-d", "pteb-multi"), *_WORDS, *_each("-s", *_OTHERS), ("--languages", "pooled")), "table 10", {}),
+        Step("judges", ("pteb", "judge"), (("-d", "pteb-sts"), *_each("-j", *_CANDIDATES)), "table 2", {}),
+        Step("sizes", ("pteb", "judge"), (("-d", "pteb-sts"), *_each("-j", *_SIZES)), "table 3", {}),
+        Step("paraphrasers", ("pteb", "paraphrasers"),
+             (("-d", "pteb-sts"), *_each("-p", *_CANDIDATES), ("--judge", "ollama:gemma3:27b"),
+              *_each("--cross-judge", *_CANDIDATES[1:], "ollama:mistral-small3.2:24b")), "tables 4 and 5", {}),
+        Step("prompts", ("pteb", "prompts"), (("-d", "pteb-sts"), *_WORDS, ("-s", _MPNET)), "table 12", {}),
+    ),
+    "The paper's prompts and its paraphrases are not published; table 10 of the paper pools languages. Table 11 is of "
+    "people: `embassay pteb validate`.",
+)  # fmt: skip
+RAG = Recipe(
+    "RAG", "Dallaire: Practical RAG Evaluation, arXiv 2511.09545, 2025", "",
+    (
+        Step("sweep", ("rag", "sweep", "paper"), (), "sections 5.1 to 5.5, A.1, A.5 to A.9",
+             {"-d": "your corpus with queries and grades: the paper's is not published"}),
+        Step("names", ("rag", "probe", "names"), _each("-s", *_PROBED), "sections 4.1, 4.2, A.2 and A.3", {}),
+        Step("noise", ("rag", "probe", "noise"), _each("-s", *_NOISED), "sections 4.4 and A.4", {}),
+    ),
+    "The paper's corpus and questions are not published: prices and sizes compare, qualities are of your data.",
+)  # fmt: skip
+HUME = Recipe(
+    "HUME", "HUME, 2025", "hume",
+    (Step("score", ("hume", "score"), (), "tables 1 to 13",
+          {"--from-mteb": "the public result files (embeddings-benchmark/results: a bundle, or its folders)",
+           "--llm-scores": "a folder with tables 10 to 12 as CSV"}),),
+    "Add -s MODEL to place your own among people and the published models.",
+)  # fmt: skip
+
+RECIPES: Mapping[str, Recipe] = {"sage": SAGE, "pteb": PTEB, "rag": RAG, "hume": HUME}
+
+
+Verdict = Literal["exact", "within rounding", "differs"]
+FROM_ROUNDED = {
+    ("HUME", "table 2"), ("HUME", "table 13"), ("SAGE", "table 1"), ("RAG", "5.2 %PROC"), ("RAG", "5.3 indexes"),
+    ("RAG", "A.1 efficiency"), ("RAG", "A.3 name over topic"), ("RAG", "4.4 noise"),
+    *(("PTEB", f"table {number}") for number in (2, 6, 9, 10, 14)),
+}  # fmt: skip
+"""Tables that are made here from other printed figures: these are rounded, so the last digit may be one off."""
+LAST_PLACE = 1.05
+"""Units of the last printed digit, and a little for floats."""
+HEAD = ("table", "row", "column", "published")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A figure of a paper: the table, row and column it stands in, and the text that is printed."""
+
+    table: str
+    row: str
+    column: str
+    published: str
+
+
+@cache
+def printed(paper: str) -> tuple[Printed, ...]:
+    """The figures of `SAGE`, `PTEB`, `RAG` or `HUME`, in the order of its tables."""
+    path = Path(__file__).parent / "published" / f"{paper.lower()}.csv"
+    with path.open(encoding="utf-8", newline="") as stream:
+        return tuple(Printed(**row) for row in csv.DictReader(stream))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`published` is the text that is printed, `ours` a number as text; `row` and `column` name the cell."""
+
+    paper: str
+    table: str
+    row: str
+    column: str
+    published: str
+    ours: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """`exact`: ours, rounded to the printed digits, is what is printed; `within rounding`: made from rounded
+        figures, and one unit beside it."""
+        if float(self.rounded) == float(self.published):
+            return "exact"
+        rounded = (self.paper, self.table) in FROM_ROUNDED
+        return "within rounding" if rounded and abs(self.difference) <= LAST_PLACE * self.unit else "differs"
+
+    @property
+    def rounded(self) -> str:
+        """Ours with the digits that are printed."""
+        mantissa, exponent = _split(self.published)
+        return f"{float(self.ours):.{_decimals(mantissa)}{'e' if exponent else 'f'}}"
+
+    @property
+    def difference(self) -> float:
+        """Ours minus published."""
+        return float(self.ours) - float(self.published)
+
+    @property
+    def off(self) -> str:
+        """Ours as it would be printed minus published, with the printed digits and a sign; two digits of a p-value.
+
+        >>> Figure("SAGE", "table 4", "a", "b", "0.335", "0.3331").off
+        '-0.002'
+        """
+        mantissa, exponent = _split(self.published)
+        difference = float(self.rounded) - float(self.published)
+        return f"{difference:+.1e}" if exponent else f"{difference:+.{_decimals(mantissa)}f}"
+
+    @property
+    def unit(self) -> float:
+        """What one step of the last printed digit is worth."""
+        mantissa, exponent = _split(self.published)
+        return float(f"1e{int(exponent or 0) - _decimals(mantissa)}")
+
+
+def figure(paper: str, table: str, row: str, column: str, published: str, ours: float | str) -> Figure:
+    """A figure of ours to eight digits, or as the code writes it."""
+    text = ours if isinstance(ours, str) else f"{ours:.8g}"
+    return Figure(paper, table, row, column, published, text)
+
+
+def written(figures: Iterable[Figure]) -> str:
+    """The figures as CSV."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([field.name for field in fields(Figure)])
+    writer.writerows(astuple(one) for one in figures)
+    return stream.getvalue()
+
+
+def read(path: Path) -> list[Figure]:
+    """The figures of a file."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [Figure(**row) for row in csv.DictReader(stream)]
+
+
+def _split(text: str) -> tuple[str, str]:
+    mantissa, _, exponent = text.partition("e")
+    return mantissa, exponent
+
+
+def _decimals(mantissa: str) -> int:
+    return len(mantissa.partition(".")[2])
+
+
+REFERENCE = "reference"
+"""The kind of rows that know nothing: `constant` and `random`; no paper has them."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a run in a table of a paper: the paper's `row`, or none, whose line it is, and its values by column."""
+
+    row: str
+    label: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A table of `paper` with the lines of runs: `columns` and `rows` as printed, `printed` by row and column."""
+
+    paper: str
+    layout: Layout
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    printed: Mapping[tuple[str, str], str]
+    lines: tuple[Line, ...]
+
+    @property
+    def title(self) -> str:
+        """The table and what it is of."""
+        return f"{self.paper} {self.layout.table}: {self.layout.title}"
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        """Every printed figure that a line has a value for, with whose line it is."""
+        for line in self.lines:
+            for column, value in line.values.items():
+                if text := self.printed.get((line.row, column)):
+                    yield line.label, figure(self.paper, self.layout.table, line.row, column, text, value)
+
+    def said(self) -> str:
+        """How many figures have one here, and how far off these are."""
+        found = [one for _, one in self.figures()]
+        cells = {(one.row, one.column) for one in found}
+        told = f"{len(cells)} of {len(self.printed)} printed figures have one here"
+        if not found:
+            return f"{told}."
+        same = sum(one.verdict == "exact" for one in found)
+        told = f"{told}; {same} of {len(found)} comparisons are the same as printed."
+        far = max(found, key=lambda one: abs(one.difference) / one.unit)
+        return told if same == len(found) else f"{told} Furthest: {far.off} ({far.row}, {far.column})."
+
+    def body(self) -> Iterator[list[str]]:
+        """Rows to print: the paper's, and below each the lines that are of it with their differences; then the
+        others. A column that a line has no value for is empty."""
+        known = {one.row: [line for line in self.lines if line.row == one.row] for one in self.lines}
+        for row in self.rows:
+            yield [row, *(self.printed.get((row, column), "") for column in self.columns)]
+            for line in known.get(row, ()):
+                yield [f"  here: {line.label}", *(self._cell(line, column) for column in self.columns)]
+                yield ["  difference", *(self._cell(line, column, off=True) for column in self.columns)]
+        for line in known.get("", ()):
+            yield [f"here: {line.label}", *(self._cell(line, column) for column in self.columns)]
+
+    def _cell(self, line: Line, column: str, *, off: bool = False) -> str:
+        """A value of a line with the digits that are printed there, or in its column; or what it is off."""
+        value, text = line.values.get(column), self.printed.get((line.row, column), "")
+        if value is None or (off and not text):
+            return ""
+        like = text or next(one for (_, name), one in self.printed.items() if name == column)
+        made = figure(self.paper, self.layout.table, line.row, column, like, value)
+        return made.off if off else made.rounded
+
+    def markdown(self) -> str:
+        """As a table of Markdown with its title and what was found."""
+        rows = [["", *self.columns], ["---", *["---:"] * len(self.columns)], *self.body()]
+        lines = [
+            f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in row)} |" for row in rows
+        ]
+        return "\n".join([f"**{self.title}**", "", *lines, "", self.said()])
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`: every figure with a line, and the lines that the paper has no row for."""
+        compared = [
+            {"row": one.row, "column": one.column, "here": label, "published": one.published, "ours": float(one.ours),
+             "difference": one.difference}
+            for label, one in self.figures()
+        ]  # fmt: skip
+        others = [{"here": one.label, **one.values} for one in self.lines if not one.row]
+        return {"table": self.layout.table, "title": self.layout.title, "printed": len(self.printed),
+                "compared": compared, "others": others}  # fmt: skip
+
+
+def compared(paper: str, runs: Sequence[Path]) -> list[Beside]:
+    """The tables of a paper that the runs have a part of, in the paper's order, with the lines of all runs.
+
+    UsageError for a folder that is no run, and for runs that have nothing of the paper.
+    """
+    of_runs = [(run, _checked(run)) for run in runs]
+    found = [one for layout in LAYOUTS[paper] if (one := _beside(paper, layout, of_runs)) is not None]
+    if not found:
+        told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
+        raise UsageError(
+            f"No table of {paper} can be made of {told}.",
+            mend=f"`embassay reproduce {paper.lower()}` lists the commands that make them.",
+        )
+    return found
+
+
+def suites_of(runs: Iterable[Path]) -> list[str]:
+    """What the runs have of the suites that they name: `14 of 15 sets of beir.`"""
+    return [str(one["said"]) for run in runs for one in _checked(run).get("suites", ())]
+
+
+def _checked(run: Path) -> Mapping[str, Any]:
+    path = run / "manifest.json"
+    if not path.is_file():
+        raise UsageError(
+            f"{run} is not the folder of a run: it has no manifest.json.", mend="Name one that --out made."
+        )
+    try:
+        content = json.loads(read_bounded(path))
+    except ValueError as error:
+        raise DataError(
+            f"is not JSON: {error}", path=path, mend="Take the run from its folder as it was."
+        ) from error
+    if not isinstance(content, dict):
+        raise DataError("is no object", path=path, mend="Take the run from its folder as it was.")
+    return content
+
+
+def _beside(paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, Any]]]) -> Beside | None:
+    figures = [one for one in printed(paper) if one.table == layout.table]
+    columns = {one.column.lower(): one.column for one in figures}
+    names = {one.row.lower(): one.row for one in figures}
+    lines: dict[tuple[str, str], Line] = {}
+    for run, _ in runs:
+        for path in sorted((run / "tables").glob(f"{layout.file}.csv")):
+            for line in _lines(path, layout, columns, names):
+                place = line.row, line.label if len(runs) == 1 else f"{line.label}, {run.name}"
+                lines.setdefault(place, Line(place[0], place[1], line.values))
+    if not any(one.row or layout.others for one in lines.values()):
+        return None
+    return Beside(
+        paper, layout, tuple(columns.values()), tuple(names.values()), _cells(figures), tuple(lines.values())
+    )
+
+
+def _cells(figures: Iterable[Printed]) -> Mapping[tuple[str, str], str]:
+    return {(one.row, one.column): one.published for one in figures}
+
+
+def _lines(
+    path: Path, layout: Layout, columns: Mapping[str, str], names: Mapping[str, str]
+) -> Iterator[Line]:
+    """The lines of a table that belong to the paper's, and with `others` those that do not."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            if row.get("kind") == REFERENCE:
+                continue
+            where = _of(row, layout, path)
+            name = names.get(where.lower(), "")
+            if name or (where and layout.others):
+                counted = f" ({row['dataset']})" if row.get("dataset", "").endswith(" datasets") else ""
+                own = row[layout.label] if name or counted else where
+                yield Line(name, f"{own}{counted}", _values(row, layout, columns))
+
+
+def _of(row: Row, layout: Layout, path: Path) -> str:
+    """The paper's row of a line; DataError where the table lacks a column that says it."""
+    try:
+        row[layout.label]
+        return layout.row(row)
+    except KeyError as error:
+        raise DataError(
+            f"has no column {error.args[0]!r}", path=path, mend="The run is of another version: do it again."
+        ) from error
+
+
+def _values(row: Row, layout: Layout, columns: Mapping[str, str]) -> dict[str, float]:
+    found = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
+    return {name: number for name, text in found.items() if name and (number := _number(text)) is not None}
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+__all__ = ["RECIPES", "Beside", "Figure", "Printed", "Recipe", "Step", "compared", "printed"]

@@ -1,0 +1,617 @@
+"""How sure a difference is: two systems of a run, one system in two runs, or all that a run ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
+from embassay.protocols.kernel.estimates import DEFINED
+from embassay.protocols.kernel.outcome import in_words
+from embassay.protocols.run_values import (
+    PerItem,
+    Place,
+    RunValues,
+    Side,
+    check_names,
+    read_values,
+    wanted,
+)
+from embassay.runs.folder import tails
+from embassay.stats import (
+    Estimate,
+    Freedom,
+    PairTest,
+    Significance,
+    best_shares,
+    compare_replicates,
+    freedom_of_difference,
+    hodges_lehmann,
+    mixed_mean,
+    randomization_test,
+    rank_ranges,
+    smallest_difference,
+    t_quantile,
+    t_tail,
+    t_test,
+    wilcoxon,
+)
+from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
+from embassay.stats.ranks import corrected_pairs, not_meeting
+
+METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
+UNPAIRED = "t test of the difference with the bootstrap standard errors of both runs"
+_NONE = float("nan")
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ByItem:
+    """Tests on the differences of items: their number, the mean difference in standard deviations of the differences
+    (`effect`, Cohen's d_z; NaN where they do not vary), p by random swaps of the sides and by Wilcoxon's signed ranks,
+    and the Hodges-Lehmann shift."""
+
+    n: int
+    effect: float
+    randomization_p: float
+    wilcoxon_p: float
+    shift: float
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Value of `a` less value of `b`, in the measure's unit, with a 95% interval, the standard error behind it with its
+    degrees of freedom `df`, and a two-sided p. `smallest` is the least true difference that the very test finds with
+    80% power at 5%, with the correction for its `tests`.
+
+    `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. Where
+    every resample gives the same difference nothing is tested either: `error` is 0. `n` is the smaller number of items.
+    `p_adjusted`, `smallest` and `tests`, the size of its family, are filled over a table by `adjusted`.
+    """
+
+    a: str
+    b: str
+    task: str
+    dataset: str
+    measure: str
+    value_a: float | None
+    value_b: float | None
+    difference: float | None
+    low: float = _NONE
+    high: float = _NONE
+    error: float = _NONE
+    p: float = _NONE
+    p_adjusted: float = _NONE
+    smallest: float = _NONE
+    n: int = 0
+    method: str = ""
+    by_item: ByItem | None = None
+    reason: str = ""
+    df: float = math.inf
+    tests: int = 1
+    disjoint: bool = False
+    """Whether the two sides' own intervals do not meet."""
+
+
+def contrast(
+    a: Side, b: Side, *, paired: bool = True, most: float | None = None, seed: int = 1337
+) -> Contrast:
+    """Compare two sides of one place. Without pairing the errors of both add up, and items are not compared. `most` are
+    the degrees of freedom of all systems of the place together (`stats.shared_freedom`)."""
+    first, second = a.standing.headline, b.standing.headline
+    task, dataset, measure = a.standing.place
+    made = Contrast(
+        a.name, b.name, task, dataset, measure, first.value, second.value, None, n=min(first.n, second.n)
+    )
+    for side in (first, second):
+        if side.value is None:
+            return replace(made, reason=f"{side.system}: {side.reason}")
+    if a.standing.group != b.standing.group:
+        return replace(made, reason="the two were scored by different methods")
+    difference = float(first.value or 0.0) - float(second.value or 0.0)
+    free = freedom_of_difference(first.resampled, second.resampled, paired=paired, most=most)
+    error = _error(first.replicates, second.replicates, free, paired)
+    made = replace(made, difference=difference, by_item=_by_item(a.items, b.items, seed) if paired else None)
+    if math.isnan(error):
+        return replace(made, reason="no interval: there is nothing to resample")
+    if error <= ROUNDING * _scale(made):
+        same = abs(difference) <= ROUNDING * _scale(made)
+        why = "the two do not differ on any item" if same else "every resample gives the same difference"
+        return replace(made, difference=0.0 if same else difference, error=0.0, reason=f"no test: {why}")
+    half = t_quantile(0.975, free.df) * error
+    low, high = between_bounds(difference - half, difference + half, first, second)
+    p = t_test(difference, error, _scale(made), free.df)[1]
+    return replace(
+        made, low=low, high=high, error=error, df=free.df, p=p, p_adjusted=p,
+        disjoint=not_meeting(first.interval, second.interval),
+        smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED,
+    )  # fmt: skip
+
+
+def one_sided(found: Contrast) -> float:
+    """p of the test that `a` is no worse than `b`: small where a is worse. NaN without an interval.
+
+    >>> made = Contrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
+    >>> round(one_sided(made), 4)
+    0.0228
+    """
+    if found.difference is None or math.isnan(found.error):
+        return _NONE
+    score, _ = t_test(found.difference, found.error, _scale(found), found.df)
+    if found.error == 0:
+        return 0.0 if score < 0 else 1.0
+    return t_tail(-score, found.df)
+
+
+def without_test(found: Contrast, reason: str) -> Contrast:
+    """The contrast without its test, and why."""
+    return replace(found, p=_NONE, p_adjusted=_NONE, smallest=_NONE, low=_NONE, high=_NONE, reason=reason)
+
+
+def corrected(found: Contrast, p_adjusted: float, tests: int) -> Contrast:
+    """The contrast as one of so many tests, each of which must hold at 5% over all of them: what it detects is what the
+    hardest step of Holm's lets through.
+
+    >>> made = Contrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
+    >>> [round(corrected(made, 0.1, tests).smallest, 3) for tests in (1, 5)]
+    [0.14, 0.171]
+    """
+    smallest = smallest_difference(found.error, alpha=ALPHA / tests, df=found.df)
+    return replace(found, p_adjusted=p_adjusted, tests=tests, smallest=smallest)
+
+
+def _scale(found: Contrast) -> float:
+    return max(abs(found.value_a or 0.0), abs(found.value_b or 0.0))
+
+
+def _error(first: Floats, second: Floats, free: Freedom, paired: bool) -> float:
+    if not len(first) or not len(second):
+        return _NONE
+    if not paired:
+        known = [draws[np.isfinite(draws)] for draws in (first, second)]
+        return free.factor * math.hypot(*(float(np.std(draws, ddof=1)) for draws in known))
+    if len(first) != len(second):
+        return _NONE
+    differences = first - second
+    defined = differences[np.isfinite(differences)]
+    return free.error(defined) if len(defined) >= DEFINED * len(differences) else _NONE
+
+
+def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem | None:
+    if first is None or second is None:
+        return None
+    # Kept or lost on both sides: an item with one value says nothing of a difference.
+    shared = sorted(
+        item
+        for item in first.keys() & second.keys()
+        if first[item] == first[item] and second[item] == second[item]
+    )
+    if len(shared) < 2:
+        return None
+    x, y = (np.array([side[item] for item in shared]) for side in (first, second))
+    spread = float(np.std(x - y, ddof=1))
+    effect = float(np.mean(x - y)) / spread if spread > 0 else _NONE
+    swaps, ranks = randomization_test(x, y, seed=seed), wilcoxon(x - y)
+    return ByItem(len(shared), effect, swaps.p, ranks.p, ranks.estimate)
+
+
+LOWER = frozenset({"drop"})
+"""Headlines that no registry lists: what noise costs."""
+
+
+def higher_is_better(measure: str) -> bool:
+    """True unless the measure is known to be better when lower, as `Harm@10`.
+
+    >>> higher_is_better("overall"), higher_is_better("Harm@10"), higher_is_better("drop")
+    (True, False, False)
+    """
+    from embassay.errors import UsageError
+    from embassay.measures import MEASURES
+
+    if measure in LOWER:
+        return False
+    try:
+        facts = MEASURES.get(MEASURES.parse(measure).name).facts
+    except UsageError:
+        return True
+    return dict(facts).get("direction") != "lower"
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A system at a place. `best` is how likely it is ahead of all (ties shared out), by its resamples; ranks are
+    None where the place has no tests."""
+
+    system: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    rank_low: int | None = None
+    rank_high: int | None = None
+    best: float | None = None
+
+
+@dataclass(frozen=True)
+class Field:
+    """The systems of one group at a place, best first. `groups` are the runs of neighbours that no test tells apart, by
+    position, each as long as can be; a system may be in several, so being in one is not being equal. `reason` says why
+    there are no tests. `missing` are systems without a value, with their reasons."""
+
+    task: str
+    dataset: str
+    measure: str
+    group: str
+    entrants: tuple[Entrant, ...]
+    groups: tuple[tuple[int, int], ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+    reason: str = ""
+
+
+def fields(
+    run: RunValues, tasks: Sequence[str] = (), datasets: Sequence[str] = (), measures: Sequence[str] = ()
+) -> Iterator[Field]:
+    """Every place of a run as fields, one per group of systems. UsageError for a name that is not in the run."""
+    check_names(run, tasks, measures, datasets)
+    for place in run.places:
+        if not wanted(place, tasks, measures) or (datasets and place[1] not in datasets):
+            continue
+        every = run.at(place)
+        for group in dict.fromkeys(one.group for one in every):
+            own = [one for one in every if one.group == group]
+            yield field_of(place, group, own, run.no_verdict(place))
+
+
+def field_of(place: Place, group: str, standings: Sequence[Standing], no_verdict: str = "") -> Field:
+    """One field. Ranks are by paired bootstrap t tests, Holm over its pairs, alpha 0.05; two whose own intervals do not
+    meet are told apart. There are none where `no_verdict` says why."""
+    task, dataset, measure = place
+    sign = 1.0 if higher_is_better(measure) else -1.0
+    known = [one for one in standings if one.headline.value is not None]
+    known.sort(key=lambda one: (-sign * (one.headline.value or 0.0), one.system))
+    missing = tuple((one.system, one.headline.reason) for one in standings if one.headline.value is None)
+    entrants = tuple(_entrant(one) for one in known)
+    draws, reason = shared_draws(known)
+    reason = reason or no_verdict
+    if reason:
+        return Field(task, dataset, measure, group, entrants, (), missing, reason)
+    values = np.array([one.headline.value for one in known], dtype=np.float64)
+    strata = [one.headline.resampled for one in known]
+    intervals = [(one.low, one.high) for one in entrants]
+    ranges = rank_ranges(sign * draws, sign * values, strata=strata, intervals=intervals, alpha=ALPHA)
+    free = shared_freedom(strata) or freedom_of_difference(strata[0], strata[1])
+    best = best_shares(sign * draws, sign * values, free).tolist()
+    entrants = tuple(
+        Entrant(one.system, one.value, one.low, one.high, one.n, low, high, share)
+        for one, (low, high), share in zip(entrants, ranges, best, strict=True)
+    )
+    return Field(task, dataset, measure, group, entrants, _groups(pair_tests(known), len(known)), missing)
+
+
+def _entrant(one: Standing) -> Entrant:
+    low, high = one.headline.interval
+    return Entrant(one.system, float(one.headline.value or 0.0), low, high, one.headline.n)
+
+
+def pair_tests(known: Sequence[Standing]) -> tuple[PairTest, ...]:
+    """The tests of every pair of systems with values at one place, first minus second; none where they cannot be
+    tested."""
+    draws, reason = shared_draws(known)
+    if reason:
+        return ()
+    values = [one.headline.value or 0.0 for one in known]
+    return compare_replicates(
+        draws, values, strata=[one.headline.resampled for one in known],
+        intervals=[one.headline.interval for one in known],
+    )  # fmt: skip
+
+
+def most_degrees(standings: Sequence[Standing], group: str) -> float | None:
+    """The degrees of freedom that the differences of a group's systems have together, where they have."""
+    known = [one for one in standings if one.group == group and one.headline.value is not None]
+    return shared_degrees([one.headline.resampled for one in known])
+
+
+def shared_draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
+    """The replicates of systems, (systems, B), on the resamples where all are defined; or why they cannot be tested."""
+    lengths = {len(one.headline.replicates) for one in known}
+    if len(known) < 2:
+        return np.empty((0, 0)), "fewer than two systems with a value"
+    if len(lengths) != 1 or lengths == {0}:
+        return np.empty((0, 0)), "no interval: there is nothing to resample"
+    draws = np.stack([one.headline.replicates for one in known])
+    defined = np.isfinite(draws).all(axis=0)
+    return draws[:, defined], "" if defined.mean() >= DEFINED else "no interval: too few items"
+
+
+def _groups(pairs: Sequence[PairTest], systems: int) -> tuple[tuple[int, int], ...]:
+    apart = {(pair.a, pair.b) for pair in pairs if pair.apart(ALPHA)}
+    found: list[tuple[int, int]] = []
+    for first in range(systems):
+        last = first
+        while last + 1 < systems and not any((i, last + 1) in apart for i in range(first, last + 1)):
+            last += 1
+        if last > first and (not found or last > found[-1][1]):
+            found.append((first, last))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Across:
+    """What several datasets say together: the Hodges-Lehmann shift of their differences with Wilcoxon's test, and their
+    mean with an interval for further datasets. With few datasets neither can say much: five give no p below 0.06."""
+
+    task: str
+    measure: str
+    datasets: int
+    shift: Estimate
+    test: Significance
+    mean: Estimate
+
+
+@dataclass(frozen=True)
+class PairOfSystems:
+    """All contrasts of `a` and `b`, p corrected by Holm within each family, and what datasets say together. `among` is
+    the same question as the run's ranks ask it, where these are of more than the two."""
+
+    contrasts: tuple[Contrast, ...]
+    across: tuple[Across, ...]
+    pairing: Pairing
+    among: Among | None = None
+
+
+@dataclass(frozen=True)
+class Among:
+    """The test of the first contrast among all pairs of the systems that a run ranks there: p corrected by Holm over so
+    many `pairs`, and whether the ranks tell the two `apart`."""
+
+    pairs: int
+    p_adjusted: float
+    apart: bool
+
+
+def compare_systems(
+    first: RunValues,
+    a: str,
+    b: str,
+    second: RunValues | None = None,
+    *,
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+    seed: int = 1337,
+) -> PairOfSystems:
+    """`a` of `first` against `b` of `second` (the same run where left out), at every place that both have. Where both
+    are one name, the contrasts add that of the run to it.
+
+    Raises UsageError for a system or a task that is not there, or one system against itself.
+    """
+    other = second or first
+    first.check([a])
+    other.check([b])
+    if a == b and second is None:
+        raise UsageError(f"{a!r} is compared with itself.", mend="Name two systems, or a second run.")
+    check_names(first, tasks, measures)
+    how = pairing(first.manifest, other.manifest) if second else Pairing(True)
+    found = []
+    for place in first.places:
+        sides = first.side(place, a), other.side(place, b)
+        if sides[0] is not None and sides[1] is not None and wanted(place, tasks, measures):
+            why = first.no_verdict(place) or other.no_verdict(place)
+            most = None if second else most_degrees(first.at(place), sides[0].standing.group)
+            made = contrast(sides[0], sides[1], paired=how.paired, most=most, seed=seed)
+            found.append(without_test(made, f"no verdict: {why}") if why else made)
+    if not found:
+        raise UsageError(
+            f"{a} and {b} have nothing in common to compare.",
+            mend="Give two systems or runs of one protocol.",
+        )
+    contrasts = adjusted(_named(found, first, other))
+    among = None if second else _among(first, leading(contrasts), a, b)
+    return PairOfSystems(contrasts, tuple(_across(contrasts, seed)), how, among)
+
+
+def leading(contrasts: Sequence[Contrast]) -> Contrast:
+    """What the verdict is on: the first difference over datasets that has a value."""
+    known = [one for one in contrasts if one.difference is not None]
+    return next((one for one in known if not one.dataset), (known or contrasts)[0])
+
+
+def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
+    """What the run's ranks say of the two at the place of a contrast; None where they rank only these, or not both."""
+    place = (one.task, one.dataset, one.measure)
+    groups = {own.group for own in run.at(place) if own.system in (a, b)}
+    known = [own for own in run.at(place) if own.headline.value is not None and {own.group} == groups]
+    names = [own.system for own in known]
+    if len(names) < 3 or a not in names or b not in names or math.isnan(one.p):
+        return None
+    found = pair_tests(known)
+    here = next((pair for pair in found if {names[pair.a], names[pair.b]} == {a, b}), None)
+    return None if here is None else Among(len(found), here.p_adjusted, here.apart())
+
+
+def _named(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Iterable[Contrast]:
+    """One system in two runs is told by the run: `minilm (june)`."""
+    before, after = tails([first.path, other.path])
+    for one in found:
+        alike = one.a == one.b
+        yield replace(one, a=f"{one.a} ({before})", b=f"{one.b} ({after})") if alike else one
+
+
+def adjusted(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
+    """The same with p corrected by Holm within each family, over those that have one: the overall score alone, the
+    parts that it is made of, and the datasets of these. Two whose own intervals do not meet are tested alone."""
+    every = list(contrasts)
+    families: dict[tuple[bool, bool], list[int]] = {}
+    for i, one in enumerate(every):
+        if not math.isnan(one.p):
+            families.setdefault((one.task == OVERALL, bool(one.dataset)), []).append(i)
+    for family in families.values():
+        p = [every[i].p for i in family]
+        known = corrected_pairs(p, [every[i].disjoint for i in family], [True] * len(p))
+        for i, p_adjusted in zip(family, known, strict=True):
+            every[i] = corrected(every[i], p_adjusted, len(family))
+    return tuple(every)
+
+
+def _across(contrasts: Sequence[Contrast], seed: int) -> Iterable[Across]:
+    of_task: dict[tuple[str, str], list[float]] = {}
+    for one in contrasts:
+        if one.dataset and one.difference is not None:
+            of_task.setdefault((one.task, one.measure), []).append(one.difference)
+    for (task, measure), differences in of_task.items():
+        if len(differences) > 1:
+            d = np.array(differences)
+            mean = mixed_mean(d, range(len(d)), [0] * len(d))
+            yield Across(task, measure, len(d), hodges_lehmann(d, seed=seed), wilcoxon(d), mean)
+
+
+_SAME = ("seed", "limit", "tasks", "options", "split", "grades", "tokenizer")
+"""Arguments on which items, their edits and their resamples depend."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """`paired` where replicate b of both runs comes from one resample of the same items; else `reason` says why not."""
+
+    paired: bool
+    reason: str = ""
+
+
+def pairing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pairing:
+    """Compare the manifests of two runs.
+
+    >>> run = {"protocol": "sage", "arguments": {"seed": 1}, "datasets": [{"name": "a", "fingerprint": "f"}]}
+    >>> pairing(run, run).paired, pairing(run, {**run, "arguments": {"seed": 2}}).reason
+    (True, 'seed differs: 1 and 2')
+    """
+    if first.get("protocol") != second.get("protocol"):
+        return Pairing(False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}")
+    if first.get("resampling") != second.get("resampling"):
+        return Pairing(False, "the runs drew their resamples by other rules, in two releases")
+    ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
+    for name in _SAME:
+        if ours.get(name) != theirs.get(name):
+            return Pairing(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
+    data = [
+        {one["name"]: one.get("fingerprint") for one in run.get("datasets", ())} for run in (first, second)
+    ]
+    for name in data[0].keys() & data[1].keys():
+        if data[0][name] != data[1][name]:
+            return Pairing(False, f"the data of {name} differ")
+    return Pairing(True)
+
+
+class InFolder(Protocol):
+    """What has the folder of a run, as `embassay.sage.run` gives it."""
+
+    @property
+    def path(self) -> Path | None:
+        """The folder."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems (`pair`), or all systems of a run (`fields`). Printed, it is what the command says."""
+
+    protocol: str
+    pair: PairOfSystems | None = None
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """First minus second at every place that both have: the overall score first, then tasks and datasets. Empty for
+        all systems of a run."""
+        return self.pair.contrasts if self.pair else ()
+
+    @property
+    def leading(self) -> Contrast:
+        """The contrast that the verdict is about. UsageError for all systems of a run, which have none."""
+        if not self.contrasts:
+            raise UsageError("A difference needs two systems.", mend="Name two systems.")
+        return leading(self.contrasts)
+
+    def __str__(self) -> str:
+        """Verdict, table and notes in 80 columns."""
+        view = "pair_view" if self.pair else "fields_view"
+        return in_words(view, self.pair or self.fields, self.protocol)
+
+
+def compare(
+    *runs: str | Path | InFolder,
+    a: str | None = None,
+    b: str | None = None,
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+    datasets: Sequence[str] = (),
+    seed: int = 1337,
+) -> Comparison:
+    """System `a` against `b` in one run; `a` in a run against `b` (by default `a`) in a second; without names, all
+    systems of a run. `runs` are folders, or runs as `embassay.open_run` gives them.
+
+    Differences are paired over the same items where both runs have them. p is corrected by Holm within each family: the
+    overall score alone, its parts among themselves. `tasks` and `measures` keep these alone, `datasets` too for all
+    systems; `seed` is that of the random swaps.
+
+    Raises UsageError for a name that is not in the run, DataError for a folder without a run.
+    """
+    if not 1 <= len(runs) <= 2:
+        raise UsageError(f"{len(runs)} runs are given.", mend="Give one run, or two.")
+    read = [read_values(folder_of(run)) for run in runs]
+    protocol = read[0].protocol
+    if a is None and b is None and len(read) == 1:
+        return Comparison(protocol, fields=tuple(fields(read[0], tasks, datasets, measures)))
+    if datasets:
+        raise UsageError(
+            "A dataset is chosen, and two systems are compared over all of them.",
+            mend="Leave it out, or leave out the names of the systems.",
+        )
+    if a is None:
+        raise UsageError("The system to compare, a, is missing.", mend="Name it, or leave out b as well.")
+    if b is None and len(read) == 1:
+        raise UsageError("The system to compare with, b, is missing.", mend="Name it, or give a second run.")
+    pair = compare_systems(read[0], a, b or a, *read[1:], tasks=tasks, measures=measures, seed=seed)
+    return Comparison(protocol, pair)
+
+
+def folder_of(run: str | Path | InFolder) -> Path:
+    """The folder of a run that is given as a path or as a run. UsageError for a run that kept none."""
+    if isinstance(run, str | Path):
+        return Path(run)
+    if run.path is None:
+        raise UsageError("The run has no folder.", mend="Run it with out=FOLDER.")
+    return run.path
+
+
+__all__ = [
+    "Across",
+    "Among",
+    "ByItem",
+    "Comparison",
+    "Contrast",
+    "Entrant",
+    "Field",
+    "InFolder",
+    "PairOfSystems",
+    "Pairing",
+    "Place",
+    "RunValues",
+    "Side",
+    "adjusted",
+    "compare",
+    "compare_systems",
+    "contrast",
+    "fields",
+    "folder_of",
+    "higher_is_better",
+    "leading",
+    "one_sided",
+    "pairing",
+    "read_values",
+]

@@ -1,0 +1,133 @@
+"""Personal links: tokens of 256 bits that only the holder of the study's key can make, and the store cannot tell.
+
+A token is the HMAC-SHA-256 of whom it is for under a key that lies in a file of the study's folder, so that a link is
+the same at every start. The store keeps its hash: who reads the database, or a copy of it, learns no link. Renewing
+counts up the link's generation, and the earlier token is nobody's.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.database import Database, Transaction
+from embassay.protocols.hume.store import Role
+
+KEY_FILE = "serve.key"
+OWNER = "owner"
+_KEY_BYTES = 32
+_TOKEN_LENGTH = 43
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Whose link it is."""
+
+    role: Role
+    id: str
+
+
+class Links:
+    """The links of a study in `database`, made with `key`."""
+
+    def __init__(self, database: Database, key: bytes) -> None:
+        self._database, self._key = database, key
+
+    def make(self, holder: Holder, *, renew: bool = False) -> str:
+        """The token of somebody's link, the same at every call; with `renew` another, and the earlier ones are void.
+
+        Raises UsageError where the link was made with another key, and would silently become void.
+        """
+        return self._database.write(lambda do: self._made(do, holder, renew))
+
+    def find(self, token: str) -> Holder | None:
+        """Whose token it is, None for one that is nobody's."""
+        if len(token) != _TOKEN_LENGTH or not token.isascii():
+            return None
+        wanted = _hash(token)
+        row = self._database.read(
+            lambda do: do.first("SELECT role, id, hash FROM links WHERE hash = ?", wanted)
+        )
+        # What is looked up is a hash that nobody can steer; the last word is a comparison in constant time.
+        return Holder(row[0], row[1]) if row and hmac.compare_digest(row[2], wanted) else None
+
+    def form_key(self, token: str) -> str:
+        """What a page that was opened with `token` must show with every change: nobody can make it for another."""
+        return _text(hmac.digest(self._key, b"form\0" + token.encode(), "sha256"))
+
+    def is_form_key(self, token: str, shown: str) -> bool:
+        """Whether that is what the page shows, compared in constant time."""
+        return hmac.compare_digest(self.form_key(token).encode(), shown.encode("utf-8", "replace"))
+
+    def _made(self, do: Transaction, holder: Holder, renew: bool) -> str:
+        row = do.first("SELECT generation, hash FROM links WHERE role = ? AND id = ?", holder.role, holder.id)
+        generation = 1 if row is None else int(row[0]) + renew
+        token = self._token(holder, generation)
+        if row is None:
+            do.run("INSERT INTO links VALUES (?, ?, ?, ?)", holder.role, holder.id, generation, _hash(token))
+        elif renew:
+            do.run(
+                "UPDATE links SET generation = ?, hash = ? WHERE role = ? AND id = ?",
+                generation, _hash(token), holder.role, holder.id,
+            )  # fmt: skip
+        elif row[1] != _hash(token):
+            raise UsageError(
+                "The links of this study were made with another key than the one in its folder.",
+                mend=f"Put the {KEY_FILE} back that they were made with, or make new ones: --new-links.",
+            )
+        return token
+
+    def _token(self, holder: Holder, generation: int) -> str:
+        words = "\0".join(("link", holder.role, holder.id, str(generation)))
+        return _text(hmac.digest(self._key, words.encode(), "sha256"))
+
+
+def study_key(folder: Path) -> bytes:
+    """The key of the study in `folder`, made where there is none; only its owner may read the file.
+
+    Raises DataError for a file that holds no key.
+    """
+    path = folder / KEY_FILE
+    if not path.exists():
+        _write_key(path)
+    try:
+        key = bytes.fromhex(path.read_text("ascii").strip())
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise DataError(
+            "This file holds no key", path=path, expected=f"{2 * _KEY_BYTES} hexadecimal digits",
+            mend="Put back the one that was there, or delete it and make new links: --new-links.",
+        )  # fmt: skip
+    return key
+
+
+def _write_key(path: Path) -> None:
+    """In one step and readable by nobody else from the first moment; one that another process made meanwhile stays."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        stream.write(secrets.token_hex(_KEY_BYTES) + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+    try:
+        path.hardlink_to(part)
+    except FileExistsError:
+        pass
+    except OSError:
+        part.replace(path)  # a disk without hard links
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _text(digest: bytes) -> str:
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -1,0 +1,404 @@
+"""What HUME's studies are asked with: what is drawn, which models answer and when an answer stands, what is scored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from embassay.errors import UsageError
+from embassay.protocols.hume.study import Family, Question
+from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, STATISTICS, SYSTEMS, Request, like, option
+
+if TYPE_CHECKING:
+    from embassay.protocols.hume.sampling.options import SampleRequest
+
+VERSION = 2
+"""Raised when the same request would give other numbers; part of every cell's key."""
+Aggregation = Literal["paper", "pooled", "mean", "first"]
+"""How the answers of several people become one score."""
+ApMode = Literal["tie_aware", "display_order", "expected"]
+"""How documents with equal marks are ordered."""
+AP_MODES: tuple[ApMode, ...] = get_args(ApMode)
+OneAnnotator = Literal["wilson", "none"]
+"""The interval of one annotator's clusters or rankings."""
+Models = Literal["study", "all"]
+"""Which systems of result files are models."""
+Mode = Literal["ranking", "binary"]
+"""How a language model answers an item of reranking."""
+Form = Literal["csv", "jsonl", "label-studio", "argilla", "mteb"]
+"""Formats that are written."""
+GoldKind = Literal["original", "adjudicated", "consensus"]
+"""Which gold is written: as it was, as adjudicators decided, or also where all agree."""
+RUNS = 100
+Words = list[str] | None
+
+
+@dataclass(frozen=True)
+class HybridOptions:
+    """When a model's answer stands."""
+
+    check: float = option(0.2, "Share of the items with equal draws that people answer too.")
+    least: int = option(10, "Fewest items of that sample, or all if there are fewer.")
+    most_wrong: float = option(
+        0.1,
+        "Share of the sample that people may contradict: above it by its interval, people get the whole task.",
+    )
+    tolerance: float = option(1.0, "Largest difference between ratings that count as equal.")
+    seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
+
+    def __post_init__(self) -> None:
+        if self.least < 1:
+            raise UsageError(f"least is {self.least}.", mend="Use a positive whole number.")
+        for name in ("check", "most_wrong"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a share from 0 to 1.")
+        if not self.tolerance >= 0:
+            raise UsageError(f"tolerance is {self.tolerance}.", mend="Use 0 or more.")
+
+
+@dataclass(frozen=True)
+class AnnotateRequest:
+    """`llms` are specs of chat models, with the fields of `LlmOptions` among their parameters if need be. `tasks` are
+    names of the study's; none: all that language models can annotate. `limit` is of items per task."""
+
+    llms: tuple[str, ...] = option(
+        MISSING, "A chat model, such as ollama:gemma3:27b?temperature=0.7.", name="--llm", group=SYSTEMS
+    )
+    mode: Mode = option(
+        "ranking", "In reranking, mark relevant documents as people do, rather than rank all.",
+        name="--binary", flag="binary",
+    )  # fmt: skip
+    runs: int = option(1, "Answers per item; scores average them.", least=1, most=RUNS, group=STATISTICS)
+    seed: int = like(Request, "seed")
+    tasks: tuple[str, ...] = option((), "A task of the study. Default: all but clustering.", name="--task -t")
+    limit: int | None = like(Request, "limit")
+
+    def __post_init__(self) -> None:
+        if not self.llms:
+            raise UsageError("No language model is named.", mend="Name one: --llm ollama:gemma3:27b.")
+        if not 1 <= self.runs <= RUNS:
+            raise UsageError(f"{self.runs} runs are asked for.", mend=f"Ask for 1 to {RUNS}.")
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"The limit is {self.limit}.", mend="Give 1 or more.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """As saved beside the answers."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Settings of the tasks that are drawn; in a file, every task has its own."""
+
+    label: Words = option(None, "What a label means: joy='Happy, pleased.'.")
+    label_name: Words = option(None, "A label's name on its button: 0=sadness.")
+    guidelines: str | None = option(None, "Your own guidelines, in Markdown.")
+    question: str = option("", "Your own question above every item.")
+    scale: str | None = option(None, "Rating scale, LOW-HIGH[:STEP]. Default: 0-5.")
+    groups: int | None = option(None, "Gold clusters to draw from. Default: 6 or 5.")
+    relevant: int = option(3, "Most relevant documents per query.")
+    candidates: int = option(7, "Documents per query.")
+    negatives: Literal["auto", "lists", "bm25"] = option(
+        "auto", "Hard negatives from the data's lists or from bm25; auto prefers lists."
+    )
+    against: Words = option(None, "Training data to search for leaked items.")
+    drop_leaked: bool = option(False, "Leave leaked texts out.")
+    practice: int = option(3, "Practice items per task.")
+    whole: bool = option(
+        False,
+        "Take every item as it is: the data are an annotated set. Of the suite hume this is the default.",
+    )
+    give_k: bool = option(False, "Tell people how many groups there are, as models are told.")
+
+    def as_content(self) -> dict[str, Any]:
+        """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
+        from embassay.protocols.hume.sampling.options import read_guidelines
+
+        return {
+            "labels": labels_of(self.label or (), self.label_name or ()),
+            "guidelines": self.guidelines and read_guidelines(self.guidelines),
+            "question": self.question, "scale": self.scale and scale_of(self.scale), "groups": self.groups,
+            "relevant": self.relevant, "candidates": self.candidates,
+            "negatives": None if self.negatives == "auto" else self.negatives,
+            "against": self.against or [], "drop_leaked": self.drop_leaked, "practice": self.practice,
+            "whole": self.whole, "give_k": self.give_k,
+        }  # fmt: skip
+
+
+ANNOTATED = ("hume", "mteb-hume")
+"""Suites of sets that people have annotated: to draw from them anew would lose what they answered."""
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Which data a study is drawn from, by the options that other commands have too, and what it is as a whole."""
+
+    datasets: tuple[str, ...] = like(Request, "datasets", default=(), help="A catalogue name or a path.")
+    config: Path | None = option(None, "YAML file with settings for every task.", group=DATA)
+    families: tuple[Family, ...] = option(
+        (), "A task family. Default: all that fit the data.", name="--task -t"
+    )
+    n: int | None = option(None, "Items per task. Default: 40; clustering and reranking 30.", least=2)
+    name: str | None = option(None, "The study's name. Default: that of --out.", group=DATA)
+    lang: tuple[str, ...] = option(
+        (), "Only this language, such as eng; also sets the language of data that state none.", group=DATA
+    )
+    mapping: Mapping[str, str] = like(Request, "mapping")
+    split: str | None = like(Request, "split")
+    grades: str | None = like(Request, "grades")
+    ask: tuple[Question, ...] = option((), "Ask annotators about themselves. Default: nothing.")
+    limit: int | None = option(None, "Most items per task, for a trial.", least=2, group=DATA)
+    seed: int | None = like(Request, "seed", default=None, help="Random seed. Default: 1337.")
+    own: Drawing = field(default_factory=Drawing)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether none was given."""
+        return not any(
+            (self.datasets, self.families, self.n, self.lang, self.mapping, self.split, self.grades)
+        )
+
+    def request(self, name: str) -> SampleRequest:
+        """The request for one study of all datasets. Raises UsageError where there are none."""
+        from embassay.protocols.hume.sampling.options import checked
+
+        if not self.datasets:
+            raise UsageError(
+                "There is nothing to sample from.",
+                mend="Give -d DATASET, or --config FILE; -d sample to try it out.",
+            )
+        one = {
+            "family": list(self.families), "n": self.n, "lang": list(self.lang),
+            "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.as_content(),
+        }  # fmt: skip
+        tasks = [task for data in self.datasets for task in self._tasks(data, one)]
+        return checked({"name": name, "tasks": tasks, "profile": list(self.ask)})
+
+    def _tasks(self, data: str, one: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The task of a dataset; those of a suite, which are for the families that were asked for."""
+        from embassay.data.catalogue.suites import suite_of
+        from embassay.protocols.hume.sampling.options import suite_task
+
+        suite = suite_of(data)
+        if suite is None:
+            yield {"data": data, **one}
+            return
+        for member in (suite.of_tasks(self.families) if self.families else suite).members:
+            yield {**one, **suite_task(member, suite.name), "whole": one["whole"] or suite.name in ANNOTATED}
+
+
+def labels_of(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Label -> what people are told of it, from LABEL=WORDS.
+
+    >>> labels_of(["0=Low spirits."], ["0=sadness"])
+    {'0': {'description': 'Low spirits.', 'name': 'sadness'}}
+    """
+    labels: dict[str, dict[str, str]] = {}
+    for flag, key, entries in (("--label", "description", told), ("--label-name", "name", names)):
+        for entry in entries:
+            value, found, words = (part.strip() for part in entry.partition("="))
+            if not (value and found and words):
+                raise UsageError(f"Cannot read {flag} {entry!r}.", mend=f"Write {flag} LABEL='words'.")
+            labels.setdefault(value, {})[key] = words
+    return labels
+
+
+def scale_of(text: str) -> dict[str, float]:
+    """A scale from LOW-HIGH or LOW-HIGH:STEP.
+
+    >>> scale_of("1-4:0.5")
+    {'low': 1.0, 'high': 4.0, 'step': 0.5}
+    """
+    number = r"(-?\d+(?:\.\d+)?)"
+    found = re.fullmatch(rf"{number}-{number}(?::(\d+(?:\.\d+)?))?", text.strip())
+    if found is None or not float(found[1]) < float(found[2]):
+        raise UsageError(
+            f"Cannot read --scale {text!r}.", mend="Write LOW-HIGH or LOW-HIGH:STEP, as 1-4:0.5."
+        )
+    return {"low": float(found[1]), "high": float(found[2]), "step": float(found[3] or 1)}
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """How annotations are taken from files."""
+
+    form: Literal["auto", "csv", "jsonl", "label-studio", "argilla"] = option(
+        "auto", "Format of the files; auto detects it.", name="--format", group=OUTPUT
+    )
+    annotators: tuple[str, ...] = option(
+        (), "Who answered, or a new name for one of the file's annotators.",
+        name="--annotator", value="NAME|OLD=NAME", group=SYSTEMS,
+    )  # fmt: skip
+    replace: bool = option(False, "Replace earlier answers by these.", name="--replace", group=SPEED)
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What goes out of a study, and whose answers."""
+
+    form: Form | None = option(
+        None, "Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb).",
+        name="--format", group=OUTPUT,
+    )  # fmt: skip
+    gold: GoldKind | None = option(
+        None,
+        "Write a dataset and a study with gold: as it was, decided by adjudicators, or also unanimous.",
+        group=DATA,
+    )
+    tasks: tuple[str, ...] = option((), "Only this task.", name="--task -t")
+    answers: bool = option(False, "Add people's answers to the tasks.", name="--answers", group=OUTPUT)
+    profiles: bool = option(False, "Add what annotators said of themselves (csv, jsonl).", name="--profiles")
+    revision: str = option("1", "Revision of the MTEB baseline Human.", group=OUTPUT)
+    exposed: bool = option(
+        False,
+        "Include answers from a browser that had shown another person's.",
+        name="--exposed",
+        group=OUTPUT,
+    )
+
+    def __post_init__(self) -> None:
+        if self.gold is None and self.form is None:
+            raise UsageError(
+                "There is nothing to write.", mend="Say what: --format csv, or --gold adjudicated."
+            )
+        if self.gold is not None and (self.form is not None or self.profiles):
+            raise UsageError(
+                f"{'--format' if self.form else '--profiles'} means nothing beside --gold.",
+                mend="Leave one of the two out.",
+            )
+
+
+@dataclass(frozen=True)
+class _Request:
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
+        }
+
+
+@dataclass(frozen=True)
+class StudyRequest(_Request):
+    """A study to score. `tasks` empty: all; `answers` empty: all that the study's folder holds.
+
+    `samples_per_label` are the training texts per label of classification; None as the paper has it. `repeats` are the
+    draws of training texts, and `neighbours` those that classify for a system without vectors. Annotators count from
+    the share `min_answered` of what the one with most answers gave, and two are compared from `min_shared` items on.
+    Systems are told the number of gold clusters where they `give_k`, and else find one. Scores by profile are told of
+    groups of `smallest_group` people and more.
+    """
+
+    GROWS: ClassVar[tuple[str, ...]] = ("systems", "tasks")
+    LATER: ClassVar[tuple[str, ...]] = ("give_k", "smallest_group")
+    """Arguments that are saved only where they are not the usual ones: earlier runs are still the same."""
+    study: str
+    systems: tuple[str, ...] = like(Request, "systems", default=())
+    tasks: tuple[str, ...] = option((), "A task of the study. Default: all.", name="--task -t")
+    answers: tuple[str, ...] = option(
+        (), "Only these annotations (JSONL). Default: all of the study.", value="FILE", group=DATA
+    )
+    aggregation: Aggregation = option("paper", "How several people's answers become one score.")
+    human_ap_mode: ApMode = option("tie_aware", "How people's MAP orders documents with equal marks.")
+    one_annotator: OneAnnotator = option(
+        "wilson", "Interval for a single annotator's clusters or marks; the paper gives none."
+    )
+    samples_per_label: int | None = option(
+        None, "Training texts per label. Default: 16 for Emotion and Toxic, 32 for Tweet, else 8.", least=1
+    )
+    resamples: int = option(10_000, "Bootstrap resamples of the items.", least=1, group=STATISTICS)
+    seed: int = like(Request, "seed")
+    tokenizer: str = like(Request, "tokenizer")
+    min_answered: float = option(
+        0.5, "Leave out annotators with less than this share of the most answers given.",
+        least=0, most=1, value="SHARE", group=STATISTICS,
+    )  # fmt: skip
+    min_shared: int = option(
+        10, "Fewest shared items to compare two annotators, unless they share all.", least=1, group=STATISTICS
+    )
+    repeats: int = 10
+    neighbours: int = 10
+    give_k: bool = option(
+        True, "Give systems the number of gold clusters; else they find one, as people do who are not told."
+    )
+    smallest_group: int = option(5, "Withhold scores by profile of groups with fewer people.", least=2)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        usual = {one.name: one.default for one in fields(self)}
+        return {
+            name: value
+            for name, value in super().as_dict().items()
+            if name not in self.LATER or value != usual[name]
+        }
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if self.smallest_group < 2:
+            raise UsageError(
+                f"smallest_group is {self.smallest_group}.",
+                mend="Use 2 or more: one person is nobody's group.",
+            )
+        _check_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
+        if not 0 <= self.min_answered <= 1:
+            raise UsageError(f"min_answered is {self.min_answered}.", mend="Use a share from 0 to 1.")
+        for name in ("resamples", "samples_per_label", "repeats", "neighbours", "min_shared"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")
+
+
+@dataclass(frozen=True)
+class PublishedRequest(_Request):
+    """Scores from result files of MTEB. `models` says whether only the models of the study take part in best, median,
+    mean and rank, or `all` that the files hold.
+
+    `systems` are evaluated on the items that people answered, and placed among them; `samples_per_label` are the
+    training texts per label of classification, None as the paper has it, and the rest as for a study.
+    """
+
+    GROWS: ClassVar[tuple[str, ...]] = ("systems",)
+    OF_SYSTEMS: ClassVar[tuple[str, ...]] = (
+        "systems", "samples_per_label", "resamples", "tokenizer", "repeats", "neighbours",
+    )  # fmt: skip
+    results: tuple[str, ...] = option(
+        MISSING, "MTEB result files, instead of a study.",
+        name="--from-mteb", value="FILE|FOLDER", group=DATA,
+    )  # fmt: skip
+    llm_scores: tuple[str, ...] = option(
+        (), "With --from-mteb: CSV of dataset, lang, human, and a column per language model.",
+        value="FILE|FOLDER", group=DATA,
+    )  # fmt: skip
+    models: Models = option(
+        "study", "With --from-mteb: the paper's models, or all in the files.", group=SYSTEMS
+    )
+    aggregation: Aggregation = like(StudyRequest, "aggregation")
+    one_annotator: OneAnnotator = like(StudyRequest, "one_annotator")
+    seed: int = like(StudyRequest, "seed")
+    systems: tuple[str, ...] = like(StudyRequest, "systems")
+    samples_per_label: int | None = like(StudyRequest, "samples_per_label")
+    resamples: int = like(StudyRequest, "resamples")
+    tokenizer: str = like(StudyRequest, "tokenizer", default="")
+    repeats: int = 10
+    neighbours: int = 10
+
+    def __post_init__(self) -> None:
+        _check(self)
+        _check_choice("models", self.models, get_args(Models))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume; of systems only where there are some."""
+        plain = super().as_dict()
+        return plain if self.systems else {key: plain[key] for key in plain if key not in self.OF_SYSTEMS}
+
+
+def _check(request: Any) -> None:
+    _check_choice("aggregation", request.aggregation, get_args(Aggregation))
+    _check_choice("one-annotator", request.one_annotator, get_args(OneAnnotator))
+
+
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UsageError(f"--{name} is {value!r}.", mend=f"Use one of {', '.join(allowed)}.")

@@ -1,0 +1,679 @@
+"""Where the answers of a study are kept while people give them: a SQLite file in its folder, or a PostgreSQL server.
+
+The store of a study's answers: people, their answers exactly once with their history, and who saw what.
+
+The pages show nobody another's answers, so there is one way left: one browser in which two links were opened, two
+annotators', or an annotator's and the owner's. Each browser carries a random name in a cookie; the store keeps whose
+answers it was shown, and for whom it wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from embassay.errors import DataError, UsageError
+from embassay.protocols.hume import database as clock
+from embassay.protocols.hume.database import Database, Row, SqliteFile, Transaction
+from embassay.protocols.hume.study import (
+    ANSWERS,
+    Annotation,
+    Scale,
+    StudyFile,
+    StudyFolder,
+    Task,
+    Who,
+    read_value,
+)
+from embassay.randomness import random_bytes
+from embassay.runs.folder import digest, write_atomic
+
+Role = Literal["annotator", "owner"]
+Kind = Literal["person", "simulated", "adjudicator"]
+"""Who holds a link: an adjudicator sees what all answered, and what they decide is no annotation."""
+DRAFT = "draft"
+"""A value {"draft": [...]} is not decided yet: some documents of the query are still open."""
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """Who may answer. `name` is the one they gave themselves, None until they did; `settings` are those of the page."""
+
+    id: str
+    kind: Kind = "person"
+    name: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def adjudicates(self) -> bool:
+        """Whether they decide what others disagree on."""
+        return self.kind == "adjudicator"
+
+    @property
+    def who(self) -> Who:
+        """The kind of the annotations they give; an adjudicator gives none."""
+        return "simulated" if self.kind == "simulated" else "person"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An answer as it is sent. `seq` counts up in the annotator's browser, so that a repeat is known as one;
+    `seconds` are those the item was seen so far, `paused` how often the page was left for long; `tab` who sent it."""
+
+    item_id: str
+    value: Any
+    seq: int
+    seconds: float | None = None
+    flag: str = ""
+    comment: str = ""
+    tab: str = ""
+    paused: int = 0
+
+
+@dataclass(frozen=True)
+class Saved:
+    """An answer as it is stored, with the time (ISO 8601, UTC) at which it was."""
+
+    item_id: str
+    value: Any
+    flag: str
+    comment: str
+    seconds: float | None
+    paused: int
+    seq: int
+    saved_at: str
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has a value that scoring can use."""
+        return self.value is not None and not is_draft(self.value)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the annotator is done with the item: with a value, or a reason why there can be none."""
+        return self.is_complete or (self.value is None and bool(self.flag))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it was taken back and nothing is left of it."""
+        return self.value is None and not self.flag and not self.comment
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An answer that was not stored: the task is `frozen`, a later one is there (`older`), or `another_tab` writes.
+    `answer` is the one that holds."""
+
+    why: Literal["frozen", "older", "another_tab"]
+    answer: Saved | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One step in the history of an annotator's answers; what was taken back is one too."""
+
+    annotator_id: str
+    answer: Saved
+    tab: str
+
+
+def is_draft(value: Any) -> bool:
+    """Whether a value is one that is not decided yet."""
+    return isinstance(value, Mapping) and set(value) == {DRAFT}
+
+
+_LONGEST_GROUP = 80
+
+
+def checked_value(task: Task, payload: Mapping[str, Any], value: Any) -> Any:
+    """`value` as it is stored, in JSON's terms: a label, a group, a rating on the scale, or one 0 or 1 per document
+    shown; None, and a draft with open documents, as they are. Raises DataError for what is none of these.
+    """
+    where = "This answer"
+    if is_draft(value) and task.family == "reranking":
+        return {DRAFT: _draft(value[DRAFT], _documents(payload))}
+    if isinstance(value, Mapping | float) and not _is_number(value):
+        raise DataError(f"{where} is of no kind that this task knows.", mend="Answer it on its page.")
+    like = (0,) * _documents(payload) if task.family == "reranking" else None
+    try:
+        read = read_value(task.spec, value, where, like=like)
+    except OverflowError:
+        raise DataError(f"{where} is not a number that can be read.") from None
+    if read is None:
+        return None
+    if task.family == "sts":
+        return _on_scale(read, task.scale or Scale(), where)
+    if task.family == "clustering":
+        return _group(read, where)
+    return list(read) if isinstance(read, tuple) else read
+
+
+def _on_scale(rating: float, scale: Scale, where: str) -> float:
+    steps = (rating - scale.low) / scale.step
+    if not scale.low <= rating <= scale.high or not math.isclose(steps, round(steps), abs_tol=1e-6):
+        raise DataError(
+            f"{where} is {rating:g}.",
+            mend=f"Give a number from {scale.low:g} to {scale.high:g} in steps of {scale.step:g}.",
+        )
+    return rating
+
+
+def _group(group: str, where: str) -> str:
+    if len(group) > _LONGEST_GROUP or not is_plain(group):
+        raise DataError(
+            f"{where} is not a group's id.", mend=f"Use at most {_LONGEST_GROUP} plain characters."
+        )
+    return group
+
+
+def _draft(marks: Any, documents: int) -> list[int | None]:
+    whole = isinstance(marks, Sequence) and not isinstance(marks, str) and len(marks) == documents
+    if not whole or not all(mark is None or mark in (0, 1) for mark in marks):
+        raise DataError("This draft does not have one mark per document.", mend="Give 0, 1 or null for each.")
+    return [None if mark is None else int(mark) for mark in marks]
+
+
+def _documents(payload: Mapping[str, Any]) -> int:
+    return len(payload.get("documents", ()))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def is_plain(text: str) -> bool:
+    """Whether every database can keep a text: no NUL and no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+LEASE_SECONDS = 30
+"""How long a tab that is silent keeps the right to write."""
+_NAME = re.compile(r"\w[\w.@-]{0,79}")
+_AS: Mapping[Kind, str] = {"person": "a person", "simulated": "a script", "adjudicator": "an adjudicator"}
+_ADJUDICATES = "(SELECT id FROM annotators WHERE kind = 'adjudicator')"
+_ANSWER = "item, value, flag, comment, seconds, paused, seq, saved_at"
+
+
+class AnswerStore:
+    """The answers to one study in `database`. Opening it writes down which study that is, or only looks where it is
+    `read_only`.
+
+    Raises UsageError where the database holds answers to another study, or under other guidelines.
+    """
+
+    def __init__(self, database: Database, study: StudyFile, *, read_only: bool = False) -> None:
+        self.database = database
+        try:
+            self._bind(study, read_only)
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.database.close()
+
+    def add_annotator(self, annotator: str, kind: Kind = "person") -> bool:
+        """Let somebody answer, or decide; whether they are new. Everybody stays what they were at first.
+
+        Raises UsageError for a name that cannot stand in files, and for one that is of another kind already.
+        """
+        if not _NAME.fullmatch(annotator):
+            raise UsageError(
+                f"{annotator!r} cannot be the name of an annotator.",
+                mend="Use up to 80 letters, digits, '_', '-', '.' or '@', and begin with a letter or digit.",
+            )
+        made = self.database.write(
+            lambda do: do.run(
+                "INSERT INTO annotators VALUES (?, ?, NULL, '{}', ?, '', 0) ON CONFLICT (id) DO NOTHING",
+                annotator, kind, clock.now(),
+            )
+        )  # fmt: skip
+        held = self.annotator(annotator)
+        if held is not None and held.kind != kind:
+            raise UsageError(
+                f"{annotator} is {_AS[held.kind]} in this study already.",
+                mend="Give another name: what is a script's, a person's or an adjudicator's is never mixed.",
+            )
+        return bool(made)
+
+    def annotators(self) -> tuple[Annotator, ...]:
+        """All who may answer, by id; adjudicators are none of them."""
+        return tuple(one for one in self.everybody() if not one.adjudicates)
+
+    def adjudicators(self) -> tuple[Annotator, ...]:
+        """All who may decide, by id."""
+        return tuple(one for one in self.everybody() if one.adjudicates)
+
+    def everybody(self) -> tuple[Annotator, ...]:
+        """All who hold a link but the owner, by id."""
+        rows = self.database.read(
+            lambda do: do.all("SELECT id, kind, name, settings FROM annotators ORDER BY id")
+        )
+        # In the order of characters, whatever the database's language.
+        return tuple(sorted((_annotator(row) for row in rows), key=lambda one: one.id))
+
+    def annotator(self, annotator: str) -> Annotator | None:
+        """One of them."""
+        row = self.database.read(
+            lambda do: do.first("SELECT id, kind, name, settings FROM annotators WHERE id = ?", annotator)
+        )
+        return _annotator(row) if row else None
+
+    def set_profile(self, annotator: str, name: str | None, settings: Mapping[str, Any]) -> None:
+        """Keep the name somebody gave themselves and how their page is set."""
+        text = json.dumps(dict(settings), ensure_ascii=False, sort_keys=True)
+        self.database.write(
+            lambda do: do.run(
+                "UPDATE annotators SET name = ?, settings = ? WHERE id = ?", name, text, annotator
+            )
+        )
+
+    def tell_profile(self, annotator: str, answers: Mapping[str, str]) -> None:
+        """Keep what somebody said of themselves, by question; an empty answer takes an earlier one away."""
+        self.database.write(lambda do: _told(do, annotator, answers))
+
+    def profiles(self) -> dict[str, dict[str, str]]:
+        """What annotators said of themselves, by annotator and question."""
+        rows = self.database.read(lambda do: do.all("SELECT annotator, question, answer FROM profiles"))
+        found: dict[str, dict[str, str]] = {}
+        for annotator, question, answer in sorted(rows):
+            found.setdefault(annotator, {})[question] = answer
+        return found
+
+    def save(self, annotator: str, task: str, draft: Draft) -> Saved | Refused:
+        """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
+        return self.database.write(lambda do: _save(do, annotator, task, draft))
+
+    def take_lease(self, annotator: str, tab: str, *, take: bool) -> bool:
+        """Whether `tab` may write: it does already, no other does, or it shall `take` the right from one that does."""
+        return self.database.write(lambda do: _may_write(do, annotator, tab, take=take))
+
+    def finish(self, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
+        """Freeze the answers to a task's `items`, if all are decided; those that are open, none when it is frozen."""
+        return self.database.write(lambda do: _finish(do, annotator, task, items))
+
+    def answers(self, annotator: str) -> dict[str, Saved]:
+        """What somebody answered, by item; also what was taken back."""
+        rows = self.database.read(
+            lambda do: do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
+        )
+        return {one.item_id: one for one in sorted(map(_saved, rows), key=lambda one: one.item_id)}
+
+    def all_answers(self) -> dict[str, dict[str, Saved]]:
+        """Every annotator's, by annotator and item; what adjudicators decided is none of it."""
+        return self._answers(f"annotator NOT IN {_ADJUDICATES}")
+
+    def decisions(self) -> dict[str, dict[str, Saved]]:
+        """What adjudicators decided, by adjudicator and item."""
+        return self._answers(f"annotator IN {_ADJUDICATES}")
+
+    def _answers(self, whose: str) -> dict[str, dict[str, Saved]]:
+        rows = self.database.read(
+            lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}")
+        )
+        found: dict[str, dict[str, Saved]] = {}
+        for annotator, *row in sorted(rows, key=lambda row: (row[0], row[1])):
+            found.setdefault(annotator, {})[row[0]] = _saved(row)
+        return found
+
+    def changes(self, annotator: str) -> tuple[Change, ...]:
+        """The history of somebody's answers, oldest first."""
+        rows = self.database.read(
+            lambda do: do.all(f"SELECT {_ANSWER}, tab FROM changes WHERE annotator = ?", annotator)
+        )
+        found = [Change(annotator, _saved(row[:-1]), row[-1]) for row in rows]
+        return tuple(sorted(found, key=lambda one: (one.answer.seq, one.answer.saved_at, one.answer.item_id)))
+
+    def last_seq(self, annotator: str) -> int:
+        """The highest `seq` of anything that was stored, 0 before the first."""
+        row = self.database.read(
+            lambda do: do.first("SELECT MAX(seq) FROM changes WHERE annotator = ?", annotator)
+        )
+        return int(row[0]) if row and row[0] is not None else 0
+
+    def finished(self) -> dict[str, dict[str, str]]:
+        """When each task was finished, by annotator and task."""
+        rows = self.database.read(lambda do: do.all("SELECT annotator, task, finished_at FROM finished"))
+        found: dict[str, dict[str, str]] = {}
+        for annotator, task, at in sorted(rows):
+            found.setdefault(annotator, {})[task] = at
+        return found
+
+    def _bind(self, study: StudyFile, read_only: bool) -> None:
+        facts = {
+            "version": "1", "name": study.name, "content": study.content, "guidelines": study.guidelines,
+            "guidelines_version": study.guidelines_version,
+        }  # fmt: skip
+        if not read_only and not self._held():
+            self.database.write(lambda do: _write_facts(do, facts))
+        _check(self._held(), facts, self.database.place)
+
+    def _held(self) -> dict[str, str]:
+        rows = self.database.read(lambda do: do.all("SELECT key, value FROM study"))
+        return dict(rows)
+
+
+def _check(held: Mapping[str, str], facts: Mapping[str, str], place: str) -> None:
+    if held.get("version") != facts["version"]:
+        raise UsageError(
+            f"{place} was written by another version of the store.", mend="Use the version that wrote it."
+        )
+    if held.get("content") != facts["content"]:
+        raise UsageError(
+            f"{place} holds the answers to other items, those of the study {held.get('name')!r}.",
+            mend="Serve the study they were given to, or this one with another database.",
+        )
+    if (held.get("guidelines"), held.get("guidelines_version")) != (
+        facts["guidelines"], facts["guidelines_version"],
+    ):  # fmt: skip
+        raise UsageError(
+            f"{place} holds answers under guidelines {held.get('guidelines_version')!r}, and those of the study are "
+            f"{facts['guidelines_version']!r} now.",
+            mend="Guidelines are frozen once people answer: put the old ones back, or sample into a new folder.",
+        )
+
+
+def _write_facts(do: Transaction, facts: Mapping[str, str]) -> None:
+    for key, value in facts.items():
+        do.run("INSERT INTO study VALUES (?, ?) ON CONFLICT (key) DO NOTHING", key, value)
+
+
+def _save(do: Transaction, annotator: str, task: str, draft: Draft) -> Saved | Refused:
+    free = _may_write(do, annotator, draft.tab, take=False)
+    row = do.first(
+        f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
+    )
+    held = _saved(row) if row else None
+    if held and held.seq == draft.seq and _same(held, draft):
+        return held
+    if do.first("SELECT 1 FROM finished WHERE annotator = ? AND task = ?", annotator, task):
+        return Refused("frozen", held)
+    if held and held.seq >= draft.seq:
+        return Refused("older", held)
+    return _stored(do, annotator, draft) if free else Refused("another_tab", held)
+
+
+def _same(held: Saved, draft: Draft) -> bool:
+    return (held.value, held.flag, held.comment) == (draft.value, draft.flag, draft.comment)
+
+
+def _stored(do: Transaction, annotator: str, draft: Draft) -> Saved:
+    saved = Saved(
+        draft.item_id,
+        draft.value,
+        draft.flag,
+        draft.comment,
+        draft.seconds,
+        draft.paused,
+        draft.seq,
+        clock.now(),
+    )
+    value = None if saved.value is None else json.dumps(saved.value, ensure_ascii=False, allow_nan=False)
+    row = (
+        annotator, saved.item_id, value, saved.flag, saved.comment, saved.seconds, saved.paused, saved.seq,
+        saved.saved_at,
+    )  # fmt: skip
+    do.run("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row, draft.tab)
+    do.run(
+        """INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (annotator, item) DO UPDATE SET
+        value = excluded.value, flag = excluded.flag, comment = excluded.comment, seconds = excluded.seconds,
+        paused = excluded.paused, seq = excluded.seq, saved_at = excluded.saved_at""",
+        *row,
+    )
+    return saved
+
+
+def _may_write(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool:
+    """Whether the tab has the lease afterwards. The update comes first: it locks the annotator's row, so that all that
+    one annotator changes happens in turn."""
+    at = clock.seconds()
+    # No lease ends that late, unless the clock was put back meanwhile; two servers' clocks may differ a little.
+    held = "1 = 1" if take else "(tab = ? OR tab_until < ? OR tab_until > ?)"
+    values = () if take else (tab, at, at + 2 * LEASE_SECONDS)
+    return bool(
+        do.run(
+            f"UPDATE annotators SET tab = ?, tab_until = ? WHERE id = ? AND {held}",
+            tab, at + LEASE_SECONDS, annotator, *values,
+        )
+    )  # fmt: skip
+
+
+def _told(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
+    at = clock.now()
+    for question, answer in answers.items():
+        do.run("DELETE FROM profiles WHERE annotator = ? AND question = ?", annotator, question)
+        if answer:
+            do.run("INSERT INTO profiles VALUES (?, ?, ?, ?)", annotator, question, answer, at)
+
+
+def _finish(do: Transaction, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
+    do.run("UPDATE annotators SET kind = kind WHERE id = ?", annotator)
+    rows = do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
+    decided = {one.item_id for one in map(_saved, rows) if one.is_decided}
+    left = tuple(item for item in items if item not in decided)
+    if not left:
+        do.run(
+            "INSERT INTO finished VALUES (?, ?, ?) ON CONFLICT (annotator, task) DO NOTHING",
+            annotator, task, clock.now(),
+        )  # fmt: skip
+    return left
+
+
+def _annotator(row: Row) -> Annotator:
+    return Annotator(row[0], row[1], row[2], json.loads(row[3]))
+
+
+def _saved(row: Sequence[Any]) -> Saved:
+    item, value, *rest = row
+    return Saved(item, None if value is None else json.loads(value), *rest)
+
+
+ADDRESS = "database"
+"""Where the answers are if they are not in the folder: an address, which never has a password in it."""
+
+
+def open_store(folder: StudyFolder, database: str | None = None, *, read_only: bool = False) -> AnswerStore:
+    """The store of a study's answers, made where there is none: `answers.sqlite3` in its folder, or the PostgreSQL
+    server at `database`, a URL or the name of an environment variable that holds one. A study remembers its server.
+    `read_only`: nothing is made, and the file may lie where nothing can be written.
+
+    Raises UsageError for an address that is none, where the answers are somewhere else already, and for a database of
+    another study; ModelError where the server does not answer.
+    """
+    remembered = remembered_address(folder)
+    wanted = database or remembered
+    file = folder.path / ANSWERS
+    if wanted is None:
+        return _in_file(folder, read_only=read_only)
+    if remembered not in (None, wanted):
+        raise UsageError(
+            f"The answers to this study are kept at {remembered}.",
+            mend=f"Leave --database out, or delete {folder.path / ADDRESS} to start again elsewhere.",
+        )
+    if file.is_file() and _holds_answers(folder):
+        raise UsageError(
+            f"{file} holds answers to this study already.",
+            mend="Serve it without --database, or export these answers and move the file away first.",
+        )
+    store = AnswerStore(_server(wanted, folder), folder.study)
+    if remembered is None and not read_only:
+        write_atomic(folder.path / ADDRESS, wanted + "\n")
+    return store
+
+
+def has_store(folder: StudyFolder) -> bool:
+    """Whether answers to the study were ever stored, here or on a server."""
+    return (folder.path / ANSWERS).is_file() or remembered_address(folder) is not None
+
+
+def check_independent(folder: StudyFolder) -> None:
+    """Raises UsageError where somebody answered in a browser that had shown another's answers: what is exported then is
+    not the work of people who worked alone (spec hume 3)."""
+    if not has_store(folder):
+        return
+    store = open_store(folder, read_only=True)
+    try:
+        exposures = Browsers(store.database).exposures()
+    finally:
+        store.close()
+    if exposures:
+        raise UsageError(
+            in_words(exposures), mend="Leave these out, or ask for all and say so where you use them."
+        )
+
+
+def remembered_address(folder: StudyFolder) -> str | None:
+    """The address of the server that keeps the study's answers, None where its folder does."""
+    path = folder.path / ADDRESS
+    return path.read_text("utf-8").strip() or None if path.is_file() else None
+
+
+def schema_of(folder: StudyFolder) -> str:
+    """The schema of a study on a server: several studies share a database, each by its name.
+
+    A name that is not plain, or long, gets a fingerprint.
+    """
+    name = folder.study.name
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
+    return f"hume_{plain}" if plain == name else f"hume_{plain}_{digest(name)[:8]}"
+
+
+def _in_file(folder: StudyFolder, *, read_only: bool) -> AnswerStore:
+    database = SqliteFile(folder.path / ANSWERS, read_only=read_only)
+    return AnswerStore(database, folder.study, read_only=read_only)
+
+
+def _holds_answers(folder: StudyFolder) -> bool:
+    store = _in_file(folder, read_only=True)
+    try:
+        return any(store.all_answers().values())
+    finally:
+        store.close()
+
+
+def _server(address: str, folder: StudyFolder) -> Database:
+    from embassay.protocols.hume.database import open_server
+
+    return open_server(address, schema_of(folder))
+
+
+def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
+    """All answers that are decided or commented, by annotator and item; `value` is None where an item was left open or
+    could not be judged. What was taken back and says nothing is left out."""
+    answers = store.all_answers()
+    return tuple(
+        _annotation(annotator, answer)
+        for annotator in store.annotators()
+        for answer in _telling(answers.get(annotator.id, {}))
+    )
+
+
+def _telling(answers: dict[str, Saved]) -> Iterator[Saved]:
+    return (one for one in answers.values() if one.is_complete or one.flag or one.comment)
+
+
+def _annotation(annotator: Annotator, answer: Saved) -> Annotation:
+    value: Any = answer.value if answer.is_complete else None
+    return Annotation(
+        answer.item_id, annotator.id, tuple(value) if isinstance(value, list) else value, answer.saved_at,
+        answer.seconds, annotator.who, answer.flag, answer.comment,
+    )  # fmt: skip
+
+
+def own_order(seed: int, annotator: str, task: str, items: Iterable[str]) -> tuple[str, ...]:
+    """The ids of a task's items in the order of this annotator, drawn by the study's seed.
+
+    >>> own_order(1, "ann", "emotion", ["a", "b", "c"]) == own_order(1, "ann", "emotion", ["c", "b", "a"])
+    True
+    """
+    return tuple(
+        sorted(items, key=lambda item: (random_bytes(16, seed, "own_order", annotator, task, item), item))
+    )
+
+
+_MOST_KNOWN = 50_000
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """`annotator` answered in a browser that was shown the answers of `others`."""
+
+    annotator: str
+    others: tuple[str, ...]
+
+
+def in_words(exposures: Iterable[Exposure]) -> str:
+    """What happened, in a sentence.
+
+    >>> in_words([Exposure("ann", ("bob", "eve"))])
+    'Answers were given in a browser that had shown those of others: ann (of bob, eve).'
+    """
+    who = ", ".join(f"{one.annotator} (of {', '.join(one.others)})" for one in exposures)
+    return f"Answers were given in a browser that had shown those of others: {who}."
+
+
+class Browsers:
+    """What browsers were shown and wrote, in `database`. What is known already costs no transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: set[tuple[str, str, str]] = set()
+
+    def shown(self, browser: str, annotators: Iterable[str]) -> None:
+        """This browser got answers of these people."""
+        self._note(browser, "shown", annotators)
+
+    def wrote(self, browser: str, annotator: str) -> None:
+        """This browser stored an answer of this annotator."""
+        self._note(browser, "wrote", (annotator,))
+
+    def writers(self, browser: str) -> tuple[str, ...]:
+        """For whom this browser stored answers, by id."""
+        rows = self._database.read(
+            lambda do: do.all(
+                f"SELECT annotator FROM browsers WHERE browser = ? AND wrote = 1 AND annotator NOT IN {_ADJUDICATES}",
+                browser,
+            )
+        )
+        return tuple(sorted(name for (name,) in rows))
+
+    def exposures(self) -> tuple[Exposure, ...]:
+        """Everyone who answered where another's answers were shown, by id."""
+        rows = self._database.read(
+            lambda do: do.all(
+                """SELECT own.annotator, other.annotator FROM browsers own JOIN browsers other
+                ON own.browser = other.browser AND own.annotator <> other.annotator
+                WHERE own.wrote = 1 AND other.shown = 1
+                """  # Who decides has to see what others answered.
+                f"AND own.annotator NOT IN {_ADJUDICATES} AND other.annotator NOT IN {_ADJUDICATES}"
+            )
+        )
+        found: dict[str, set[str]] = {}
+        for annotator, other in rows:
+            found.setdefault(annotator, set()).add(other)
+        return tuple(Exposure(name, tuple(sorted(found[name]))) for name in sorted(found))
+
+    def _note(self, browser: str, what: str, annotators: Iterable[str]) -> None:
+        new = [name for name in annotators if (browser, what, name) not in self._known]
+        if not browser or not new:
+            return
+        self._database.write(lambda do: _noted(do, browser, what, new))
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        self._known.update((browser, what, name) for name in new)
+
+
+def _noted(do: Transaction, browser: str, what: str, annotators: Iterable[str]) -> None:
+    column = {"shown": "shown", "wrote": "wrote"}[what]
+    for annotator in annotators:
+        do.run(
+            "INSERT INTO browsers VALUES (?, ?, 0, 0) ON CONFLICT (browser, annotator) DO NOTHING",
+            browser,
+            annotator,
+        )
+        do.run(f"UPDATE browsers SET {column} = 1 WHERE browser = ? AND annotator = ?", browser, annotator)

@@ -1,0 +1,676 @@
+"""From a request to the cells of a selection, and what they will take."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Spread
+from embassay.data.shapes import check_targets
+from embassay.errors import UsageError
+from embassay.measures.correlation import edit_distances
+from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel import plan as planning
+from embassay.protocols.kernel import request
+from embassay.protocols.kernel.estimates import Estimate, Items, estimate
+from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.plan import (
+    PlannedDataset,
+    PlannedSystem,
+    PlannedTask,
+    check_names,
+    joined_tasks,
+    planned_datasets,
+)
+from embassay.protocols.kernel.request import SYSTEMS, option
+from embassay.protocols.kernel.session import Silent, unknown_price
+from embassay.protocols.pteb.judging import ANSWER_TOKENS, OnPairs, Questions, of_questions
+from embassay.protocols.pteb.options import RatingOptions
+from embassay.protocols.pteb.paraphrasing import (
+    PARAPHRASERS,
+    LLMParaphraser,
+    judge_prompt,
+    open_paraphraser,
+    open_prompt,
+)
+from embassay.protocols.pteb.plan import Source
+from embassay.protocols.pteb.ratings import (
+    Asking,
+    Context,
+    Figure,
+    Judge,
+    Pair,
+    Rating,
+    by_reason,
+    check_named,
+    facts_of_chat,
+    planned_judges,
+    rate,
+    share,
+    shown,
+    too_many,
+)
+from embassay.protocols.wordings import records
+from embassay.protocols.wordings.protocol import Writer
+from embassay.protocols.wordings.records import Generation, Paraphrase, Paraphraser
+from embassay.protocols.wordings.records import SourceText as AskedText
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.work import asked_of, slices
+from embassay.records import Paraphrases, Skipped, TaskOutcome
+from embassay.runs.execution import HERE
+from embassay.runs.folder import Cell, digest
+from embassay.runs.forecast import Forecast, Forecasts
+from embassay.systems.remote import Ledger
+from embassay.systems.remote.ledger import likely_tokens
+
+TIE = 0.005
+"""Edit distances this close are equal at the two decimals of table 4."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A paraphraser's means over the datasets: `similarity` as judged, 0 to 5; normalised word `edit_distance`,
+    0 to 1; `seconds` per text. None where there is no value; `reason` says why one that is needed is missing."""
+
+    name: str
+    similarity: float | None
+    edit_distance: float | None
+    seconds: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a candidate must reach at least to be taken."""
+
+    similarity: float = 4.0
+    edit_distance: float = 0.1
+
+    def __str__(self) -> str:
+        return (
+            f"Among candidates with a mean similarity of at least {self.similarity:g} and an edit distance of at "
+            f"least {self.edit_distance:g} (others copy), the largest edit distance; equal ones to two decimals "
+            "by the shorter runtime."
+        )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the rule says: the name taken (empty: none), why, who is on the front, and why each other one is out."""
+
+    selected: str
+    because: str
+    front: tuple[str, ...]
+    rejected: dict[str, str]
+
+
+def select(candidates: Sequence[Candidate], rule: Rule = Rule()) -> Selection:
+    """Apply the rule.
+
+    >>> table_4 = [Candidate("gemma3-27b", 4.26, 0.81, 0.27), Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)]
+    >>> select(table_4).selected
+    'gemma3-27b'
+    """
+    rejected = {one.name: why for one in candidates if (why := _unfit(one, rule))}
+    fit = [one for one in candidates if one.name not in rejected]
+    front = tuple(one.name for one in pareto_front(candidates))
+    if not fit:
+        return Selection("", "no candidate meets the rule", front, rejected)
+    most = max(_known(one.edit_distance) for one in fit)
+    tied = [one for one in fit if most - _known(one.edit_distance) <= TIE]
+    # Speed first; then what tells equally fast ones apart, so that the order of the command line does not.
+    best = min(tied, key=lambda one: (_slowness(one), -_known(one.edit_distance), one.name))
+    return Selection(best.name, _because(best, fit, tied), front, rejected)
+
+
+def pareto_front(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, in their order, that no other beats: more similar, more reworded and faster, or as good in all
+    and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
+    longest."""
+    known = [one for one in candidates if one.similarity is not None and one.edit_distance is not None]
+    return [one for one in known if not any(_beats(other, one) for other in known)]
+
+
+def _beats(a: Candidate, b: Candidate) -> bool:
+    first, second = _criteria(a), _criteria(b)
+    return first != second and all(x >= y for x, y in zip(first, second, strict=True))
+
+
+def _criteria(one: Candidate) -> tuple[float, float, float]:
+    """All of them larger for better."""
+    return _known(one.similarity), _known(one.edit_distance), -_slowness(one)
+
+
+def _unfit(one: Candidate, rule: Rule) -> str:
+    if one.similarity is None or one.edit_distance is None:
+        return one.reason or "not all of its values are there"
+    if one.similarity < rule.similarity:
+        return f"a similarity of {one.similarity:.2f}, under {rule.similarity:g}: the meaning is not kept"
+    if one.edit_distance < rule.edit_distance:
+        return f"an edit distance of {one.edit_distance:.2f}, under {rule.edit_distance:g}: it copies"
+    return ""
+
+
+def _because(best: Candidate, fit: Sequence[Candidate], tied: Sequence[Candidate]) -> str:
+    distance = f"an edit distance of {_known(best.edit_distance):.2f}"
+    if len(fit) == 1:
+        return f"the only candidate that meets the rule, with {distance}"
+    if len(tied) == 1:
+        return f"the largest edit distance of the {len(fit)} that meet the rule: {distance}"
+    return f"{distance}, as {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
+
+
+def _known(value: float | None) -> float:
+    assert value is not None
+    return value
+
+
+def _slowness(one: Candidate) -> float:
+    return math.inf if one.seconds is None else one.seconds
+
+
+@dataclass(frozen=True)
+class SelectionOptions(RatingOptions):
+    """Options of step 2."""
+
+    least_similarity: float = option(4.0, "Mean rating that a candidate needs, 0 to 5.", point="A7")
+    least_edit_distance: float = option(0.1, "Edit distance that a candidate needs; below it, it copies.")
+    cross_check: Literal["selected", "all"] = option(
+        "selected", "Whom the other judges rate: the selected candidate, or all."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.least_similarity <= 5:
+            raise UsageError(
+                f"least_similarity is {self.least_similarity}.", mend="Use a number from 0 to 5."
+            )
+        if not 0 < self.least_edit_distance <= 1:
+            raise UsageError(
+                f"least_edit_distance is {self.least_edit_distance}.",
+                mend="Use a number above 0, at most 1: at 0 a candidate that copies would do.",
+            )
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that selects."""
+        return Rule(self.least_similarity, self.least_edit_distance)
+
+
+VERSION = 2
+"""Raised when the same request would give other numbers; part of every cell's key."""
+
+
+@dataclass(frozen=True)
+class SelectionRequest(request.Request):
+    """The arguments of a selection; `systems` are the candidates, which `judge` rates, and `cross_judges` as well."""
+
+    systems: tuple[str, ...] = option(
+        MISSING,
+        "A candidate: a chat model, `stored:FOLDER`, or a control.",
+        name="--paraphraser -p",
+        group=SYSTEMS,
+    )
+    tokenizer: str = ""
+    judge: str = option(
+        "", "The chat model that rates them; choose it with `pteb judge`.", name="--judge -j", group=SYSTEMS
+    )
+    cross_judges: tuple[str, ...] = option(
+        (), "Another judge, to check the selection.", name="--cross-judge", group=SYSTEMS
+    )
+    prompt: str = option("default", "default, variant1 to variant3, or a text file.", group=SYSTEMS)
+    generation: Generation = field(default_factory=Generation)
+    options: SelectionOptions = field(default_factory=SelectionOptions)
+
+    def __post_init__(self) -> None:
+        if not self.systems:
+            raise UsageError("No paraphraser is named.", mend="Name one, such as ollama:gemma3:27b.")
+        if not self.judge:
+            raise UsageError("No judge is named.", mend="Name a language model, such as ollama:gemma3:27b.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        plain = super().as_dict()
+        del plain["tokenizer"], plain["tasks"], plain["grades"]
+        return {**plain, "generation": self.generation.as_dict(), "options": self.options.as_dict()}
+
+
+TASK = "paraphrasers"
+PAIRS = "sts"
+"""The task whose texts are paraphrased."""
+
+
+@dataclass(frozen=True)
+class CandidateJob:
+    """A cell: a candidate on a dataset, rated by a judge."""
+
+    candidate: str
+    dataset: str
+    judge: Judge
+
+
+@dataclass(frozen=True)
+class SelectionPlan(planning.Plan):
+    """A selection, as far as it is known: the candidates are its systems."""
+
+    request: SelectionRequest
+    sources: tuple[Source, ...] = ()
+    judges: tuple[PlannedSystem, ...] = ()
+    """The judge that decides, then the others."""
+    longest: int = 0
+
+    def asked(self, dataset: PlannedDataset) -> list[AskedText]:
+        """The distinct texts of a dataset, in the order of the data."""
+        return distinct_texts(self.request, dataset.source)
+
+    def with_cross_check(self, candidates: Sequence[str]) -> SelectionPlan:
+        """The plan, and cells in which the other judges rate these candidates."""
+        more = [
+            _cell(self, candidate, dataset, judge, f"judge={judge.name}")
+            for candidate in self.systems
+            if candidate.name in candidates
+            for judge in self.judges[1:]
+            for dataset in self.datasets
+        ]
+        return replace(self, cells=(*self.cells, *more))
+
+
+def make_plan(
+    request: SelectionRequest, answers: Path | None = None, ledger: Ledger | None = None
+) -> SelectionPlan:
+    """Open every candidate, judge and dataset, and cut the work into cells, one per candidate and dataset.
+
+    `answers` is the file of kept answers. Raises UsageError for a dataset without pairs, for names that are unknown or
+    without a price where the cost is limited, ModelError for a model that cannot be opened.
+    """
+    check_targets(request.mapping)
+    check_named([request.judge, *request.cross_judges])
+    datasets, suites = planned_datasets(
+        request, (PAIRS,), lambda source: _planned_dataset(source, request), plain=True
+    )
+    check_names(dataset.name for dataset in datasets)
+    longest = max(
+        (len(asked.text.encode()) for one in datasets for asked in distinct_texts(request, one.source)),
+        default=0,
+    )
+    sources = _sources(request, datasets, longest, answers, ledger)
+    candidates = [_planned_candidate(text, source, ledger) for text, source in sources.items()]
+    # A pair holds a text and a paraphrase that may be longer.
+    judges = planned_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
+    plan = SelectionPlan(
+        request, tuple(candidates), datasets, cache=answers, suites=suites, sources=tuple(sources.values()),
+        judges=tuple(judges), longest=6 * longest,
+    )  # fmt: skip
+    cells = [_cell(plan, one, dataset, judges[0]) for dataset in datasets for one in candidates]
+    plan = replace(plan, cells=tuple(cells))
+    everyone = [one.name for one in candidates]
+    return plan.with_cross_check(everyone) if request.options.cross_check == "all" else plan
+
+
+def distinct_texts(request: SelectionRequest, source: str) -> list[AskedText]:
+    """The distinct texts of a dataset, in the order of the data."""
+    parts = slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
+    asked = asked_of(PAIRS, parts, by_place=False)
+    return list({(one.lang, one.text): one for one in asked}.values())
+
+
+def chat_of(paraphraser: Paraphraser) -> Any:
+    """The language model that a paraphraser is; None for one that asks nobody."""
+    return paraphraser.chat.model if isinstance(paraphraser, LLMParaphraser) else None
+
+
+def _planned_dataset(source: str, request: SelectionRequest) -> PlannedDataset:
+    how = request.dataset(source)
+    dataset = opening.dataset(how)
+    joined_tasks(source, dataset, [OnPairs(TASK)])
+    parts = slices(PAIRS, how, request.limit, request.seed, "each")
+    n = len(distinct_texts(request, source))
+    task = PlannedTask(
+        TASK,
+        n,
+        n,
+        tuple(skip for part in parts for skip in part.skipped),
+        tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
+    )
+    return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,))
+
+
+def _sources(
+    request: SelectionRequest,
+    datasets: Sequence[PlannedDataset],
+    longest: int,
+    answers: Path | None,
+    ledger: Ledger | None,
+) -> dict[str, Source]:
+    """Every candidate, opened, by its spec."""
+    prompt = open_prompt(request.prompt)
+    found: dict[str, Source] = {}
+    for text in dict.fromkeys(request.systems):
+        paraphraser = open_paraphraser(
+            text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
+            recorded=_recorded(request, datasets), longest=longest,
+        )  # fmt: skip
+        if paraphraser.name not in {one.name for one in found.values()}:
+            found[text] = Source("", paraphraser.name, paraphraser, prompt)
+    return found
+
+
+def _recorded(request: SelectionRequest, datasets: Sequence[PlannedDataset]) -> Mapping[str, Paraphrases]:
+    """The wordings that datasets bring themselves."""
+    opened = {one.name: opening.dataset(request.dataset(one.source)) for one in datasets}
+    return {
+        name: one.load("paraphrases").data for name, one in opened.items() if not one.missing("paraphrases")
+    }
+
+
+def _planned_candidate(text: str, source: Source, ledger: Ledger | None) -> PlannedSystem:
+    paraphraser, chat = source.paraphraser, chat_of(source.paraphraser)
+    if chat is None:
+        entry = PARAPHRASERS.get(PARAPHRASERS.style.parse(text).name)
+        facts: dict[str, Any] = {"summary": entry.summary}
+    else:
+        price = getattr(chat, "price", None)
+        if price is None and ledger is not None and ledger.max_usd is not None:
+            raise unknown_price(paraphraser.name)
+        facts = facts_of_chat(text, chat, price)
+    return PlannedSystem(text, paraphraser.name, paraphraser.identity, "llm", facts)
+
+
+def _cell(
+    plan: SelectionPlan,
+    candidate: PlannedSystem,
+    dataset: PlannedDataset,
+    judge: PlannedSystem,
+    variant: str = "",
+) -> Cell:
+    request = plan.request
+    key = digest(
+        {
+            "protocol": "pteb",
+            "step": TASK,
+            "version": VERSION,
+            "variant": variant,
+            "system": [candidate.name, candidate.identity],
+            "judge": [judge.name, judge.identity],
+            "dataset": [dataset.name, dataset.fingerprint],
+            "limit": request.limit,
+            "seed": request.seed,
+            "ratings": [
+                value for name, value in request.options.as_dict().items() if not name.startswith("least_")
+            ],
+        }
+    )
+    job = CandidateJob(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
+    units = dataset.tasks[0].n * (1 if variant else 2)
+    # All of them wait for the judge's server, whoever paraphrases.
+    return Cell(TASK, dataset.name, candidate.name, key, units, job, remote=True, variant=variant)
+
+
+def forecast(plan: SelectionPlan) -> Forecasts:
+    """The cost of every candidate and every judge on every dataset: paraphrases are taken to be as long as their
+    texts, and ratings not to be there yet. The other judges rate one candidate, or all."""
+    return Forecasts(tuple(_cells(plan)))
+
+
+def _cells(plan: SelectionPlan) -> Iterator[Forecast]:
+    everyone = plan.request.options.cross_check == "all"
+    for dataset in plan.datasets:
+        asked = plan.asked(dataset)
+        for source in plan.sources:
+            yield _paraphrases(plan, source, dataset, asked)
+        for judge in plan.judges:
+            rated = len(plan.sources) if judge is plan.judges[0] or everyone else 1
+            yield _ratings(plan, judge, dataset, asked, rated)
+
+
+def _paraphrases(
+    plan: SelectionPlan, source: Source, dataset: PlannedDataset, asked: Sequence[records.SourceText]
+) -> Forecast:
+    head = Forecast(TASK, dataset.name, source.paraphraser.name, len(asked), 0, 0)
+    paraphraser = source.paraphraser
+    if not isinstance(paraphraser, LLMParaphraser):
+        return head
+    [seed] = paraphraser.seeds(1, plan.request.seed, dataset=dataset.name)
+    fresh = [one for one in asked if not paraphraser.kept(one, seed)]
+    questions = [paraphraser.question(one, seed) for one in fresh]
+    read = sum(likely_tokens([one.content for one in question.messages]) for question in questions)
+    written = likely_tokens([one.text for one in fresh])
+    return of_questions(head, paraphraser.chat.model, Questions(len(asked), len(fresh), read, written))
+
+
+def _ratings(
+    plan: SelectionPlan,
+    judge: PlannedSystem,
+    dataset: PlannedDataset,
+    asked: Sequence[records.SourceText],
+    candidates: int,
+) -> Forecast:
+    n = candidates * len(asked)
+    each = likely_tokens([judge_prompt().text, shown("", "")])
+    texts = likely_tokens([one.text for one in asked])
+    head = Forecast(TASK, dataset.name, judge.name, n, 0, 0)
+    chat = Judge(judge.spec, plan.longest).open()
+    return of_questions(head, chat, Questions(n, n, n * each + 2 * candidates * texts, n * ANSWER_TOKENS))
+
+
+HEADLINE = "similarity"
+NOTHING = "no usable paraphrase"
+
+Floats = NDArray[np.float64]
+
+
+def ids_of(paraphrases: Sequence[object]) -> tuple[str, ...]:
+    """What the texts are called in items: by their place among the distinct texts of the dataset."""
+    return tuple(f"text-{i}" for i in range(len(paraphrases)))
+
+
+def to_rate(paraphrases: Sequence[Paraphrase]) -> list[Pair]:
+    """The pairs of text and paraphrase that a judge sees: the usable ones, in their order."""
+    return [(one.text, one.wording) for one in paraphrases if one.usable]
+
+
+def criteria(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context) -> TaskOutcome:
+    """Score a paraphraser on the distinct texts of a dataset, (n,); `ratings` are those of `to_rate`.
+
+    What has no usable paraphrase or no rating is left out and counted. Over 5% without a paraphrase there is no value
+    at all, over 5% of the others without a rating no similarity. Items are `similarity`, `edit_distance` and `seconds`.
+    """
+    ids = ids_of(paraphrases)
+    unworded = by_reason("texts without a paraphrase", ids, [_why_unusable(one) for one in paraphrases])
+    reason = too_many("texts had no usable paraphrase", len(paraphrases), unworded)
+    rated, unrated = similarity(paraphrases, ratings, context)
+    pairs = to_rate(paraphrases)
+    distances = _spread(paraphrases, edit_distances(*_columns(pairs)))
+    lengths = _spread(paraphrases, [len(wording) / len(text) for text, wording in pairs])
+    seconds = _seconds(paraphrases)
+    found = [
+        rated,
+        figure("edit_distance", distances, context, NOTHING),
+        figure("seconds", seconds, context, "nothing was asked for"),
+        figure("length_ratio", lengths, context, NOTHING),
+    ]
+    if reason:
+        found = [Figure(one.measure, one.variant, one.n, reason) for one in found]
+    found += _shares(paraphrases, ratings, context)
+    items = Items()
+    for name, values in (
+        (HEADLINE, _values(paraphrases, ratings)),
+        ("edit_distance", distances),
+        ("seconds", seconds),
+    ):
+        items.add(ids, values, name)
+    return TaskOutcome(
+        scores=tuple(one.score for one in found),
+        components={one.name: one.component for one in found},
+        items=items.columns,
+        skipped=(*unworded, *unrated),
+        counts=_counts(paraphrases),
+    )
+
+
+def cross_check(
+    paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], judge: str, context: Context
+) -> TaskOutcome:
+    """The similarity alone, as another judge sees it: variant `judge=NAME`."""
+    rated, unrated = similarity(paraphrases, ratings, context, f"judge={judge}")
+    ids, items = ids_of(paraphrases), Items()
+    items.add(ids, _values(paraphrases, ratings), HEADLINE)
+    return TaskOutcome((rated.score,), {HEADLINE: rated.component}, items.columns, unrated)
+
+
+def similarity(
+    paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context, variant: str = ""
+) -> tuple[Figure, tuple[Skipped, ...]]:
+    """The mean rating of the usable paraphrases, and those without a rating."""
+    ids = [key for key, one in zip(ids_of(paraphrases), paraphrases, strict=True) if one.usable]
+    lost = by_reason("paraphrases without a rating", ids, [one.reason for one in ratings])
+    reason = too_many("paraphrases had no rating", len(ids), lost)
+    values = _values(paraphrases, ratings)
+    if reason:
+        return Figure(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
+    return figure(HEADLINE, values, context, NOTHING, variant), lost
+
+
+def figure(measure: str, values: Floats, context: Context, otherwise: str, variant: str = "") -> Figure:
+    """The mean of the values that are there, resampled over all texts so that candidates are paired; `otherwise` is
+    the reason where there is none."""
+    n = int(np.isfinite(values).sum())
+    if not n:
+        return Figure(measure, variant, 0, otherwise)
+    found: Estimate = estimate(
+        values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts"
+    )
+    return Figure(measure, variant, n, found)
+
+
+def _why_unusable(one: Paraphrase) -> str:
+    return "" if one.usable else one.outcome
+
+
+def _shares(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context) -> list[Figure]:
+    """How many texts came back as they were, and how many were lost on the way."""
+    copied = [float(one.outcome == "copied") for one in paraphrases if one.usable]
+    unrated = [float(one.value is None) for one in ratings]
+    failed = np.array([float(not one.usable) for one in paraphrases])
+    return [
+        share("copied", _spread(paraphrases, copied), context, NOTHING),
+        share("failed", failed, context, NOTHING),
+        share("failed_ratings", _spread(paraphrases, unrated), context, NOTHING),
+    ]
+
+
+def _counts(paraphrases: Sequence[Paraphrase]) -> dict[str, int]:
+    outcomes = Counter(one.outcome for one in paraphrases)
+    counts = {f"texts_{name.replace(' ', '_')}": n for name, n in sorted(outcomes.items())}
+    return counts | {"further_attempts": sum(max(0, one.attempts - 1) for one in paraphrases)}
+
+
+def _seconds(paraphrases: Sequence[Paraphrase]) -> Floats:
+    """How long every text took, failed ones too; NaN where nothing was asked for."""
+    return np.array([one.seconds if one.seconds > 0 else np.nan for one in paraphrases])
+
+
+def _columns(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
+    return [text for text, _ in pairs], [wording for _, wording in pairs]
+
+
+def _values(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating]) -> Floats:
+    """The rating of every text's paraphrase, NaN where there is none."""
+    return _spread(paraphrases, [np.nan if one.value is None else one.value for one in ratings])
+
+
+def _spread(paraphrases: Sequence[Paraphrase], of_usable: Sequence[float] | Floats) -> Floats:
+    """Values of the usable paraphrases at the places of all, NaN at the others'."""
+    values = np.full(len(paraphrases), np.nan)
+    values[[i for i, one in enumerate(paraphrases) if one.usable]] = of_usable
+    return values
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of a selection in this process: the opened candidates are not opened again for every cell, and what
+    they write is kept in the run's set at once. `answers` is the file of kept answers."""
+
+    plan: SelectionPlan
+    paraphrases: ParaphraseSet
+    answers: Path | None
+
+    def evaluate(
+        self,
+        job: CandidateJob,
+        advance: Callable[[int], None],
+        *,
+        ledger: Ledger | None = None,
+        spread: Spread = HERE,
+    ) -> TaskOutcome:
+        """The outcome of one cell, with the answers of the judge that were asked for and had, and its calls. A server
+        does the work: there is nothing to spread."""
+        del spread
+        source = next(one for one in self.plan.sources if one.name == job.candidate)
+        dataset = next(one for one in self.plan.datasets if one.name == job.dataset)
+        found = self._paraphrased(source, dataset, advance, ledger or Ledger())
+        ratings, counts = self._rated(job, found, advance, ledger)
+        context = Context(dataset.name, seed=self.plan.request.seed, options=self.plan.request.options)
+        judge = self.plan.judges[0]
+        if job.judge.spec != judge.spec:
+            outcome = cross_check(found, ratings, job.judge.open().name, context)
+        else:
+            outcome = criteria(found, ratings, context)
+        warnings = same_model(source, job.judge.open())
+        return replace(outcome, counts={**outcome.counts, **counts}, warnings=warnings)
+
+    def _paraphrased(
+        self, source: Source, dataset: PlannedDataset, advance: Callable[[int], None], ledger: Ledger
+    ) -> list[Paraphrase]:
+        """What the candidate makes of every distinct text, in their order."""
+        [seed] = source.paraphraser.seeds(1, self.plan.request.seed, dataset=dataset.name)
+        writer = Writer(self.paraphrases, ledger, _Heard(advance))
+        asked = tuple(self.plan.asked(dataset))
+        writer.write([dataset], [source], {(source.name, dataset.name): (seed,)}, lambda *_: asked)
+        rows = {(one.lang, one.text): one for one in self.paraphrases.rows(source.name, dataset.name, seed)}
+        return [rows[one.lang, one.text] for one in self.plan.asked(dataset)]
+
+    def _rated(
+        self,
+        job: CandidateJob,
+        found: list[Paraphrase],
+        advance: Callable[[int], None],
+        ledger: Ledger | None,
+    ) -> tuple[list[Rating], dict[str, int]]:
+        request = self.plan.request
+        asking = Asking(judge_prompt().text, request.options, request.seed)
+        with (
+            job.judge.with_kept_answers(ledger, self.answers) as chat,
+            charged(ledger, chat.name) as calls,
+        ):
+            ratings = rate(chat, to_rate(found), asking, advance)
+        return ratings, {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached, **calls}
+
+
+def same_model(source: Source, judge: Any) -> tuple[str, ...]:
+    """A warning where a candidate is judged by itself."""
+    chat = chat_of(source.paraphraser)
+    name = getattr(chat, "model", None)
+    if name is None or name != getattr(judge, "model", None):
+        return ()
+    return (
+        f"{name} judges its own paraphrases: models tend to favour their own wording. Compare other judges.",
+    )
+
+
+class _Heard(Silent):
+    """Counts texts that are worded as progress of the cell."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+
+    def advanced_by(self, texts: int) -> None:
+        """So many more of them are there."""
+        self._advance(texts)

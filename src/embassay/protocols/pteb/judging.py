@@ -1,0 +1,609 @@
+"""Step 1: how well a language model judges the similarity of two texts (spec/pteb, section 6).
+
+Rows of a judge run have the task `judge`, the judge as their system, and values as fractions or on the scale 0 to 5:
+
+    spearman                       headline: correlation of rating and gold over the pairs of a dataset
+    spearman, words=11-20          the same of the pairs with so many words on average (figure 4)
+    mae, gold=[1,2)                mean |rating - gold| on 0 to 5, of the pairs with such a gold score (figure 3)
+    mae                            the same of all pairs
+    failed                         share of the pairs for which no rating came
+
+With an empty dataset they are the unweighted mean over datasets, but `mae` and `failed`, which pool the pairs. Rows of
+the system `mean of judges` average the judges of a run. `ratings.py` asks and reads, and this module scores a dataset,
+`run.py` is the run.
+
+A judge run from request to finished folder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embassay.contracts import Spread
+from embassay.data.shapes import check_targets
+from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel import plan as planning
+from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    CORRECTION,
+    METHOD,
+    Headline,
+    compared,
+    mean_component,
+    weighted,
+)
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.plan import (
+    PlannedDataset,
+    PlannedSystem,
+    check_names,
+    joined_tasks,
+    planned_datasets,
+    planned_task,
+)
+from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.request import DatasetRequest, request_of
+from embassay.protocols.kernel.session import Conclusion, Silent
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
+from embassay.protocols.pteb.paraphrasing import Prompt, judge_prompt
+from embassay.protocols.pteb.ratings import (
+    ERROR,
+    FAILED,
+    HEADLINE,
+    Asking,
+    Context,
+    Judge,
+    Judged,
+    Pair,
+    Range,
+    agreement,
+    check_named,
+    gold_range,
+    parse_gold,
+    planned_judges,
+    rate,
+    share_interval,
+    shown,
+)
+from embassay.records import Component, Loaded, Result, ScoredPairs, TaskOutcome
+from embassay.runs.execution import HERE
+from embassay.runs.folder import Cell, CellRecord, digest
+from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.systems.remote import Ledger
+from embassay.systems.remote.ledger import likely_tokens
+
+
+@dataclass(frozen=True)
+class By:
+    """Who rates, by which instructions, the range of the gold scores, and the file of kept answers."""
+
+    judge: Judge
+    gold: Range
+    prompt: Prompt
+    cache: Path | None
+
+
+@dataclass(frozen=True)
+class JudgeJob:
+    """All that is needed to do a cell."""
+
+    by: By
+    dataset: DatasetRequest
+    limit: int | None
+    seed: int
+    options: JudgeOptions
+
+    @property
+    def asking(self) -> Asking:
+        """How its pairs are rated."""
+        return Asking(self.by.prompt.text, self.options, self.seed)
+
+
+def evaluate(
+    job: JudgeJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
+    """The outcome of one cell, with the answers that were asked for and had, and the calls charged to `ledger`.
+    A server does the work: there is nothing to spread."""
+    del spread
+    pairs = load(job.dataset, job.limit, job.seed)
+    with (
+        job.by.judge.with_kept_answers(ledger, job.by.cache) as chat,
+        opening.charged(ledger, chat.name) as calls,
+    ):
+        ratings = rate(chat, pairs_of(pairs.data), job.asking, advance)
+    context = Context(pairs.loaded.dataset, seed=job.seed, options=job.options)
+    outcome = agreement(ratings, Judged.of(pairs.data, pairs.langs, *job.by.gold), job.options, context)
+    answers = {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached}
+    return replace(outcome, counts={**outcome.counts, **answers, **calls})
+
+
+def pairs_of(data: ScoredPairs) -> list[Pair]:
+    """Both texts of every pair."""
+    return list(zip(data.first, data.second, strict=True))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The scored pairs of a dataset, and the language of each, (n,)."""
+
+    loaded: Loaded[ScoredPairs]
+    langs: tuple[str, ...]
+
+    @property
+    def data(self) -> ScoredPairs:
+        """The pairs, language by language."""
+        return self.loaded.data
+
+
+@lru_cache(maxsize=2)
+def load(request: DatasetRequest, limit: int | None, seed: int) -> Pairs:
+    """The scored pairs of a dataset, a limit holding for each language; the last two stay in memory."""
+    dataset = opening.dataset(request)
+    parts = {
+        lang: one.load("pairs", limit=limit, seed=seed) for lang, one in dataset.subsets("pairs").items()
+    }
+    langs = tuple(lang for lang, one in parts.items() for _ in one.data.ids)
+    whole = replace(
+        next(iter(parts.values())),
+        data=_joined([one.data for one in parts.values()]),
+        lang=dataset.lang,
+        skipped=tuple(skip for one in parts.values() for skip in one.skipped),
+        warnings=tuple(dict.fromkeys(warning for one in parts.values() for warning in one.warnings)),
+    )
+    return Pairs(whole, langs)
+
+
+def _joined(parts: Sequence[ScoredPairs]) -> ScoredPairs:
+    """The pairs of all parts, one after another."""
+    ids, first, second = (
+        tuple(value for part in parts for value in getattr(part, name)) for name in ("ids", "first", "second")
+    )
+    return ScoredPairs(ids, first, second, np.concatenate([part.scores for part in parts]))
+
+
+TASK = "judge"
+
+
+@dataclass(frozen=True)
+class OnPairs:
+    """A step that needs scored pairs, as planning knows tasks."""
+
+    name: str
+    shapes: tuple[str, ...] = ("pairs",)
+
+
+@dataclass(frozen=True)
+class JudgingPlan(planning.Plan):
+    """A judge run: the judges are its systems, and all get the same prompt."""
+
+    request: JudgeRequest
+    prompt: Prompt = field(kw_only=True)
+
+
+def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None) -> JudgingPlan:
+    """Open every judge and dataset, and cut the work into cells, one per judge and dataset.
+
+    Raises UsageError for a dataset without scored pairs, for scores outside their range, and for a judge whose price
+    is not known where the cost is limited; ModelError for one that cannot be opened.
+    """
+    check_targets(request.mapping)
+    check_named(request.systems)
+    prompt, ranges = judge_prompt(), parse_gold(request.gold)
+    gold: dict[str, Range] = {}
+
+    def planned(source: str) -> PlannedDataset:
+        one, gold[one.name] = _planned_dataset(source, request, ranges)
+        return one
+
+    datasets, suites = planned_datasets(request, ("sts",), planned, plain=True)
+    check_names(dataset.name for dataset in datasets)
+    longest = max((_longest(dataset, request) for dataset in datasets), default=0)
+    judges = planned_judges(request.systems, longest, ledger)
+    cells = [
+        _cell(request, judge, dataset, By(Judge(judge.spec, longest), gold[dataset.name], prompt, cache))
+        for dataset in datasets
+        for judge in judges
+    ]
+    return JudgingPlan(request, tuple(judges), datasets, tuple(cells), prompt=prompt, suites=suites)
+
+
+def _longest(dataset: PlannedDataset, request: JudgeRequest) -> int:
+    """The UTF-8 bytes of the longest pair."""
+    data = load(request.dataset(dataset.source), request.limit, request.seed).data
+    return max(len(shown(*pair).encode("utf-8", "replace")) for pair in pairs_of(data))
+
+
+def _planned_dataset(
+    source: str, request: JudgeRequest, ranges: Mapping[str, Range]
+) -> tuple[PlannedDataset, Range]:
+    how = request.dataset(source)
+    dataset = opening.dataset(how)
+    joined_tasks(source, dataset, [OnPairs(TASK)])
+    loaded = load(how, request.limit, request.seed).loaded
+    gold, warning = gold_range(ranges, source, dataset.name, loaded.data.scores)
+    task = planned_task(TASK, loaded, len, 2 * len(loaded.data))
+    if warning:
+        task = replace(task, warnings=(*task.warnings, warning))
+    return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,)), gold
+
+
+def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: By) -> Cell:
+    key = digest(
+        {
+            "protocol": "pteb",
+            "step": TASK,
+            "version": JUDGE_VERSION,
+            "system": [judge.name, judge.identity],
+            "prompt": how.prompt.identity,
+            "dataset": [dataset.name, dataset.fingerprint, *how.gold],
+            "limit": request.limit,
+            "seed": request.seed,
+            "options": request.options.as_dict(),
+        }
+    )
+    job = JudgeJob(how, request.dataset(dataset.source), request.limit, request.seed, request.options)
+    return Cell(TASK, dataset.name, judge.name, key, dataset.tasks[0].n, job, remote=True)
+
+
+ANSWER_TOKENS = 10
+"""Of `{"score": 3.5}`; a model that thinks writes more."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions to a model: `texts` (or pairs) in all, `requests` for those without a kept answer, and the tokens that
+    these read and write."""
+
+    texts: int
+    requests: int
+    read: int
+    written: int
+
+
+def forecast(plan: JudgingPlan) -> Forecasts:
+    """The cost of every cell, in the order of the plan. A pair is asked for once, and failures come on top."""
+    found = []
+    for cell in plan.cells:
+        pairs = pairs_of(load(cell.job.dataset, cell.job.limit, cell.job.seed).data)
+        head = Forecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
+        found.append(of_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
+    return Forecasts(tuple(found))
+
+
+def of_ratings(
+    head: Forecast, judge: Judge, pairs: Sequence[Pair], asking: Asking, cache: Path | None
+) -> Forecast:
+    """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
+    distinct = list(dict.fromkeys(pairs))
+    with judge.with_kept_answers(None, cache) as chat:
+        questions = [one for pair in distinct if not chat.kept(one := asking.question(pair))]
+    read = sum(likely_tokens([message.content for message in one.messages]) for one in questions)
+    asked = Questions(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
+    return of_questions(head, judge.open(), asked)
+
+
+def of_questions(head: Forecast, chat: Any, asked: Questions) -> Forecast:
+    """`head` with what the questions to a model come to, added."""
+    price, tokens = getattr(chat, "price", None), asked.read + asked.written
+    usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
+    seconds = remote_seconds(chat, asked.requests, tokens)
+    return replace(
+        head,
+        texts=head.texts + asked.texts,
+        cached=head.cached + asked.texts - asked.requests,
+        tokens=head.tokens + tokens,
+        requests=(head.requests or 0) + asked.requests,
+        usd=usd,
+        seconds=(head.seconds or 0.0) + seconds,
+        assumed=True,
+    )
+
+
+MEAN_OF_JUDGES = "mean of judges"
+
+Records = Mapping[tuple[str, str], CellRecord]
+"""By judge and dataset."""
+
+
+def summarise(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+    """The rows over datasets and over judges, and the paired comparison of the judges' means."""
+    found = {(record.system, record.dataset): record for record in records}
+    over = {judge.name: _over_datasets(plan, found, judge.name) for judge in plan.systems}
+    rows = [_row(plan, "", name, one) for names in over.values() for name, one in names.items()]
+    if len(plan.systems) > 1:
+        rows += _over_judges(plan, found, over)
+    comparisons = {
+        "alpha": ALPHA,
+        "correction": CORRECTION,
+        "method": METHOD,
+        "scopes": {TASK: compared([names[HEADLINE] for names in over.values()])},
+    }
+    return rows, comparisons
+
+
+def figure_names(records: Records) -> list[str]:
+    """The names of all components, those of a correlation, of its bins, of the error and of its bins."""
+    some = next((record for record in records.values() if record.done), None)
+    return list(some.components) if some is not None else [HEADLINE]
+
+
+def _over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str, Headline]:
+    """Every figure of a judge over the datasets."""
+    datasets = [dataset.name for dataset in plan.datasets]
+    names = figure_names(records)
+    for name in datasets:
+        record = records.get((judge, name))
+        if record is None or not record.done:
+            reason = f"{name}: {record.reason if record is not None else 'not run yet'}"
+            return {figure: Headline.none(judge, reason) for figure in names}
+    parts = {figure: {name: records[judge, name].components[figure] for name in datasets} for figure in names}
+    return {figure: _together(judge, figure, parts[figure]) for figure in names}
+
+
+def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headline:
+    """One figure over the datasets: errors pool the pairs, correlations are averaged."""
+    known = {name: part for name, part in parts.items() if part.value is not None}
+    if figure in (HEADLINE, ERROR, FAILED) and len(known) < len(parts):
+        name, part = next((name, part) for name, part in parts.items() if part.value is None)
+        return Headline.none(judge, f"{name}: {part.reason}")
+    if not known:
+        return Headline.none(judge, next(iter(parts.values())).reason)
+    several = f"{len(known)} dataset{'s' if len(known) > 1 else ''}"
+    if not figure.startswith(HEADLINE):
+        whole = _pooled(list(known.values()))
+        method = "Wilson interval" if figure == FAILED else "bootstrap within each"
+        return Headline.of(judge, whole, f"pairs of {several}, {method}")
+    whole = mean_component(list(known.values()))
+    method = f"mean over {several}, bootstrap within each"
+    if len(known) < len(parts):
+        method += f"; too few pairs: {', '.join(name for name in parts if name not in known)}"
+    return Headline.of(judge, whole, method)
+
+
+def _pooled(parts: Sequence[Component]) -> Component:
+    """The mean over the items of all parts; a part of one item is held fixed in the resamples."""
+    n = np.array([part.n for part in parts], dtype=np.float64)
+    values = np.array([part.value for part in parts], dtype=np.float64)
+    resamples = max(len(part.replicates) for part in parts)
+    columns = [
+        part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
+        for part in parts
+    ]
+    shares = n / n.sum()
+    replicates = shares @ np.array(columns).reshape(len(n), -1)
+    return Component(float(values @ shares), int(n.sum()), replicates, strata=weighted(parts, shares))
+
+
+def _over_judges(
+    plan: JudgingPlan, records: Records, over: Mapping[str, Mapping[str, Headline]]
+) -> Iterator[Result]:
+    """The correlation, of all pairs and by length, averaged over the judges (figure 4)."""
+    judges = [judge.name for judge in plan.systems]
+    names = [name for name in figure_names(records) if name.startswith(HEADLINE)]
+    for dataset in plan.datasets:
+        cells = {judge: records.get((judge, dataset.name)) for judge in judges}
+        for name in names:
+            parts = {
+                judge: cell.components[name] if cell is not None and cell.done else _missing(cell)
+                for judge, cell in cells.items()
+            }
+            yield _row(plan, dataset.name, name, _mean_of_judges(parts))
+    for name in names:
+        yield _row(plan, "", name, _mean_of_judges({judge: over[judge][name].component for judge in judges}))
+
+
+def _missing(record: CellRecord | None) -> Component:
+    return Component(None, 0, reason="not run yet" if record is None else record.reason)
+
+
+def _mean_of_judges(parts: Mapping[str, Component]) -> Headline:
+    """The judges rated the same pairs, so their resamples are paired, and the pairs count once."""
+    for judge, part in parts.items():
+        if part.value is None:
+            reason = f"{judge}: {part.reason}"
+            return Headline(MEAN_OF_JUDGES, None, part.n, np.empty(0), reason=reason)
+    whole = mean_component(list(parts.values()))
+    n = max(part.n for part in parts.values())
+    return Headline.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
+
+
+def _row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Result:
+    measure, _, variant = figure.partition(" ")
+    low, high = headline.interval
+    if measure == FAILED and headline.value is not None:
+        low, high = share_interval(headline.value, headline.n)
+    lang = plan.lang(dataset) if dataset else ""
+    return Result(
+        "pteb", TASK, dataset, "", lang, variant, headline.system, measure, headline.value, headline.n, low, high,
+        headline.method, plan.request.seed, headline.reason,
+    )  # fmt: skip
+
+
+_SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")
+
+
+class Rows:
+    """The rows of a run by what tells them apart."""
+
+    def __init__(self, rows: Sequence[Result]) -> None:
+        self._rows = {(row.system, row.dataset, row.measure, row.variant): row for row in rows}
+        self.datasets = list(dict.fromkeys(row.dataset for row in rows if row.dataset))
+        self.judges = list(dict.fromkeys(row.system for row in rows if row.system != MEAN_OF_JUDGES))
+
+    def value(self, system: str, dataset: str, measure: str, variant: str = "", factor: float = 1.0) -> Value:
+        """The value, times a factor."""
+        row = self._rows.get((system, dataset, measure, variant))
+        return None if row is None or row.value is None else factor * row.value
+
+    def n(self, system: str, dataset: str, measure: str, variant: str) -> int:
+        """How many pairs are behind it."""
+        row = self._rows.get((system, dataset, measure, variant))
+        return 0 if row is None else row.n
+
+    def bins(self, measure: str) -> list[str]:
+        """The variants of the measure, in their order."""
+        variants = (variant for _, _, name, variant in self._rows if name == measure and variant)
+        return list(dict.fromkeys(variants))
+
+
+def tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+    """All tables that the rows can fill."""
+    look = Rows(rows)
+    yield _table_2(look)
+    sizes = {judge: size for judge in look.judges if (size := billions(judge)) is not None}
+    if len(sizes) > 1:
+        yield _table_3(look, sizes)
+    yield _figure_3(look)
+    yield _figure_4(look)
+
+
+def billions(name: str) -> float | None:
+    """The size of a model, in billions of parameters, as its name says it; None where it does not.
+
+    >>> billions("ollama:gemma3:270m"), billions("openai:Qwen3-4B?base_url=http://x/7b"), billions("openai:gpt-5-mini")
+    (0.27, 4.0, None)
+    """
+    found = _SIZE.search(name.partition("?")[0].lower())
+    return None if found is None else float(found[1]) / (1 if found[2] == "b" else 1000)
+
+
+def _table_2(look: Rows) -> ColumnTable:
+    rows = [
+        (label, *(look.value(judge, dataset, HEADLINE, factor=100) for judge in look.judges))
+        for label, dataset in _places(look)
+    ]
+    title = "PTEB table 2: Spearman correlation of a judge's ratings and gold scores, x 100"
+    columns = (Column("Dataset", "text"), *map(Column, look.judges))
+    return ColumnTable("pteb_table2", title, columns, tuple(rows))
+
+
+def _table_3(look: Rows, sizes: dict[str, float]) -> ColumnTable:
+    ordered = sorted(sizes, key=lambda judge: (sizes[judge], judge))
+    rows = [(judge, sizes[judge], look.value(judge, "", HEADLINE, factor=100)) for judge in ordered]
+    title = "PTEB table 3: judges by size, mean Spearman correlation x 100"
+    columns = (Column("Judge", "text"), Column("Parameters (billions)"), Column("Score"))
+    return ColumnTable("pteb_table3", title, columns, tuple(rows))
+
+
+def _figure_3(look: Rows) -> ColumnTable:
+    title = "PTEB figure 3: mean absolute error of ratings by gold score, both on 0 to 5, all datasets"
+    rows = [(judge, *_by_bin(look, judge, "", ERROR)) for judge in look.judges]
+    return ColumnTable("judge_error_by_gold", title, _columns("Judge", look.bins(ERROR)), tuple(rows))
+
+
+def _figure_4(look: Rows) -> ColumnTable:
+    system = MEAN_OF_JUDGES if len(look.judges) > 1 else next(iter(look.judges), "")
+    title = (
+        f"PTEB figure 4: Spearman correlation x 100 by mean words of a pair, averaged over {len(look.judges)} "
+        f"judge{'s' if len(look.judges) != 1 else ''}"
+    )
+    rows = [(label, *_by_bin(look, system, dataset, HEADLINE)) for label, dataset in _places(look)]
+    return ColumnTable("judge_by_words", title, _columns("Dataset", look.bins(HEADLINE)), tuple(rows))
+
+
+def _places(look: Rows) -> list[tuple[str, str]]:
+    """Every dataset and the mean over them, as tables and rows call them."""
+    return [*((name, name) for name in look.datasets), ("Average", "")]
+
+
+def _by_bin(look: Rows, system: str, dataset: str, measure: str) -> tuple[Value, ...]:
+    """The value of every bin and of all of them, and the pairs in every bin."""
+    factor = 100 if measure == HEADLINE else 1
+    bins = look.bins(measure)
+    values = (look.value(system, dataset, measure, one, factor) for one in (*bins, ""))
+    return (*values, *(look.n(system, dataset, measure, one) for one in bins))
+
+
+def _columns(heading: str, bins: Sequence[str]) -> tuple[Column, ...]:
+    labels = [one.partition("=")[2] for one in bins]
+    counts = (Column(f"n {label}", decimals=0) for label in labels)
+    return (Column(heading, "text"), *map(Column, labels), Column("all"), *counts)
+
+
+def judge(
+    judges: Sequence[str],
+    *,
+    datasets: Sequence[str | Path] = ("sample",),
+    out: str | Path,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    **arguments: Any,
+) -> Run:
+    """Have language models rate pairs with gold scores, resuming what is unfinished in `out`.
+
+    Further arguments are those of `JudgeRequest`: mapping, split, limit, seed (1337), gold, options. `cache` is the
+    file of the answers, by default the user's. Raises UsageError when `out` holds a run of other arguments,
+    BudgetExceeded at `max_usd`: what is finished is kept.
+    """
+    request = request_of(
+        JudgeRequest, judge, arguments, tuple(judges), datasets=tuple(str(one) for one in datasets)
+    )
+    return Judging().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+
+
+class Judging(Protocol):
+    """Every judge rates the pairs of every dataset, and is held against their gold scores."""
+
+    name = "pteb"
+    reads_folder = True
+    evaluate = staticmethod(evaluate)
+
+    def plan(
+        self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> JudgingPlan:
+        """One cell per judge and dataset."""
+        return make_plan(request, cache, ledger)
+
+    def forecast(self, plan: JudgingPlan, *, measure: bool = True) -> Forecasts:
+        """Nothing runs on this machine that could be timed."""
+        del measure
+        return forecast(plan)
+
+    def headline(self, plan: JudgingPlan, record: CellRecord) -> str:
+        """Agreement with gold scores."""
+        del plan, record
+        return HEADLINE
+
+    def call(self, request: JudgeRequest, out: Path) -> str:
+        """With `embassay.pteb.judge`."""
+        return f"embassay.pteb.judge({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
+
+    def check_prices(self, plan: JudgingPlan, max_usd: float | None) -> None:
+        """Planning has looked at them."""
+
+    def told(self, plan: JudgingPlan) -> dict[str, Any]:
+        """Which step of PTEB it is, and the prompt."""
+        return {"step": "judge", "prompt": plan.prompt.as_dict()}
+
+    def keep(self, plan: JudgingPlan) -> None:
+        """The pairs."""
+        for dataset in plan.datasets:
+            for one in dataset.tasks:
+                self.folder.keep_texts(one.task, dataset.name, partial(_texts, plan, dataset.source))
+
+    def conclude(
+        self, plan: JudgingPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
+        """Means over datasets, and which judges can be told apart."""
+        summary, comparisons = summarise(plan, records)
+        return Conclusion(summary, comparisons, tuple(tables([*rows, *summary])))
+
+
+def _texts(plan: JudgingPlan, source: str) -> dict[str, list[str]]:
+    request = plan.request
+    data = load(request.dataset(source), request.limit, request.seed).data
+    n = len(data)
+    return {
+        "item_id": [*data.ids, *data.ids],
+        "field": ["first"] * n + ["second"] * n,
+        "text": [*data.first, *data.second],
+    }

@@ -1,0 +1,573 @@
+"""Other wordings of texts: who writes them, what is accepted, and how they are kept.
+
+Paraphrasers by spec string: language models, wordings written beforehand, and controls that need nobody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from embassay.contracts import ChatModel, Completion, Message
+from embassay.data.language import can_identify, language_fault
+from embassay.errors import DataError, UsageError, Why
+from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
+from embassay.protocols.pteb.options import PROMPT_NAMES
+from embassay.protocols.wordings.protocol import AnyRuns, Drawn, LLMWriter
+from embassay.protocols.wordings.records import (
+    OF_MEANING,
+    REJECTED,
+    USABLE,
+    Generation,
+    Outcome,
+    Paraphrase,
+    Paraphraser,
+    SourceText,
+)
+from embassay.protocols.wordings.sets import Recorded, open_stored
+from embassay.randomness import generator
+from embassay.records import Paraphrases
+from embassay.registry import Registry
+from embassay.runs.folder import digest
+from embassay.runs.store import CachedChat, Question
+from embassay.systems.remote.ledger import Ledger
+
+VERSION = "1"
+"""Of our prompts; raised when the words of one of them change."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Instructions, sent as the system message; the text follows alone, as the user's.
+
+    `addition` is said after them where a text may not be English; empty for a user's own prompt. `version` is ours, or
+    a digest of the words of a user's own.
+    """
+
+    name: str
+    version: str
+    text: str
+    addition: str = ""
+
+    def instructions(self, *, multilingual: bool = False) -> str:
+        """The whole system message."""
+        return f"{self.text} {self.addition}" if multilingual and self.addition else self.text
+
+    @property
+    def identity(self) -> str:
+        """Its name, its version and a digest of every word."""
+        return f"{self.name}@{self.version}:{digest([self.text, self.addition])[:12]}"
+
+    def as_dict(self) -> dict[str, str]:
+        """As saved in manifests."""
+        return asdict(self)
+
+
+def open_prompt(name: str = "default") -> Prompt:
+    """The prompt for paraphrasing called `name`, or the one in the text file of that path.
+
+    A user's own prompt overrides all, the multilingual addition included, and is called by its file's name without the
+    ending. UsageError for what is neither, DataError for a file that cannot be read or is blank.
+    """
+    if name in PROMPT_NAMES:
+        return Prompt(name, VERSION, _ours(name), _ours("multilingual"))
+    path = Path(name)
+    if not path.is_file():
+        near = get_close_matches(name, PROMPT_NAMES, n=1)
+        raise UsageError(
+            f"There is no prompt called {name!r}, and no such file.",
+            mend=(f"Did you mean {near[0]}? " if near else "")
+            + f"Use {', '.join(PROMPT_NAMES)}, or the path of a text file.",
+        )
+    return _own(path)
+
+
+def judge_prompt() -> Prompt:
+    """The instructions of a judge, who rates the similarity of two texts from 0 to 5 as `{"score": x}`."""
+    return Prompt("judge", VERSION, _ours("judge"))
+
+
+def _own(path: Path) -> Prompt:
+    if path.stem in PROMPT_NAMES:
+        raise UsageError(
+            f"{path} would be called {path.stem!r} in results, which is a prompt of Embassay's.",
+            mend="Rename the file.",
+        )
+    try:
+        text = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError("the prompt cannot be read", path=path, found=str(error)) from error
+    if not text:
+        raise DataError("the prompt is blank", path=path, mend="Write the instructions into it.")
+    return Prompt(path.stem, digest(text)[:12], text)
+
+
+def _ours(name: str) -> str:
+    texts = files("embassay.protocols.pteb").joinpath("prompt_texts")
+    return texts.joinpath(f"{name}.txt").read_text("utf-8").strip()
+
+
+PARAPHRASERS: Registry[Paraphraser] = Registry("paraphraser", makes=[["write", "seeds", "about"]])
+"""Those that are no language model, which are all paraphrasers too. A factory may ask for `name` (the canonical spec)
+and `recorded`. Other packages join through the entry-point group `embassay.paraphrasers`."""
+
+
+def open_paraphraser(
+    text: str,
+    *,
+    prompt: Prompt | None = None,
+    generation: Generation = Generation(),  # noqa: B008 - frozen
+    ledger: Ledger | None = None,
+    cache: Path | None = None,
+    recorded: Mapping[str, Paraphrases] | None = None,
+    longest: int = 0,
+) -> Paraphraser:
+    """The paraphraser that a spec string names:
+
+    - any chat model, `ollama:gemma3:27b`, with `prompt` (the default one) and `generation`; answers are kept in the
+      answer cache in the file `cache` (by default the user's). `longest` is the UTF-8 bytes of the longest text of the
+      whole run, from which a server that must be told gets the size of its context;
+    - `recorded`: the wordings that datasets bring themselves (`recorded`: dataset -> its shape `paraphrases`), the
+      first for the first run and so on;
+    - `stored:FOLDER`: a set of an earlier run, replayed exactly; `stored:FOLDER?source=NAME` where it has several;
+    - `copied`, which returns the text, and `permuted`, which permutes its words; `permuted:FOLDER` only as far as the
+      wordings of that set are from their texts (controls).
+
+    UsageError for unknown names (with near ones) and parameters, and for another than the default prompt where none
+    is used; DataError for a set that cannot be read; ModelError when a key or package is missing.
+    """
+    from embassay.systems.chat import CHAT_MODELS
+
+    spec = PARAPHRASERS.style.parse(text)
+    prompt = prompt or open_prompt()
+    if spec.name in CHAT_MODELS:
+        return _model(text, prompt, generation, ledger, cache, longest)
+    if spec.name not in PARAPHRASERS:
+        raise _unknown(spec.name, text)
+    if prompt.name != "default":
+        raise UsageError(
+            f"The paraphraser {text!r} uses no prompt, and {prompt.name!r} was given.",
+            mend="Leave the prompt out, or name a language model.",
+        )
+    return PARAPHRASERS.build(spec, name=PARAPHRASERS.format(spec), recorded=recorded or {})
+
+
+def _model(
+    text: str, prompt: Prompt, generation: Generation, ledger: Ledger | None, cache: Path | None, longest: int
+) -> Paraphraser:
+    from embassay.runs.store import AnswerCache, CachedChat
+    from embassay.systems.chat import open_chat
+
+    chat = suited(open_chat(text, ledger=ledger), prompt, longest)
+    return LLMParaphraser(CachedChat(chat, AnswerCache.open(cache)), prompt, generation)
+
+
+def _unknown(name: str, text: str) -> UsageError:
+    from embassay.systems.chat import CHAT_MODELS
+    from embassay.systems.models import chat_advice
+
+    known = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
+    near = get_close_matches(name, known, n=2, cutoff=0.5)
+    return UsageError(
+        f"There is no paraphraser called {name!r}.",
+        mend=chat_advice(text)
+        + (f"Did you mean {' or '.join(near)}? " if near else "")
+        + f"There are {', '.join(known)}.",
+    )
+
+
+@PARAPHRASERS.register("recorded", "the wordings in a dataset's own column `paraphrases`")
+def _recorded(recorded: Mapping[str, Paraphrases]) -> Paraphraser:
+    return Recorded(recorded)
+
+
+@PARAPHRASERS.register("stored", "a set of an earlier run, replayed exactly: stored:FOLDER")
+def _stored(target: str, name: str, source: str = "") -> Paraphraser:
+    if not target:
+        raise UsageError("`stored` names no folder.", mend="Write stored:FOLDER.")
+    return open_stored(name, target, source)
+
+
+@PARAPHRASERS.register("copied", "the text again (control)")
+def _copied() -> Paraphraser:
+    return Copied()
+
+
+@PARAPHRASERS.register(
+    "permuted", "the words in another order (control); permuted:FOLDER as far as in that set"
+)
+def _permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
+    return Permuted(name, open_stored(name, target, source) if target else None)
+
+
+class _Control(AnyRuns):
+    """What both are: free, with any number of runs."""
+
+    name: str
+    identity: str
+    remote = False
+
+    def about(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+
+class Copied(_Control):
+    """Returns every text: no drop but what comes from elsewhere."""
+
+    name = identity = "copied"
+
+    def write(
+        self,
+        asked: Sequence[SourceText],
+        *,
+        seed: int,
+        run: int,  # noqa: ARG002 - the contract's
+        dataset: str = "",  # noqa: ARG002
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """The texts."""
+        for position, one in enumerate(asked):
+            yield position, _worded(one, one.text, seed)
+        hear(len(asked))
+
+
+class Permuted(_Control):
+    """Permutes the words of every text: all of them, or only until the text is as far from its wording, in word edit
+    distance, as the wording that `like` has for it. What a model loses here is not for want of other words."""
+
+    def __init__(self, name: str, like: Paraphraser | None = None) -> None:
+        self.name, self._like = name, like
+        self.identity = "permuted" + (f":{like.identity}" if like is not None else "")
+
+    def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
+        """Those of `like`, else first, first + 1 ..."""
+        if self._like is not None:
+            return self._like.seeds(runs, first, dataset=dataset)
+        return super().seeds(runs, first)
+
+    def write(
+        self,
+        asked: Sequence[SourceText],
+        *,
+        seed: int,
+        run: int,
+        dataset: str = "",
+        hear: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[int, Paraphrase]]:
+        """The texts with their words permuted; `missing` where `like` has no wording."""
+        like = (
+            dict(self._like.write(asked, seed=seed, run=run, dataset=dataset))
+            if self._like is not None
+            else {}
+        )
+        for position, one in enumerate(asked):
+            model = like.get(position)
+            if model is not None and not model.usable:
+                reason = f"{self._like.name if self._like else ''} has none: {model.outcome}"
+                yield (
+                    position,
+                    Paraphrase(one.text, one.lang, one.place, "", "missing", reason, 0, seed),
+                )
+                continue
+            rng = generator(seed, "permuted", one.place, one.text)
+            yield position, _worded(one, _permuted(one.text, rng, model.wording if model else None), seed)
+        hear(len(asked))
+
+
+def _worded(asked: SourceText, wording: str, seed: int) -> Paraphrase:
+    blank = not asked.text.strip()
+    same = wording.strip() == asked.text.strip()
+    outcome: Outcome = "copied" if same and not blank else "ok"
+    return Paraphrase(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
+
+
+def _permuted(text: str, rng: np.random.Generator, like: str | None) -> str:
+    """The words of `text` in another order; as far from it as `like` is, where there is one."""
+    words = text.split()
+    if len(words) < 2:
+        return text
+    if like is None:
+        return " ".join(words[i] for i in rng.permutation(len(words)))
+    from embassay.measures.correlation import edit_distance
+
+    wanted = edit_distance(text, like)
+    moved = rng.permutation(len(words))
+    # Turning the places of ever more words moves them all: the distance grows with their number.
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high) // 2
+        if edit_distance(text, " ".join(_turned(words, moved[:middle]))) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    near = [" ".join(_turned(words, moved[:count])) for count in {max(0, low - 1), low}]
+    best = min(near, key=lambda one: abs(edit_distance(text, one) - wanted))
+    return text if best.split() == words else best
+
+
+def _turned(words: list[str], places: np.ndarray[Any, np.dtype[np.int64]]) -> list[str]:
+    """The words with those at these places passed on by one: each to the next place, the last to the first."""
+    turned = list(words)
+    for here, there in zip(places, np.roll(places, -1), strict=True):
+        turned[there] = words[here]
+    return turned
+
+
+_GEMMA, _LLAMA = "Gemma Terms of Use", "Llama Community License"
+_LICENCES = {
+    "gemma": _GEMMA,
+    "embeddinggemma": _GEMMA,
+    "gpt-oss": "Apache-2.0",
+    "qwen3": "Apache-2.0",
+    "mistral-small": "Apache-2.0",
+    "magistral-small": "Apache-2.0",
+    "mistral-nemo": "Apache-2.0",
+    "mixtral": "Apache-2.0",
+    "llama": _LLAMA,
+    "deepseek-r1": "MIT",
+    "phi3": "MIT",
+    "phi4": "MIT",
+    "olmo": "Apache-2.0",
+    "granite": "Apache-2.0",
+    "smollm": "Apache-2.0",
+    "aya": "CC BY-NC 4.0",
+    "command-r": "CC BY-NC 4.0",
+}
+_OPENAI = re.compile(r"openai:(gpt-|chatgpt-|o\d)")
+
+
+def licence_of(spec: str) -> str:
+    """The licence of the model in a spec string by its family, as its makers state it; "" where it is not known.
+
+    >>> licence_of("ollama:gemma3:27b"), licence_of("openai:gpt-5-mini"), licence_of("openai:own-model")
+    ('Gemma Terms of Use', "OpenAI's terms of service", '')
+    """
+    model = spec.partition(":")[2].partition("?")[0].rpartition("/")[2].lower()
+    family = max((one for one in _LICENCES if model.startswith(one)), key=len, default="")
+    if family:
+        return _LICENCES[family]
+    return "OpenAI's terms of service" if _OPENAI.match(spec) and "base_url" not in spec else ""
+
+
+class LLMParaphraser(LLMWriter):
+    """`chat` with a prompt."""
+
+    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {
+        "cut": "too long",
+        "withheld": "refused",
+        "declined": "refused",
+        "empty": "empty",
+        "thinking": "thinking",
+    }
+
+    def __init__(self, chat: CachedChat, prompt: Prompt, generation: Generation) -> None:
+        super().__init__(chat, generation.retries)
+        self.prompt, self.generation = prompt, generation
+
+    @property
+    def identity(self) -> str:
+        """Of the model, the prompt, the sampling and what the gate lets through."""
+        drawn = ",".join(f"{key}={value}" for key, value in self.generation.as_dict().items())
+        return f"{self.chat.identity} {self.prompt.identity} {drawn}"
+
+    def about(self) -> Mapping[str, Any]:
+        """The model as its server names it, its sampling, licence and context, and how language is checked."""
+        checked = "script and py3langid" if can_identify() else "script"
+        said = self.described(licence=licence_of(self.name), sampling=self.generation.as_dict())
+        return {**said, "language_check": checked}
+
+    def question(self, asked: SourceText, seed: int, attempt: int = 0) -> Question:
+        """What the model is asked for a text in draw number `attempt` of the run with this seed."""
+        multilingual = asked.multilingual or asked.lang.split("-")[0].split("_")[0] not in ("en", "eng")
+        messages = [
+            Message("system", self.prompt.instructions(multilingual=multilingual)),
+            Message("user", asked.text),
+        ]
+        return Question(messages, self.generation.sampling(_own_seed(asked, seed), attempt), None, attempt)
+
+    def kept(self, asked: SourceText, seed: int) -> bool:
+        """Whether the first answer is in the cache, or none is needed, so that the text costs nothing, or little."""
+        return not asked.text.strip() or self.chat.kept(self.question(asked, seed))
+
+    async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
+        """What comes of one text that isn't blank."""
+        strict, meaning = self.generation.strict_length, self.generation.meaning
+
+        def read(answer: Completion) -> Drawn:
+            found = judged(asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning)
+            return Drawn(found.wording, found.outcome, found.reason)
+
+        drawn = await self.draw(partial(self.question, asked, seed), read)
+        rejected = ";".join(one for one in drawn.rejected if one in (*REJECTED, *OF_MEANING))
+        return Paraphrase(
+            asked.text, asked.lang, asked.place, drawn.text, drawn.outcome, drawn.reason, drawn.attempts, drawn.seed,
+            drawn.seconds, rejected,
+        )  # fmt: skip
+
+
+def suited(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
+    """The model as paraphrasers want it where it can be set and the user did not: without thinking, and reading texts
+    of up to `longest` UTF-8 bytes whole."""
+    suit = getattr(chat, "suited", None)
+    if suit is None:
+        return chat
+    instructions = len(prompt.instructions(multilingual=True).encode())
+    # Tokenizers of language models make a token of two bytes or more, whatever the language; the answer is as long.
+    fitted: ChatModel = suit(tokens=(instructions + longest) // 2 + longest // 2 + 256, think=False)
+    return fitted
+
+
+def _own_seed(asked: SourceText, seed: int) -> int:
+    """The run's seed; for a text that has a place, one derived from both."""
+    if not asked.place:
+        return seed
+    # Small enough for servers that take 31 bits, further attempts included.
+    drawn = hashlib.blake2b(f"{seed}\0{asked.place}".encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(drawn) % 2_000_000_000
+
+
+TIMES_LONGER, ALWAYS_ALLOWED = 5, 40
+"""An answer may have so many times the characters of its text, and always so many: the paraphrase of one word is
+often longer than five."""
+
+_OPENED = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an answer is: `wording` where it is usable, else the `reason` why not."""
+
+    outcome: Outcome
+    wording: str = ""
+    reason: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether `wording` may stand for the text."""
+        return self.outcome in USABLE
+
+
+def longest_allowed(text: str, *, strict: bool = False) -> int:
+    """The characters that an answer may have: 5 times those of the text, and 40 always unless `strict`.
+
+    >>> longest_allowed("Hello"), longest_allowed("Hello", strict=True)
+    (40, 25)
+    """
+    return max(TIMES_LONGER * len(text), 0 if strict else ALWAYS_ALLOWED)
+
+
+def judged(
+    text: str, answer: str, *, lang: str = "und", strict_length: bool = False, meaning: bool = False
+) -> Verdict:
+    """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
+
+    Rejected are, in this order: nothing (`empty`), what is left of thinking (`thinking`), more characters than
+    `longest_allowed` (`too long`), sentences in which assistants decline (`refused`) and another language (`wrong
+    language`); with `meaning` also what answers the text or speaks of itself (`answered`) and what loses or adds a
+    number or a name (`slot lost`). Marks that the text has itself do not count against its wording. The text again,
+    but for case, spaces and punctuation, is `copied`, and usable.
+
+    >>> judged("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
+    'A crimson fox was running.'
+    >>> judged("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
+    'refused'
+    """
+    # Half a character, which servers can send as JSON, can be in no file.
+    answer = answer.encode("utf-8", "replace").decode()
+    wording = answer.strip() if _thoughtless(text) != text else _thoughtless(answer).strip()
+    if not wording:
+        return Verdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")
+    if wording == text.strip() or is_near_copy(text, wording):
+        return Verdict("copied", wording)
+    if found := new_mark(THINKING, text, wording):
+        return Verdict("thinking", reason=f"it thinks aloud: {found!r}")
+    allowed = longest_allowed(text, strict=strict_length)
+    if len(wording) > allowed:
+        return Verdict("too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed")
+    if found := new_mark(REFUSAL, text, wording):
+        return Verdict("refused", reason=f"the model declined: {found!r}")
+    if fault := language_fault(text, wording, lang):
+        return Verdict("wrong language", reason=fault)
+    if meaning and (fault := answer_fault(text, wording)):
+        return Verdict("answered", reason=fault)
+    if meaning and (fault := slot_fault(text, wording)):
+        return Verdict("slot lost", reason=fault)
+    return Verdict("ok", wording)
+
+
+def _thoughtless(text: str) -> str:
+    """`text` without its blocks of thinking. One pass for each of the four tags: an answer that opens a thousand blocks
+    and closes none must not be read a thousand times.
+
+    >>> _thoughtless("<think>Hm.</THINK> A fox. <thought>")
+    ' A fox. <thought>'
+    """
+    kept, at, unclosed = [], 0, set[str]()
+    for opened in _OPENED.finditer(text):
+        tag = opened[1].lower()
+        if opened.start() < at or tag in unclosed:
+            continue
+        closed = re.compile(f"</{tag}>", re.IGNORECASE).search(text, opened.end())
+        if closed is None:
+            unclosed.add(tag)
+            continue
+        kept.append(text[at : opened.start()])
+        at = closed.end()
+    return "".join([*kept, text[at:]])
+
+
+_REWORD = r"(paraphrase|rephrase|reword|rewrite)"
+_THIS = r"(this|that|such|the (text|sentence|input|request)|your (text|sentence|request))"
+_UNABLE = (
+    r"\bi( can ?not| can'?t| could not| won't| will not| must (respectfully )?decline to"
+    r"|( am|'?m) (unable|not able) to)"
+)
+
+THINKING = re.compile(
+    r"</?(think|thinking|thought|reasoning)>|◁/?think▷|<\|channel\|>|\[/?think\]"
+    r"|\A(here's|here is) (a|my) (thinking|thought) process|\Athinking( process)?(:|\.\.\.|…)|\Aanalysis: ?we\b"
+    r"|\A((okay|ok|alright|right|hmm|first|so|let's see|let me see)[,.]? ){0,3}"
+    r"(the user (wants|asks|is asking|has asked|sent|gave|provided)|let me think|let's think"
+    rf"|(i|we) (need|have) to ({_REWORD}|understand the (sentence|text|user)))",
+    re.IGNORECASE,
+)
+
+REFUSAL = re.compile(
+    r"\b(as|i am|i'?m|being) an? (ai|artificial intelligence)( (language )?(model|assistant)|,|;|\.| i\b)"
+    r"|\b(as|i am|i'm) a (large )?language model\b|\bi am programmed to be\b"
+    rf"|{_UNABLE} (assist (you )?(with|in) {_THIS}|comply|fulfill? {_THIS}|paraphrase|rephrase|reword|rewrite {_THIS}"
+    rf"|help (you )?with {_THIS}|engage with {_THIS}|process {_THIS}"
+    r"|provide (a |the |that |this |any )?(paraphrase|rewording|content|text)"
+    r"|(create|generate|produce|continue with) (content|that|this|such))"
+    r"|\bi must respectfully decline\b"
+    r"|\A(i('?m| am)? )?(very |so )?(sorry|apologi[sz]e),? (but )?i('?m| am)? (can ?not|can'?t|not able|unable)"
+    rf"|\Aplease (provide|give|send|share|paste)( me)?( with)? the text (that )?(you|to) [^.]*{_REWORD}"
+    r"|\Alo siento,? (pero )?no puedo|\A(je suis )?désolée?,? (mais )?je ne (peux|suis pas en mesure)"
+    r"|\A(es )?tut mir leid,? (aber )?(\w+ )?(kann ich|ich kann)|\Ami dispiace,? (ma )?non posso"
+    r"|\A(抱歉|对不起)[,，]?我(无法|不能)|\A我(无法|不能)(满足|回答|处理|提供|改写)|\A申し訳(ありません|ございません)が、"
+    r"|\A(извините|простите),? (но )?я не могу|\Aعذر[اًا]+،? (لكن )?لا (يمكنني|أستطيع)",
+    re.IGNORECASE,
+)
+
+
+def new_mark(marks: re.Pattern[str], text: str, wording: str) -> str:
+    """What of the marks is in the wording, where the text has none; empty otherwise.
+
+    >>> new_mark(REFUSAL, "A fox.", "I can’t assist with that.")
+    "I can't assist with that"
+    >>> new_mark(REFUSAL, "I can't comply.", "I cannot comply.")
+    ''
+    """
+    # Typographic apostrophes are taken for plain ones.
+    found = marks.search(wording.replace("’", "'"))
+    return found[0] if found and not marks.search(text.replace("’", "'")) else ""

@@ -1,1 +1,0 @@
-"""Other wordings of texts: who writes them, what is accepted, and how they are kept."""

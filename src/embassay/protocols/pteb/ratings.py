@@ -1,0 +1,577 @@
+"""Ratings: what a judge is asked, what counts as an answer, and what none came for.
+
+The judge is told in a system message to rate how similar two texts are in meaning, from 0 to 5, and gets the two in
+the user's message and nothing else: no gold, no name, no hint at where they are from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from embassay.contracts import ChatModel, Message, Tokenizer
+from embassay.data import DATASETS
+from embassay.data.catalogue.entries import entries
+from embassay.errors import DataError, ModelError, TextRefused, UsageError
+from embassay.protocols.kernel import inputs as context
+from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, combine, estimate, undefined
+from embassay.protocols.kernel.plan import PlannedSystem
+from embassay.protocols.kernel.session import unknown_price
+from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
+from embassay.protocols.pteb.paraphrasing import judge_prompt, licence_of, suited
+from embassay.protocols.tasks.task import correlated
+from embassay.records import Component, Score, ScoredPairs, Skipped, TaskOutcome
+from embassay.runs.store import AnswerCache, CachedChat, Question
+from embassay.stats import wilson
+from embassay.systems.chat import CHAT_MODELS, open_chat
+from embassay.systems.remote import Ledger
+from embassay.systems.remote.calls import as_finished
+from embassay.systems.remote.ledger import Price
+from embassay.text.tokenizers import Words
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A model that rates pairs; `longest` is the UTF-8 bytes of the longest pair of the whole run, from which a server
+    that must be told gets the size of its context."""
+
+    spec: str
+    longest: int = 0
+
+    def open(self, ledger: Ledger | None = None) -> ChatModel:
+        """The model; one for all cells of a run, so that what is learnt of its server's pace is not learnt again."""
+        return _opened(self, ledger)
+
+    @property
+    def price(self) -> Price | None:
+        """What its tokens cost; None where that is not known."""
+        price = getattr(self.open(), "price", None)
+        return price if isinstance(price, Price) else None
+
+    @contextmanager
+    def with_kept_answers(self, ledger: Ledger | None, cache: Path | None) -> Iterator[CachedChat]:
+        """The model behind the answers in the file `cache`, by default the user's."""
+        with closing(AnswerCache.open(cache)) as answers:
+            yield CachedChat(self.open(ledger), answers)
+
+
+@lru_cache(maxsize=16)
+def _opened(judge: Judge, ledger: Ledger | None) -> ChatModel:
+    return suited(open_chat(judge.spec, ledger=ledger), judge_prompt(), judge.longest)
+
+
+def check_named(specs: Sequence[str]) -> None:
+    """UsageError for a spec that names no language model, and for none at all."""
+    if not specs:
+        raise UsageError("No language model is named.", mend="Name one, such as ollama:gemma3:27b.")
+    for spec in specs:
+        CHAT_MODELS.parse(spec)
+
+
+def planned_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> list[PlannedSystem]:
+    """The judges, each once however it was spelled. UsageError for one without a price where the cost is limited."""
+    found = [planned_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
+    return list({one.name: one for one in found}.values())
+
+
+def planned_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
+    """One judge as a plan knows it."""
+    chat, price = judge.open(ledger), judge.price
+    if price is None and ledger is not None and ledger.max_usd is not None:
+        raise unknown_price(chat.name)
+    return PlannedSystem(judge.spec, chat.name, chat.identity, "llm", facts_of_chat(judge.spec, chat, price))
+
+
+def facts_of_chat(spec: str, chat: ChatModel, price: Price | None) -> dict[str, Any]:
+    """What a model's card says."""
+    told = {
+        "licence": licence_of(spec) or None,
+        "num_ctx": getattr(chat, "num_ctx", None),
+        "usd_per_million_input": price.usd_per_million_input if price else None,
+        "usd_per_million_output": price.usd_per_million_output if price else None,
+        "summary": CHAT_MODELS.get(CHAT_MODELS.parse(spec).name).summary,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+LOWEST, HIGHEST = 0.0, 5.0
+SEED_STEP = 1_000_003
+"""Added to the seed at every further attempt: the same seed would bring the same answer."""
+
+_AT_ONCE = 512
+"""Pairs that are worked on at once; the model's own pace decides how many requests are in flight."""
+_HOPELESS = 8
+"""So many calls in a row that fail for no reason of their pair mean that the judge cannot be had."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+
+Pair = tuple[str, str]
+
+
+class Answer(BaseModel):
+    """The JSON that a judge answers with."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    score: float = Field(ge=LOWEST, le=HIGHEST, allow_inf_nan=False)
+
+
+class NoRating(ValueError):
+    """An answer that is no rating; says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What came of one pair: a value from 0 to 5, or None and why; `attempts` answers were drawn."""
+
+    value: float | None
+    attempts: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How every pair of a run is rated: the judge's instructions, the options and the seed of the first attempt."""
+
+    prompt: str
+    options: RatingOptions
+    seed: int
+
+    def question(self, pair: Pair, attempt: int = 0) -> Question:
+        """Attempt number `attempt` (from 0) at a pair."""
+        messages = [Message("system", self.prompt), Message("user", shown(*pair))]
+        sampling = self.options.sampling(self.seed + SEED_STEP * attempt)
+        return Question(messages, sampling, Answer if self.options.answers == "schema" else None)
+
+
+def shown(first: str, second: str) -> str:
+    """The user's message: both texts as they are, each between tags of its own.
+
+    >>> print(shown("A fox.", "A vixen."))
+    <text1>
+    A fox.
+    </text1>
+    <text2>
+    A vixen.
+    </text2>
+    """
+    return f"<text1>\n{first}\n</text1>\n<text2>\n{second}\n</text2>"
+
+
+def rating_of(text: str) -> float:
+    """The rating that an answer consists of, 0 to 5: `{"score": 3.5}`, in a code fence or not, or `3.5`.
+
+    Anything else is NoRating, be the number in it ever so plain: in `4/5`, `Score: 4` and in reasoning, which number
+    is meant would be a guess.
+
+    >>> rating_of('{"score": 3.5}'), rating_of(" 4 ")
+    (3.5, 4.0)
+    """
+    text = text.strip()
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[1]
+    said = f'{{"score": {text}}}' if _NUMBER.fullmatch(text) else text
+    try:
+        return Answer.model_validate_json(said).score
+    except ValidationError as error:
+        kinds = {one["type"] for one in error.errors(include_url=False, include_input=False)}
+        beyond = kinds <= {"greater_than_equal", "less_than_equal", "finite_number"}
+        raise NoRating("a rating out of range" if beyond else "an answer that is no rating") from None
+
+
+def rate(
+    chat: CachedChat, pairs: Sequence[Pair], asking: Asking, hear: Callable[[int], None] = lambda _: None
+) -> list[Rating]:
+    """A rating for each of the pairs, (n,), many asked for at once and equal pairs once.
+
+    What is no rating is asked for again with another seed, up to `asking.options.attempts` answers. `hear` gets the
+    number of pairs that are done, now and then. ModelError for a judge that cannot be had and
+    BudgetExceeded are raised after what was in flight has come into the cache.
+    """
+    distinct = list(dict.fromkeys(pairs))
+    hear(len(pairs) - len(distinct))
+    asker = _Asker(chat, asking)
+    found: dict[Pair, Rating] = {}
+    for position, rating in as_finished((partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE):
+        found[distinct[position]] = rating
+        hear(1)
+    return [found[pair] for pair in pairs]
+
+
+class _Asker:
+    """Asks for one pair's rating after another, each until there is one."""
+
+    def __init__(self, chat: CachedChat, asking: Asking) -> None:
+        self.chat, self.asking = chat, asking
+        self._hopeless = 0
+
+    async def rated(self, pair: Pair) -> Rating:
+        """What comes of a pair; ModelError once so many calls in a row have failed that the judge cannot be had."""
+        found = Rating(None, 0)
+        for attempt in range(self.asking.options.attempts):
+            found = replace(await self._attempted(pair, attempt), attempts=attempt + 1)
+            if found.value is not None:
+                break
+        return found
+
+    async def _attempted(self, pair: Pair, attempt: int) -> Rating:
+        question = self.asking.question(pair, attempt)
+        try:
+            answer = await self.chat.complete(
+                question.messages, sampling=question.sampling, schema=question.schema
+            )
+        except TextRefused as error:
+            self._hopeless = 0
+            return Rating(None, 1, str(error))
+        except ModelError as error:
+            self._hopeless += 1
+            if self._hopeless >= _HOPELESS:
+                raise
+            return Rating(None, 1, str(error))
+        self._hopeless = 0
+        try:
+            return Rating(rating_of(answer.text), 1)
+        except NoRating as error:
+            return Rating(None, 1, str(error))
+
+
+_EXAMPLES = 5
+
+
+def by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[Skipped, ...]:
+    """The items (n,) that have a reason why they are lost, an empty one being none, grouped by it; reasons that differ
+    only in numbers count as one. `what` names them: `pairs without a rating`.
+
+    >>> by_reason("pairs without a rating", ["p1", "p2"], ["", "down (3 attempts)."])
+    (Skipped(reason='pairs without a rating: down (3 attempts)', count=1, examples=('p2',)),)
+    """
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for key, reason in zip(ids, reasons, strict=True):
+        if reason:
+            groups.setdefault(re.sub(r"\d+", "0", reason), []).append((key, reason.rstrip(".")))
+    return tuple(
+        Skipped(f"{what}: {found[0][1]}", len(found), tuple(key for key, _ in found[:_EXAMPLES]))
+        for found in groups.values()
+    )
+
+
+def too_many(what: str, n: int, lost: Sequence[Skipped]) -> str:
+    """Why there can be no score of `n` items of which so many are lost; empty where few enough are."""
+    count = sum(one.count for one in lost)
+    if count <= MOST_LOST * n:
+        return ""
+    reason = max(lost, key=lambda one: one.count).reason.partition(": ")[2]
+    return f"{count} of {n} {what}, mostly: {reason} (over {MOST_LOST:.0%}, so no score)"
+
+
+USUAL = (0.0, 5.0)
+_RANGE = re.compile(r"(?:(?P<name>.+)=)?(?P<low>-?\d+(?:\.\d+)?)-(?P<high>-?\d+(?:\.\d+)?)")
+
+Range = tuple[float, float]
+
+
+def parse_gold(given: Sequence[str]) -> Mapping[str, Range]:
+    """Ranges by the dataset's name, "" for all others. UsageError for what is no range.
+
+    >>> parse_gold(["sick=1-5", "0-4"])
+    {'sick': (1.0, 5.0), '': (0.0, 4.0)}
+    """
+    found: dict[str, Range] = {}
+    for text in given:
+        match = _RANGE.fullmatch(text.strip())
+        low, high = (float(match["low"]), float(match["high"])) if match else USUAL
+        if match is None or not low < high:
+            raise UsageError(
+                f"{text!r} is not a range of gold scores.",
+                mend="Write LOW-HIGH or DATASET=LOW-HIGH: sick=1-5.",
+            )
+        found[match["name"] or ""] = (low, high)
+    return found
+
+
+def gold_range(
+    given: Mapping[str, Range], source: str, name: str, scores: NDArray[np.float64]
+) -> tuple[Range, str]:
+    """The range of a dataset's scores, and a warning where it was taken for granted.
+
+    It is what was given, else what the catalogue says, else 0 to 5. UsageError where scores are outside of it.
+    """
+    stated = given.get(name) or given.get("") or _known(source)
+    low, high = stated or USUAL
+    if len(scores) and (scores.min() < low or scores.max() > high):
+        raise UsageError(
+            f"The gold scores of {name!r} go from {scores.min():g} to {scores.max():g}, which is not within "
+            f"{low:g} to {high:g}.",
+            mend=f"Say their range: --gold {name}=LOW-HIGH.",
+        )
+    if stated is not None:
+        return (low, high), ""
+    return USUAL, f"Gold scores are taken to be 0 to 5; if they are not, say so: --gold {name}=LOW-HIGH."
+
+
+def _known(source: str) -> Range | None:
+    """What the catalogue says of a dataset that is named and not a path."""
+    if Path(source).exists():
+        return None
+    name = DATASETS.style.parse(source).name
+    if name == "sample":
+        return USUAL
+    record = entries().get(name)
+    return (record.gold[0], record.gold[1]) if record is not None and record.gold else None
+
+
+HEADLINE = "spearman"
+ERROR = "mae"
+FAILED = "failed"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Context(context.Context):
+    """The dataset and seed that name the random streams, and the options; no text is cut into tokens."""
+
+    tokenizer: Tokenizer = field(default_factory=Words)
+    options: RatingOptions = field(default_factory=RatingOptions)
+
+    @property
+    def resamples(self) -> int:
+        """Bootstrap resamples behind every interval."""
+        return self.options.resamples
+
+
+@dataclass(frozen=True)
+class Share(Estimate):
+    """A share of items, with Wilson's interval: none failing in a sample is no proof that none ever does."""
+
+    def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
+        """As a row of results."""
+        low, high = share_interval(self.value, self.n)
+        return Score(
+            measure, self.value, self.n, low, high, variant=variant, subset=subset, method="Wilson interval"
+        )
+
+
+def share_interval(value: float, n: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share of n items."""
+    found = wilson(min(1.0, value), n)
+    return found.low, found.high
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of a dataset, in a `variant` of it: an estimate, or the reason why there is none of these `n` items."""
+
+    measure: str
+    variant: str
+    n: int
+    found: Estimate | str
+    subset: str = ""
+
+    @property
+    def name(self) -> str:
+        """What its component is called."""
+        return f"{self.measure} {self.variant}".strip()
+
+    @property
+    def score(self) -> Score:
+        """As a row of results."""
+        if isinstance(self.found, str):
+            row = undefined(self.measure, self.n, self.found, variant=self.variant)
+        else:
+            row = self.found.score(self.measure, variant=self.variant)
+        return replace(row, subset=self.subset)
+
+    @property
+    def component(self) -> Component:
+        """As a part of a mean over datasets."""
+        if isinstance(self.found, str):
+            return Component(None, self.n, reason=self.found)
+        return self.found.component()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Pairs with their gold scores, lengths and languages: `gold` on 0 to 5, `words` the mean of both texts, (n,)
+    each."""
+
+    ids: tuple[str, ...]
+    gold: Floats
+    words: Floats
+    langs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: ScoredPairs, langs: tuple[str, ...], low: float, high: float) -> Judged:
+        """The pairs of a dataset whose scores have this range."""
+        gold = on_common_scale(data.scores, low, high)
+        return cls(data.ids, gold, words_per_text(data.first, data.second), langs)
+
+    @property
+    def by_language(self) -> dict[str, NDArray[np.bool_]]:
+        """Which pairs are in each language."""
+        return {lang: np.array([one == lang for one in self.langs]) for lang in dict.fromkeys(self.langs)}
+
+
+def agreement(
+    ratings: Sequence[Rating], data: Judged, options: JudgeOptions, context: Context
+) -> TaskOutcome:
+    """Score ratings (n,) against gold; items are each pair's `rating` (missing where there is none), `gold`, `words`.
+
+    The headline of several languages is the mean of one correlation each, which have rows of their own (subset). Pairs
+    without a rating are left out and counted; over 5% there is no score. Components are named as the rows: `spearman`,
+    `spearman words=1-10`, `mae`, `mae gold=[0,1)`.
+    """
+    values = np.array([np.nan if one.value is None else one.value for one in ratings])
+    items = Items()
+    for name, column in (("rating", values), ("gold", data.gold), ("words", data.words)):
+        items.add(data.ids, column, name)
+    lost = by_reason("pairs without a rating", data.ids, [one.reason for one in ratings])
+    reason = too_many("pairs had no rating", len(ratings), lost)
+    found = [replace(one, found=reason or one.found) for one in _figures(values, data, options, context)]
+    found.append(share(FAILED, np.isnan(values) * 1.0, context))
+    n = int(np.isfinite(values).sum())
+    return TaskOutcome(
+        scores=tuple(one.score for one in found),
+        components={one.name: one.component for one in found if not one.subset},
+        items=items.columns,
+        skipped=lost,
+        counts={
+            "ratings": n,
+            "ratings_failed": len(values) - n,
+            "further_attempts": sum(one.attempts - 1 for one in ratings),
+        },
+    )
+
+
+def share(measure: str, values: Floats, context: Context, otherwise: str = "no item") -> Figure:
+    """The share of ones among the values that are there (n,); `otherwise` is the reason where there is none."""
+    n = int(np.isfinite(values).sum())
+    if not n:
+        return Figure(measure, "", 0, otherwise)
+    found = estimate(values[:, None], _mean, context, "shares")
+    return Figure(measure, "", n, Share(found.value, found.n, found.replicates, found.method))
+
+
+def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:
+    """The correlation and the error, of all pairs (the headline first) and of every bin."""
+    yield from _headline(values, data, context)
+    for one in by_words(data.words, options.word_edges):
+        yield _correlation(values, data.gold, one, options.smallest_bin, context)
+    whole = Bin("", np.ones(len(values), dtype=bool))
+    errors = np.abs(values - data.gold)
+    for one in (whole, *by_gold(data.gold, options.gold_edges)):
+        yield _error(errors, one, context)
+
+
+def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure]:
+    """The correlation of all pairs; of several languages the mean, and then that of each."""
+    by_language = data.by_language
+    parts = [
+        replace(_correlation(values, data.gold, Bin("", members), 2, context, purpose=lang), subset=lang)
+        for lang, members in by_language.items()
+    ]
+    if len(parts) == 1:
+        yield replace(parts[0], subset="")
+        return
+    n, method = sum(part.n for part in parts), f"mean over {len(parts)} languages, bootstrap over pairs"
+    estimates = [part.found for part in parts if isinstance(part.found, Estimate)]
+    missing = next((f"{part.subset}: {part.found}" for part in parts if isinstance(part.found, str)), "")
+    yield Figure(HEADLINE, "", n, missing or replace(combine(estimates, method), n=n))
+    yield from parts
+
+
+def _correlation(
+    values: Floats, gold: Floats, one: Bin, least: int, context: Context, purpose: str = ""
+) -> Figure:
+    rating, variant = values[one.members], f"words={one.label}" if one.label else ""
+    n = int(np.isfinite(rating).sum())
+    if n < least:
+        return Figure(HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}")
+    found = correlated(
+        rating,
+        gold[one.members],
+        context,
+        f"correlation {purpose or one.label}",
+        method="bootstrap over pairs",
+    )
+    what = found.replace("similarity", "rating") if isinstance(found, str) else found
+    return Figure(HEADLINE, variant, n, what)
+
+
+def _error(errors: Floats, one: Bin, context: Context) -> Figure:
+    inside, variant = errors[one.members], f"gold={one.label}" if one.label else ""
+    n = int(np.isfinite(inside).sum())
+    if not n:
+        return Figure(ERROR, variant, 0, "no pair")
+    found = estimate(inside[:, None], _mean, context, f"error {one.label}", "bootstrap over pairs")
+    return Figure(ERROR, variant, n, found)
+
+
+def _mean(means: Floats) -> Floats:
+    return means[..., 0]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """A range of values by its label, and which items are in it, (n,)."""
+
+    label: str
+    members: NDArray[np.bool_]
+
+
+def on_common_scale(gold: Floats, low: float, high: float) -> Floats:
+    """Gold scores (n,) of the range `low` to `high` on the judge's scale, 0 to 5; DataError for one outside.
+
+    >>> on_common_scale(np.array([1.0, 3.0, 5.0]), 1, 5).tolist()
+    [0.0, 2.5, 5.0]
+    """
+    outside = (gold < low) | (gold > high)
+    if outside.any():
+        raise DataError(
+            f"{int(outside.sum())} gold scores are outside their range",
+            expected=f"{low:g} to {high:g}",
+            found=f"{gold[outside][0]:g}",
+            mend="Say the range with --gold LOW-HIGH.",
+        )
+    return np.asarray(LOWEST + (HIGHEST - LOWEST) * (gold - low) / (high - low), dtype=np.float64)
+
+
+def by_gold(gold: Floats, edges: Sequence[float] = (1, 2, 3, 4)) -> list[Bin]:
+    """Gold scores on 0 to 5 cut at the edges; an edge begins a bin, and 5 is in the last.
+
+    >>> [(one.label, int(one.members.sum())) for one in by_gold(np.array([0.0, 1.0, 1.5, 5.0]))]
+    [('[0,1)', 1), ('[1,2)', 2), ('[2,3)', 0), ('[3,4)', 0), ('[4,5]', 1)]
+    """
+    ends = [f"{edge:g}" for edge in (LOWEST, *edges, HIGHEST)]
+    labels = [f"[{a},{b}{']' if b == ends[-1] else ')'}" for a, b in pairwise(ends)]
+    return _bins(labels, np.searchsorted(np.asarray(edges), gold, side="right"))
+
+
+def by_words(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) -> list[Bin]:
+    """Mean word counts cut after the edges: a pair of 10.5 words on average is in `11-20`.
+
+    >>> [(one.label, int(one.members.sum())) for one in by_words(np.array([1.0, 10.0, 10.5, 99.0]))]
+    [('1-10', 2), ('11-20', 1), ('21-30', 0), ('31-50', 0), ('over 50', 1)]
+    """
+    starts = [1, *(edge + 1 for edge in edges)]
+    labels = [f"{a}-{b}" for a, b in zip(starts, edges, strict=False)] + [f"over {edges[-1]}"]
+    return _bins(labels, np.searchsorted(np.asarray(edges), words, side="left"))
+
+
+def words_per_text(first: Sequence[str], second: Sequence[str]) -> Floats:
+    """Mean number of words, between blanks, of the two texts of each pair, (n,)."""
+    return np.array([(len(a.split()) + len(b.split())) / 2 for a, b in zip(first, second, strict=True)])
+
+
+def _bins(labels: Sequence[str], places: NDArray[np.intp]) -> list[Bin]:
+    return [Bin(label, np.asarray(places == place)) for place, label in enumerate(labels)]

@@ -1,0 +1,399 @@
+"""Step 2: which language model to paraphrase with (spec/pteb, section 7).
+
+Every candidate paraphrases every distinct text of the datasets once. Rows have the task `paraphrasers`, the candidate
+as their system, and per dataset
+
+    similarity       headline: mean rating by the judge of (text, paraphrase), 0 to 5
+    edit_distance    mean normalised word edit distance of text and paraphrase, 0 to 1
+    seconds          mean seconds of a text's answers, all attempts together
+    length_ratio     mean of the paraphrase's characters over the text's
+    copied, failed   shares of the texts that came back as they were, that got no usable paraphrase
+    failed_ratings   share of the paraphrases that got no rating
+
+With an empty dataset they are unweighted means over datasets, and `similarity_hl` is the Hodges-Lehmann estimate over
+the dataset means. Variant `judge=NAME` has the similarity by another judge (table 5). The manifest's `selection` holds
+the rule, what it says and why. The paraphrases are kept in `paraphrases/`, as a run of PTEB keeps its own, so that
+`stored:RUN?source=NAME` replays them. `choice.py` is the rule, `criteria.py` scores a dataset, `run.py` is the run.
+
+A selection of paraphrasers from request to finished folder.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    CORRECTION,
+    METHOD,
+    Headline,
+    compared,
+    mean_component,
+)
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.plan import PlannedDataset
+from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.request import request_of
+from embassay.protocols.kernel.session import Conclusion, Session, Silent
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.pteb.candidates import (
+    HEADLINE,
+    TASK,
+    Candidate,
+    Selection,
+    SelectionPlan,
+    SelectionRequest,
+    Work,
+    forecast,
+    ids_of,
+    make_plan,
+    same_model,
+    select,
+)
+from embassay.protocols.pteb.paraphrasing import judge_prompt
+from embassay.protocols.pteb.ratings import Judge
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.records import Component, Result
+from embassay.runs.folder import CellRecord
+from embassay.runs.forecast import Forecasts
+from embassay.stats import hodges_lehmann
+from embassay.systems.remote import Ledger
+
+SHIFT = "similarity_hl"
+SHARES = ("copied", "failed", "failed_ratings")
+MEASURES = (HEADLINE, "edit_distance", "seconds", "length_ratio", *SHARES)
+RESAMPLES = 1000
+
+Means = Mapping[str, Mapping[str, Headline]]
+"""Candidate -> measure -> its mean over the datasets."""
+
+
+def summarise(
+    plan: SelectionPlan, records: Sequence[CellRecord]
+) -> tuple[list[Result], dict[str, Any], dict[str, Any]]:
+    """The rows over datasets, the paired comparisons of candidates, and the selection for the manifest."""
+    means = candidate_means(plan, records)
+    rows = []
+    for candidate in plan.systems:
+        rows += [_row(plan, candidate.name, "", name, one) for name, one in means[candidate.name].items()]
+        rows += _by_judge(plan, records, candidate.name)
+    comparisons = {
+        "alpha": ALPHA,
+        "correction": CORRECTION,
+        "method": METHOD,
+        "scopes": {
+            name: compared([means[one.name][name] for one in plan.systems])
+            for name in (HEADLINE, "edit_distance")
+        },
+    }
+    return rows, comparisons, as_dict(plan, means)
+
+
+def selection_of(plan: SelectionPlan, records: Sequence[CellRecord]) -> Selection:
+    """What the rule says of the candidates."""
+    return select(_candidates(candidate_means(plan, records)), plan.request.options.rule)
+
+
+def as_dict(plan: SelectionPlan, means: Means) -> dict[str, Any]:
+    """The selection as the manifest holds it."""
+    candidates, rule = _candidates(means), plan.request.options.rule
+    return {
+        "rule": str(rule),
+        **asdict(select(candidates, rule)),
+        "judge": plan.judges[0].name,
+        "cross_judges": [one.name for one in plan.judges[1:]],
+        "candidates": [asdict(one) for one in candidates],
+    }
+
+
+def candidate_means(plan: SelectionPlan, records: Sequence[CellRecord]) -> dict[str, dict[str, Headline]]:
+    """Every measure of every candidate over the datasets, by the judge that decides."""
+    return {
+        one.name: {name: _over_datasets(plan, records, one.name, name) for name in MEASURES}
+        for one in plan.systems
+    }
+
+
+def _candidates(means: Means) -> list[Candidate]:
+    return [
+        Candidate(
+            name, own[HEADLINE].value, own["edit_distance"].value, own["seconds"].value,
+            own[HEADLINE].reason or own["edit_distance"].reason,
+        )
+        for name, own in means.items()
+    ]  # fmt: skip
+
+
+def _over_datasets(
+    plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str = ""
+) -> Headline:
+    """The unweighted mean over all datasets; none where one of them has no value."""
+    parts = _parts(plan, records, candidate, measure, variant)
+    for dataset, part in parts.items():
+        if part.value is None:
+            return Headline.none(candidate, f"{dataset}: {part.reason}")
+    whole = mean_component(list(parts.values()))
+    method = f"mean over {len(parts)} dataset{'s' if len(parts) > 1 else ''}, bootstrap within each"
+    return Headline.of(candidate, whole, method)
+
+
+def _parts(
+    plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
+) -> dict[str, Component]:
+    """The value on every dataset."""
+    own = {one.dataset: one for one in records if (one.system, one.variant) == (candidate, variant)}
+    found = {}
+    for dataset in plan.datasets:
+        record = own.get(dataset.name)
+        if record is None or not record.done:
+            reason = "not run yet" if record is None else record.reason
+            found[dataset.name] = Component(None, 0, reason=reason)
+        else:
+            found[dataset.name] = record.components[measure]
+    return found
+
+
+def _by_judge(plan: SelectionPlan, records: Sequence[CellRecord], candidate: str) -> Iterator[Result]:
+    """A candidate's similarity by every judge that has rated it: mean and Hodges-Lehmann estimate (table 5)."""
+    present = {one.variant for one in records if one.system == candidate}
+    for judge in plan.judges:
+        variant = "" if judge is plan.judges[0] else f"judge={judge.name}"
+        if variant not in present:
+            continue
+        if variant:
+            yield _row(
+                plan,
+                candidate,
+                variant,
+                HEADLINE,
+                _over_datasets(plan, records, candidate, HEADLINE, variant),
+            )
+        parts = _parts(plan, records, candidate, HEADLINE, variant)
+        yield _shift(plan, candidate, variant, parts)
+
+
+def _shift(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str, Component]) -> Result:
+    """The Hodges-Lehmann estimate over the dataset means, with its bootstrap interval [A14]."""
+    where = ("pteb", TASK, "", "", "", variant, candidate, SHIFT)
+    seed = plan.request.seed
+    for dataset, part in parts.items():
+        if part.value is None:
+            return Result(*where, None, 0, seed=seed, reason=f"{dataset}: {part.reason}")
+    means = np.array([part.value for part in parts.values()], dtype=np.float64)
+    found = hodges_lehmann(means, n_resamples=RESAMPLES, seed=seed)
+    low, high = (None if math.isnan(one) else one for one in (found.low, found.high))
+    return Result(*where, found.estimate, found.n, low, high, found.method, seed)
+
+
+def _row(plan: SelectionPlan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:
+    low, high = headline.interval
+    if measure in SHARES and low == high:
+        # None failed, or all: resampling cannot tell how far from that the truth may be.
+        low = high = None
+    return Result(
+        "pteb", TASK, "", "", "", variant, candidate, measure, headline.value, headline.n, low, high,
+        headline.method, plan.request.seed, headline.reason,
+    )  # fmt: skip
+
+
+_SHOWN = {
+    HEADLINE: Column("Similarity"),
+    "edit_distance": Column("Edit distance"),
+    "seconds": Column("Runtime (s)"),
+    "copied": Column("Copied", decimals=4),
+    "failed": Column("Failed", decimals=4),
+}
+
+
+def tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
+    """All tables; `selection` is the manifest's."""
+    found = {(row.system, row.dataset, row.variant, row.measure): row for row in rows}
+    candidates = [one["name"] for one in selection["candidates"]]
+    yield _table_4(found, candidates, selection)
+    yield _table_5(found, selection)
+    yield _by_dataset(found, candidates)
+
+
+Found = Mapping[tuple[str, str, str, str], Result]
+
+
+def _table_4(found: Found, candidates: Sequence[str], selection: Mapping[str, Any]) -> ColumnTable:
+    rows = [
+        (
+            name,
+            *_values(found, name, ""),
+            "yes" if name in selection["front"] else "no",
+            "yes" if name == selection["selected"] else selection["rejected"].get(name, "no"),
+        )
+        for name in candidates
+    ]
+    columns = (
+        Column("Paraphraser", "text"),
+        *_SHOWN.values(),
+        Column("Pareto front", "text"),
+        Column("Selected", "text"),
+    )
+    title = f"PTEB table 4: paraphrasers, means over datasets; similarity as {selection['judge']} rates it"
+    told = (
+        f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} "
+        "Runtime is that of the answers as they came, many at once; a candidate with concurrency=1 is timed alone."
+    )
+    return ColumnTable("pteb_table4", title, columns, tuple(rows), told)
+
+
+def _table_5(found: Found, selection: Mapping[str, Any]) -> ColumnTable:
+    rows = []
+    for name in (one["name"] for one in selection["candidates"]):
+        for judge in (selection["judge"], *selection["cross_judges"]):
+            variant = "" if judge == selection["judge"] else f"judge={judge}"
+            mean, shift = (found.get((name, "", variant, one)) for one in (HEADLINE, SHIFT))
+            if mean is not None and shift is not None and _cross_checked(found, name, selection):
+                rows.append((name, judge, mean.value, shift.value, shift.ci_low, shift.ci_high, shift.n))
+    columns = (
+        Column("Paraphraser", "text"),
+        Column("Judge", "text"),
+        *map(Column, ("Average", "HL", "CI low", "CI high")),
+        Column("Datasets", decimals=0),
+    )
+    title = "PTEB table 5: the selected paraphraser as every judge rates it"
+    note = "HL: Hodges-Lehmann estimate over the dataset means, with its 95% bootstrap interval."
+    return ColumnTable("pteb_table5", title, columns, tuple(rows), note)
+
+
+def _cross_checked(found: Found, name: str, selection: Mapping[str, Any]) -> bool:
+    """The selected candidate is, and every other one that several judges have rated."""
+    others = ((name, "", f"judge={judge}", HEADLINE) for judge in selection["cross_judges"])
+    return name == selection["selected"] or any(one in found for one in others)
+
+
+def _by_dataset(found: Found, candidates: Sequence[str]) -> ColumnTable:
+    datasets = list(dict.fromkeys(dataset for _, dataset, _, _ in found if dataset))
+    rows = []
+    for name in candidates:
+        for dataset in datasets:
+            row = found.get((name, dataset, "", "failed"))
+            rows.append((name, dataset, *_values(found, name, dataset), row.n if row is not None else None))
+    columns = (
+        Column("Paraphraser", "text"),
+        Column("Dataset", "text"),
+        *_SHOWN.values(),
+        Column("Texts", decimals=0),
+    )
+    return ColumnTable("paraphrasers_by_dataset", "Paraphrasers on every dataset", columns, tuple(rows))
+
+
+def _values(found: Found, name: str, dataset: str) -> tuple[Value, ...]:
+    rows = (found.get((name, dataset, "", measure)) for measure in _SHOWN)
+    return tuple(None if row is None else row.value for row in rows)
+
+
+def paraphrasers(
+    candidates: Sequence[str],
+    *,
+    judge: str,
+    cross_judges: Sequence[str] = (),
+    datasets: Sequence[str | Path] = ("sample",),
+    out: str | Path,
+    cache: Path | None = None,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+    **arguments: Any,
+) -> Run:
+    """Compare paraphrasers and select one, resuming what is unfinished in `out`.
+
+    `judge` rates the paraphrases of all candidates, `cross_judges` those of the selected one. Further arguments are
+    those of `SelectionRequest`: mapping, split, limit, seed (1337), prompt, generation, options. `cache` is the file
+    of kept answers, by default the user's. Raises UsageError when `out` holds a run of other arguments, BudgetExceeded
+    at `max_usd`: what is finished is kept.
+    """
+    request = request_of(
+        SelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
+        datasets=tuple(str(one) for one in datasets), cross_judges=tuple(cross_judges),
+    )  # fmt: skip
+    return Selecting().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+
+
+class Selecting(Protocol):
+    """Every candidate paraphrases every dataset, and a judge rates what came of it."""
+
+    name = "pteb"
+    reads_folder = True
+
+    def plan(
+        self, request: SelectionRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> SelectionPlan:
+        """One cell per candidate and dataset; those of other judges may follow."""
+        return make_plan(request, cache, ledger)
+
+    def forecast(self, plan: SelectionPlan, *, measure: bool = True) -> Forecasts:
+        """Nothing runs on this machine that could be timed."""
+        del measure
+        return forecast(plan)
+
+    def headline(self, plan: SelectionPlan, record: CellRecord) -> str:
+        """The judge's rating."""
+        del plan, record
+        return HEADLINE
+
+    def call(self, request: SelectionRequest, out: Path) -> str:
+        """With `embassay.pteb.paraphrasers`."""
+        return (
+            f"embassay.pteb.paraphrasers({list(request.systems)!r}, judge={request.judge!r}, "
+            f"cross_judges={list(request.cross_judges)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
+        )
+
+    def check_prices(self, plan: SelectionPlan, max_usd: float | None) -> None:
+        """Planning has looked at them."""
+
+    def told(self, plan: SelectionPlan) -> dict[str, Any]:
+        """Prompts and judges."""
+        judge = Judge(plan.judges[0].spec, plan.longest).open()
+        return {
+            "step": TASK,
+            "prompt": plan.sources[0].prompt.as_dict(),
+            "judge_prompt": judge_prompt().as_dict(),
+            "judges": [
+                {"name": one.name, "identity": one.identity, "facts": one.facts} for one in plan.judges
+            ],
+            "warnings": [text for source in plan.sources for text in same_model(source, judge)],
+        }
+
+    def keep(self, plan: SelectionPlan) -> None:
+        """The texts, under the names that items give them; and the set that paraphrases are written to."""
+        for dataset in plan.datasets:
+            self.folder.keep_texts(TASK, dataset.name, partial(_texts, plan, dataset))
+        paraphrases = ParaphraseSet.create(self.folder.path / "paraphrases")
+        self.evaluate = Work(plan, paraphrases, plan.cache).evaluate
+
+    def work(self, session: Session, listener: Silent) -> None:
+        """The other judges rate the candidate that is selected."""
+        session.do(listener)
+        plan: Any = session.plan
+        if plan.request.cross_judges and plan.request.options.cross_check == "selected":
+            selected = selection_of(plan, session.ended()).selected
+            session.plan = plan.with_cross_check([selected])
+            session.do(listener)
+
+    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+        """What was selected."""
+        plan: Any = session.plan
+        return {"selection": as_dict(plan, candidate_means(plan, session.ended()))}
+
+    def conclude(
+        self, plan: SelectionPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
+        """The criteria over all datasets, and the rule that selects."""
+        summary, comparisons, selection = summarise(plan, records)
+        return Conclusion(summary, comparisons, tuple(tables([*rows, *summary], selection)))
+
+
+def _texts(plan: SelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
+    texts = [one.text for one in plan.asked(dataset)]
+    return {"item_id": list(ids_of(texts)), "field": ["text"] * len(texts), "text": texts}

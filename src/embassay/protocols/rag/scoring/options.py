@@ -1,0 +1,150 @@
+"""What a scoring is asked with: judgements, runs, and what is measured of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from embassay.errors import UsageError
+from embassay.protocols.calibration.options import CalibrationOptions
+from embassay.protocols.kernel.request import DATA, STATISTICS, Request, like, option
+
+Unjudged = Literal["zero", "grade1", "condense", "error"]
+Test = Literal["bootstrap", "randomization"]
+TARGETS = {"query_id", "doc_id", "score", "relevance", "correct"}
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """Judgements, runs and what is measured of them.
+
+    `runs` and `pools` are paths, a run also `name=path`. `pools` are none (each run's own list is its pool), one for
+    all or one per run. `measures` in any spelling, without a cutoff measured at each of `cutoffs`; none stands for the
+    usual ones. `grades` is a grade map (None: the judgements are grades from 1 to 5), `mapping` target column -> the
+    files' own.
+    """
+
+    qrels: str = option(
+        MISSING, "Graded judgements: TREC, BEIR, JSONL, CSV or Parquet.", value="FILE", group=DATA
+    )
+    runs: tuple[str, ...] = option(
+        MISSING, "A run as FILE or NAME=FILE: TREC, JSONL, CSV or Parquet.",
+        name="--run", value="FILE", group=DATA,
+    )  # fmt: skip
+    pools: tuple[str, ...] = option(
+        (),
+        "Passages that PROC may reorder: a file for all, one per run, or `union` of all. Default: the run itself.",
+        name="--pool", value="FILE", group=DATA,
+    )  # fmt: skip
+    measures: tuple[str, ...] = option(
+        (), "A measure from `embassay list measures`. Default: the usual ones.", name="--measure -m"
+    )
+    cutoffs: tuple[int, ...] = option(
+        (10, 30), "Cutoff of measures named without one. Default: 10 and 30.", name="-k", least=1
+    )
+    grades: str | None = option(
+        None, "Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: grades 1 to 5.",
+        group=DATA,
+    )  # fmt: skip
+    unjudged: Unjudged = option(
+        "zero", "Treat a document without a grade as worth 0, as grade 1, as absent, or as an error."
+    )
+    answers: str | None = option(
+        None, "File of `query_id, correct` (0 to 1), to relate answers to evidence found (Acc|Hit@K).",
+        value="FILE", group=DATA,
+    )  # fmt: skip
+    sensitivity: bool = option(
+        False, "Show RA-nWG under 24 settings of its constants.", name="--sensitivity", group=STATISTICS
+    )
+    test: Test = option("bootstrap", "Paired test of two runs, over queries.", group=STATISTICS)
+    resamples: int = option(10_000, "Resamples behind intervals and tests.", least=1, group=STATISTICS)
+    seed: int = like(Request, "seed", default=0)
+    """That of the source's comparisons (spec rag 1.9)."""
+    split: str | None = like(Request, "split")
+    mapping: Mapping[str, str] = like(Request, "mapping")
+    separator: str = option(
+        "#",
+        "Character before which ids of one source agree, for novelty measures.",
+        name="--source-separator",
+    )
+    """Documents of one source have ids that are equal before the last one of these: chunks are called
+    `document#number`."""
+    exclude_self: bool = option(
+        False, "Leave a query's own document out of runs, pools and judgements.", name="--exclude-self"
+    )
+    """Whether the document that has the query's id is left out of judgements, runs and pools."""
+    corpus: str = option(
+        "",
+        "The passages searched, where runs hold texts or judgements are spans: a folder of documents, a table.",
+        group=DATA,
+    )
+    """The passages that were retrieved from, where runs say their texts, or judgements are of spans of documents."""
+    queries: str = option(
+        "", "The questions, where runs hold their texts, or for --by-tag.", value="FILE", group=DATA
+    )
+    """The questions, where runs say their texts."""
+    tags: bool = option(
+        False, "Scores by the `tags` of --queries too: language, kind of question.", name="--by-tag"
+    )
+    """Whether scores are also given by the tags of the questions in `queries`."""
+    judge_grades: str | None = option(
+        None, "A judge's grades of all passages, which the few of people in --qrels correct.",
+        value="FILE", group=DATA,
+    )  # fmt: skip
+    """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise UsageError("There is no run to score.", mend="Name one with --run FILE.")
+        if len(self.pools) not in (0, 1, len(self.runs)):
+            raise UsageError(
+                f"There are {len(self.pools)} pools for {len(self.runs)} runs.",
+                mend="Give one --pool for all runs, or one per run in their order.",
+            )
+        for name, value, choices in (
+            ("unjudged", self.unjudged, get_args(Unjudged)),
+            ("test", self.test, get_args(Test)),
+        ):
+            if value not in choices:
+                raise UsageError(f"--{name} is {value!r}.", mend=f"Choose {', '.join(choices)}.")
+        if unknown := sorted(set(self.mapping) - TARGETS):
+            raise UsageError(
+                f"Nothing here is called {unknown[0]!r} (in --map).",
+                mend=f"Map {', '.join(sorted(TARGETS))}.",
+            )
+        if not self.separator:
+            raise UsageError("The separator of sources is empty.", mend="Give --source-separator '#'.")
+        if self.tags and not self.queries:
+            raise UsageError(
+                "Scores by tag need the tags of the questions.", mend="Name their file with --queries."
+            )
+        if self.resamples < 1 or min(self.cutoffs, default=0) < 1:
+            raise UsageError(
+                f"The resamples are {self.resamples} and the cutoffs {list(self.cutoffs)}.",
+                mend="Both must be 1 or more.",
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as the manifest has them."""
+        later = {name: getattr(self, name) for name in ("corpus", "queries", "tags", "judge_grades")}
+        return {name: value for name, value in asdict(self).items() if name not in later or later[name]}
+
+
+@dataclass(frozen=True)
+class RunCalibrationRequest:
+    """`files` are runs and judgements, `cutoff` is how many passages an answer is made from."""
+
+    files: ScoreRequest
+    cutoff: int = option(10, "With --run: passages that an answer is made from.", name="-k", least=1)
+    options: CalibrationOptions = field(default_factory=CalibrationOptions)
+
+    def __post_init__(self) -> None:
+        if self.cutoff < 1:
+            raise UsageError(f"-k is {self.cutoff}.", mend="An answer is made from 1 passage or more.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared when they are given again."""
+        plain = self.files.as_dict()
+        own = {name: plain[name] for name in ("qrels", "runs", "grades", "seed", "split", "mapping")}
+        return {**own, "cutoff": self.cutoff, "options": self.options.as_dict()}

@@ -1,0 +1,381 @@
+"""The page of a name probe: the margins, what ablations do to them, and whether that costs recall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from embassay.contracts import Kind
+from embassay.document.blocks import (
+    Block,
+    Column,
+    Command,
+    Entry,
+    Facts,
+    Figure,
+    Heading,
+    Line,
+    Panes,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+)
+from embassay.document.marks import Scale, difference_mark, scale_of
+from embassay.document.plots import Axis, Point, scatter
+from embassay.document.tables import beside, entry
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.tables import SCORE, Unit
+from embassay.protocols.rag.probes.bundles import CONDITIONS
+from embassay.protocols.rag.probes.names import (
+    ABSOLUTE,
+    ACROSS,
+    EXCLUDED,
+    GROUPS,
+    HEADLINE,
+    MARGINS,
+    OF_MEANS,
+    PERCENT,
+    RATIO,
+    SD,
+)
+from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
+from embassay.report.board import Board
+from embassay.report.rag.probes import Where, links
+from embassay.report.record import Record, System
+from embassay.report.runs import ReportRun
+
+PERCENTS = Unit(1.0, 1, 1)
+MASK = "hard_name_mask"
+IDENTITY = tuple(name for name, one in CONDITIONS.items() if one.group == "identity")
+TITLES = {"d_name": "Name margin", "d_topic": "Topic margin", "d_both": "Both"}
+
+BESIDE = 4
+"""Systems and languages that stand side by side in a report of several runs; that of the run alone has all."""
+
+
+def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page of a run; of several runs what stands side by side."""
+    where, arguments = Where(run.record), run.record.arguments
+    yield _facts(where)
+    yield names_verdict(run.record, run.board)
+    yield base_margins(where)
+    yield Text(
+        "Name margin: similarity to the right passage minus that to the closer of two impostors on the topic. Topic "
+        "margin: minus that to the author’s passage on another topic. Both: minus that to another author’s on another "
+        "topic. Higher holds them further apart; scales of systems differ, so compare ratios and percents. Under each "
+        "its 95% interval."
+    )
+    yield from _ablations_of(where, alone)
+    if drawn := _chart(where):
+        yield Heading("Does a smaller margin cost recall?", "names-recall")
+        yield Text(
+            "A test of ours: the passages of all bundles are one collection. Grade 5: right author and topic; 3: right "
+            "author; 2: right topic; 1: neither. Filled: identity destroyed; hollow: writing or layout changed."
+        )
+        yield drawn
+    if alone:
+        yield Panes("Measure", tuple((one.title, (one,)) for one in _retrieval(where)))
+    measured = (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
+    if alone and (table := links(where, HEADLINE, measured)):
+        yield table
+        yield Text(
+            "Spearman’s correlation, over queries (each its mean over runs) or over conditions (each its mean over "
+            "queries). Above 0: what shrinks the margin costs retrieval. n/a: nothing changes, or all by as much."
+        )
+    yield Text(
+        "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
+        f"{numbers.count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
+    )
+
+
+def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
+    found = ablations(where)
+    if not found:
+        return
+    yield Heading("What the name margin depends on", "names-ablations")
+    yield Text(
+        "Each ablation rewrites the same bundles. Tick: mean change of the margin in percent; bar: its 95% interval "
+        "over queries; line: no change. Left: the margin shrinks. Rows with a base margin under 0.02 have no percent "
+        "and are counted; “of means” is the change of the means over the same rows."
+        + ("" if alone else " Margin: what is left of it, and its change.")
+    )
+    if alone:
+        yield Panes("System", tuple((one.title, (_forest(one),)) for one in found))
+        return
+    yield _side_by_side(found[:BESIDE])
+    if len(found) > BESIDE:
+        files = (Command("tables/name_margin_en.csv"), " and ", Command("_fr"), ".")
+        yield Text((f"All {len(found)} are in the report of this run alone, and in ", *files))
+
+
+def names_verdict(record: Record, _: Board) -> Verdict:
+    """What moves the margin: the identity of names, or how they are written."""
+    where = Where(record)
+    moved = [(group, percent, row) for group, percent, row in _moved(where)]
+    if not any(where.each()):
+        return Verdict(("No margin is finished yet.",))
+    identity = [abs(percent) for group, percent, _ in moved if group == "identity"]
+    form = [abs(percent) for group, percent, _ in moved if group != "identity"]
+    if not identity or not form:
+        heading = "How far names hold the right passage apart from impostors"
+    elif min(identity) > max(form):
+        heading = "Whose name it is moves the margin more than how it is written"
+    else:
+        heading = "How a name is written can move the margin as much as whose it is"
+    return Verdict((heading,), tuple(_lede(where)))
+
+
+def _moved(where: Where) -> Iterator[tuple[str, float, str]]:
+    """Group, percent and name of every ablation with a percentage, of embedding models where there are any; the mask
+    is left out: it takes all by definition."""
+    each = list(where.each())
+    models = [one for one in each if one[2].kind == "embedding"] or each
+    for dataset, _, system in models:
+        for name, condition in CONDITIONS.items():
+            value = where.value(dataset, system.name, name, PERCENT)
+            if value is not None and name != MASK:
+                yield condition.group, value, name
+
+
+def _lede(where: Where) -> Iterator[Sentence]:
+    found = [
+        (row.value, where.labels[system.name], said, row)
+        for dataset, said, system in where.each()
+        if (row := where.find(dataset, system.name, "", HEADLINE)) is not None and row.value is not None
+    ]
+    if not found:
+        return
+    value, label, said, row = max(found, key=lambda one: one[0])
+    ends = f" ({SCORE.interval(row.ci_low, row.ci_high or 0.0)})" if row.ci_low is not None else ""
+    if len(found) == 1:
+        yield (f"The name margin of {label} in {said} is {SCORE.text(value)}{ends}.",)
+    else:
+        least = min(found, key=lambda one: one[0])
+        yield (
+            f"The name margin is largest for {label} in {said}, {SCORE.text(value)}{ends}, and smallest for "
+            f"{least[1]} in {least[2]}, {SCORE.text(least[0])}; scales of systems differ.",
+        )
+    masked = [where.value(dataset, system.name, MASK, HEADLINE) for dataset, _, system in where.each()]
+    known = [one for one in masked if one is not None]
+    if known and all(one == 0 for one in known):
+        yield ("With every author masked the margin is exactly 0, as it must be.",)
+    elif known:
+        yield ("With every author masked a margin is not 0: equal texts get unequal similarities.",)
+
+
+def base_margins(where: Where) -> Table:
+    """A row per system and language: the three margins, the ratio of two, and how runs differ."""
+    lines = []
+    for dataset, said, system in where.each():
+        cells = [entry(where.find(dataset, system.name, "", one), SCORE) for one in (*MARGINS, RATIO)]
+        spread = where.find(dataset, system.name, "", SD)
+        known = spread is not None and spread.value is not None
+        cells.append(
+            Entry(f"{spread.value:.4f}", f"{numbers.counted(spread.n, 'run')}", f"{spread.value:.6g}")
+            if known and spread is not None and spread.value is not None
+            else Entry("n/a", why="one run only")
+        )
+        lines.append(Line(f"{where.labels[system.name]}, {said}", tuple(cells), system.kind))
+    columns = (*(TITLES[one] for one in MARGINS), "Name/topic", "SD between runs")
+    return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
+
+
+def _retrieval(where: Where) -> Iterator[Table]:
+    """A table per measure: a row per condition, a column per system and language."""
+    each = list(where.each())
+    columns = tuple(f"{where.labels[system.name]}, {said}" for _, said, system in each)
+    for measure in MEASURES:
+        lines = []
+        for name in CONDITIONS:
+            variant = "" if name == "base" else name
+            rows = [where.find(dataset, system.name, variant, measure) for dataset, _, system in each]
+            if any(row is not None for row in rows):
+                lines.append(Line(name, tuple(entry(row, SCORE) for row in rows)))
+        if lines:
+            place = MEASURES.index(measure)
+            yield Table(
+                f"name-retrieval-{place}",
+                measure,
+                "Condition",
+                columns,
+                tuple(lines),
+                digits=3,
+                is_sortable=False,
+            )
+
+
+def _chart(where: Where) -> Figure | None:
+    """Change of the margin across, change of recall up, a point per ablation: of the first system and language that
+    loses recall anywhere."""
+    for dataset, said, system in where.each():
+        found = list(_points(where, dataset, system.name))
+        points = [point for _, point in found]
+        if len(points) < 4 or len({one.y for one in points}) < 2:
+            continue
+        x = Axis(
+            scale_of([*(one.x for one in points), 0.0], within=(-100.0, 100.0)),
+            "Name margin, change in percent",
+        )
+        y = Axis(scale_of([*(one.y for one in points), 0.0], within=None), f"{RECALL}, change")
+        label = f"{where.labels[system.name]}, {said}"
+        said_points = "; ".join(
+            f"{name} {PERCENTS.change(one.x)} percent, {SCORE.change(one.y)}" for name, one in found
+        )
+        return Figure(
+            f"Margin lost and recall lost, {label}", scatter(points, x, y), f"{label}: {said_points}."
+        )
+    return None
+
+
+def _points(where: Where, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
+    """Each ablation with its place."""
+    for name, condition in CONDITIONS.items():
+        percent = where.value(dataset, system, name, PERCENT)
+        lost = where.value(dataset, system, name, f"{RECALL} change")
+        if percent is not None and lost is not None:
+            kind: Kind = "embedding" if condition.group == "identity" else "classical"
+            label = name.replace("_", " ") if condition.group == "identity" else ""
+            yield name, Point(percent, lost, kind, label)
+
+
+def _facts(where: Where) -> Facts:
+    arguments = where.record.arguments
+    queries = min(arguments.get("queries", 0), arguments.get("limit") or arguments.get("queries", 0))
+    return Facts.of(
+        "names",
+        "RAG, name probe",
+        numbers.counted(len(where.systems), "system"),
+        ", ".join(dict.fromkeys(said for _, said, _ in where.each())),
+        f"{numbers.counted(queries, 'query')} × {numbers.counted(arguments.get('runs', 0), 'run')}",
+    )
+
+
+MARGIN = Unit(1.0, 3, 3)
+WIDEST = 200.0
+"""Percent beyond which a bar ends at the edge: one wild ablation must not press all others together."""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """A condition: its mark, and its numbers as text; `why` where it has no percentage."""
+
+    name: str
+    mark: Markup
+    percent: str
+    interval: str
+    exact: str
+    change: str
+    change_interval: str
+    of_means: str
+    margin: str
+    left_out: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Ablations:
+    """The conditions of a system in a language, by their names, on one scale."""
+
+    title: str
+    id: str
+    scale: Scale
+    conditions: dict[str, Ablation]
+
+
+def ablations(where: Where) -> list[Ablations]:
+    """Those of every system and language that has any."""
+    made = []
+    for place, (dataset, said, system) in enumerate(where.each()):
+        rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
+        ends = [end for row in rows if row for end in (row.value, row.ci_low, row.ci_high) if end is not None]
+        scale = scale_of([*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST))
+        found = {
+            one.name: one for group in GROUPS for one in _ablations(where, dataset, system, group, scale)
+        }
+        if found:
+            title = f"{where.labels[system.name]}, {said}"
+            made.append(Ablations(title, f"ablations-{place}", scale, found))
+    return made
+
+
+def _forest(found: Ablations) -> Table:
+    heads = ("Percent, 95%", "Change, 95%", "Margin left", "Percent of means", "Rows left out")
+    lines = (
+        _line(
+            one.name,
+            Entry((one.mark,)),
+            Entry(beside(one.percent, one.interval), exact=one.exact, why=one.why),
+            *map(Entry, (beside(one.change, one.change_interval), one.margin, one.of_means, one.left_out)),
+        )
+        for one in found.conditions.values()
+    )
+    columns = (Column("", found.scale, "bar"), *(Column(head, style="num") for head in heads))
+    caption = f"Change of the name margin by ablation, {found.title}"
+    return Table(
+        found.id, found.title, "Ablation", columns, tuple(lines), "forest", 3, is_titled=False, is_sortable=False,
+        caption=caption,
+    )  # fmt: skip
+
+
+def _side_by_side(found: Sequence[Ablations]) -> Table:
+    """Several systems and languages in one table."""
+    columns = tuple(Column(f"{one.title}, percent", one.scale, "") for one in found)
+    names = dict.fromkeys(name for group in GROUPS for name, one in CONDITIONS.items() if one.group == group)
+    lines = (
+        _line(name, *(_beside(one.conditions.get(name)) for one in found))
+        for name in names
+        if any(name in one.conditions for one in found)
+    )
+    return Table(
+        "ablations", "Change of the name margin by ablation, percent", "Ablation", columns, tuple(lines),
+        "values cols", 3, is_titled=False, is_sortable=False,
+    )  # fmt: skip
+
+
+def _line(name: str, *entries: Entry) -> Line:
+    condition = CONDITIONS[name]
+    group = GROUPS[condition.group].capitalize()
+    return Line(name.replace("_", " "), entries, title=condition.summary, group=group)
+
+
+def _beside(one: Ablation | None) -> Entry:
+    if one is None:
+        return Entry("n/a", why="not part of the run", style="task")
+    said = f"{one.interval}, of means {one.of_means}\nmargin {one.margin}\n{beside(one.change, one.change_interval)}"
+    if one.left_out != "0%":
+        said += f"\n{one.left_out} of rows left out"
+    return Entry((one.percent, one.mark, said), exact=one.exact, why=one.why, style="task")
+
+
+def _ablations(where: Where, dataset: str, system: System, group: str, scale: Scale) -> Iterator[Ablation]:
+    for name, condition in CONDITIONS.items():
+        row = where.find(dataset, system.name, name, PERCENT)
+        if condition.group != group or row is None:
+            continue
+        change = where.find(dataset, system.name, name, ABSOLUTE)
+        of_means, margin, left_out = (
+            where.value(dataset, system.name, name, one) for one in (OF_MEANS, HEADLINE, EXCLUDED)
+        )
+        known = row.value is not None and row.ci_low is not None and row.ci_high is not None
+        yield Ablation(
+            name,
+            Markup("")
+            if row.value is None
+            else difference_mark(row.ci_low, row.value, row.ci_high, system.kind, scale),
+            "n/a" if row.value is None else PERCENTS.change(row.value),
+            PERCENTS.interval(row.ci_low or 0.0, row.ci_high or 0.0) if known else "no interval",
+            ""
+            if row.value is None
+            else ",".join(f"{one or 0.0:.6g}" for one in (row.value, row.ci_low, row.ci_high)),
+            "n/a" if change is None or change.value is None else MARGIN.change(change.value),
+            ""
+            if change is None or change.ci_low is None
+            else MARGIN.interval(change.ci_low, change.ci_high or 0.0),
+            "n/a" if of_means is None else PERCENTS.change(of_means),
+            "n/a" if margin is None else MARGIN.text(margin),
+            "n/a" if left_out is None else numbers.percent(left_out),
+            row.reason,
+        )

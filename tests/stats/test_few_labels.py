@@ -1,0 +1,124 @@
+"""Means of a judge's labels corrected by people's: by hand, against the textbook, and what they promise."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embassay.errors import UsageError
+from embassay.randomness import generator
+from embassay.stats.few_labels import corrected, outlook
+
+
+def test_by_hand() -> None:
+    """Four labels on a line with a slope of 2: the judge's mean over all is 1 above its mean beside them."""
+    people = np.array([1.0, 3.0, 5.0, 7.0, 9.0])
+    judge = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    every = np.r_[judge, np.full(5, 4.0)]
+    found = corrected(people, judge, every, bounds=(0.0, 20.0))
+    assert found.slope == pytest.approx(2.0)
+    assert found.value.value == pytest.approx(5.0 + 2.0 * (3.0 - 2.0))
+    assert found.alone.value == 5.0
+    assert found.judge == 3.0
+    # What the line leaves is nothing; what stays is the judge's own spread over all ten.
+    assert found.error**2 == pytest.approx((people.var(ddof=1) - 0.0) / 10, rel=1e-6)
+
+
+@given(st.integers(6, 40), st.integers(0, 500))
+def test_never_wider_than_people_alone(n, seed) -> None:
+    """By more than 2%: where the judge does not help it is left out."""
+    rng = generator(seed, "wider")
+    every = rng.random(200)
+    people = np.clip(rng.random() * every[:n] + rng.normal(0, 0.3, n), 0, 1)
+    found = corrected(people, every[:n], every)
+    assert found.value.width <= 1.02 * found.alone.width + 1e-12
+    assert found.alone.low - 1e-12 <= found.alone.value <= found.alone.high + 1e-12
+    assert n <= found.effective <= 200
+
+
+def test_a_judge_who_knows_nothing_is_left_out() -> None:
+    """So is one who always says the same."""
+    people = np.array([0.0, 1.0, 0.4, 0.6, 0.2, 0.9])
+    same = corrected(people, np.full(6, 0.5), np.full(90, 0.5))
+    assert (same.slope, same.helps, same.effective) == (0.0, False, 6.0)
+    assert same.value == same.alone
+
+
+def test_few_labels_and_wrong_shapes() -> None:
+    """Fewer than five give no interval; a label without the judge's is a mistake."""
+    few = corrected(np.array([0.2, 0.4]), np.array([0.1, 0.5]), np.full(9, 0.4))
+    assert few.value.value == pytest.approx(0.3)
+    assert np.isnan(few.value.low)
+    with pytest.raises(UsageError):
+        corrected(np.zeros(5), np.zeros(4), np.zeros(9))
+
+
+def test_a_share_of_none_is_not_surely_none() -> None:
+    """Thirty labels of 0 leave room above 0."""
+    found = corrected(np.zeros(30), np.zeros(30), np.r_[np.zeros(90), np.ones(10)])
+    assert found.value.high > 0.02
+
+
+def _covered(rng, kappa, n, draws, grades):
+    truth, held, widths = float(grades.mean()), 0, []
+    for _ in range(draws):
+        own = rng.choice(grades, 2000)
+        judge = np.where(rng.random(2000) < kappa, own, rng.permutation(own))
+        found = corrected(own[:n], judge[:n], judge)
+        held += found.value.low <= truth <= found.value.high
+        widths.append(found.value.width / found.alone.width)
+    return held / draws, float(np.mean(widths))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kappa", [0.2, 0.6, 0.9])
+@pytest.mark.parametrize("n", [100, 300])
+def test_coverage(kappa, n) -> None:
+    """95% of intervals hold, and the better the judge the narrower they are."""
+    rng = generator(1, "coverage", str(kappa), str(n))
+    grades = np.repeat([0.0, 0.25, 0.5, 0.75, 1.0], [50, 15, 15, 10, 10])
+    share, width = _covered(rng, kappa, n, 2000, grades)
+    assert abs(share - 0.95) < 0.02
+    assert width < {0.2: 1.0, 0.6: 0.86, 0.9: 0.6}[kappa]
+
+
+@pytest.mark.parametrize("side", ["lenient", "strict"])
+def test_judges_who_err_to_one_side_only(side) -> None:
+    """A good one makes so few mistakes that often none is among 30 labels: by all tables there can be, 92.5 and 95.2%
+    hold; with half of what is added in the corners, and t, it was 88.2 and 86.8%."""
+    rng, n = generator(3, "one side", side), 30
+    held, draws, share = 0, 1200, 0.3
+    for _ in range(draws):
+        own = (rng.random(3000) < share).astype(float)
+        wrong = rng.random(3000) < {"lenient": 0.1, "strict": 0.2}[side]
+        judge = np.where(wrong, 1.0 if side == "lenient" else 0.0, own)
+        found = corrected(own[:n], judge[:n], judge)
+        held += found.value.low <= share <= found.value.high
+    assert held / draws > 0.905
+
+
+def test_passages_of_one_query_are_not_independent() -> None:
+    """Where all passages of a query are alike, ten of them tell no more than one: the interval is over queries."""
+    rng = generator(2, "groups")
+    level = rng.random(60)
+    groups = np.repeat(np.arange(60), 10)
+    people, judge = np.repeat(level, 10), np.repeat(level, 10) * 0 + rng.random(600)
+    own = groups < 20
+    loose = corrected(people[own], judge[own], judge)
+    tied = corrected(people[own], judge[own], judge, groups=groups[own], every_groups=groups)
+    assert tied.alone.width > 2.5 * loose.alone.width
+
+
+def test_more_labels_buy_more() -> None:
+    """Intervals shrink and chances rise, to certainty where all there are is labelled."""
+    found = outlook(0.03, 0.06, 100, 400, steps=(50, 100, 200, 1000))
+    assert [one.more for one in found] == [50, 100, 200, 300]
+    assert all(a.half > b.half and a.chance < b.chance for a, b in pairwise(found))
+    assert (found[-1].half, found[-1].chance) == (0.0, 1.0)
+    sample = outlook(0.03, 0.06, 100, 400, steps=(300,), finite=False)
+    assert sample[0].half == pytest.approx(0.03)
+    assert outlook(0.1, 0.05, 400, 400, steps=(50,)) == ()
