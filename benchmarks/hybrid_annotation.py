@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embassay.protocols.hume.llms.hybrid import HybridOptions, hybrid
+from embassay.protocols.hume.llms.protocol import HybridOptions, hybrid
 from embassay.protocols.hume.published.paper import paper_study
 
 LABELS = {"EmotionClassification": 6, "TweetSentimentExtraction": 3}

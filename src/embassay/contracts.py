@@ -241,24 +241,6 @@ class Similarity(Protocol):
         ...
 
 
-class KnowsCorpora(Protocol):
-    """A Similarity whose search takes statistics of the corpus: an original must not be found by what its damaged
-    copies hold. Without this, a text's score is taken to depend on the query and the text alone."""
-
-    def search_corpora(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        each: int,
-        k: int,
-        *,
-        spread: Spread | None = None,
-    ) -> Iterator[Ranked]:
-        """The best k of each shard with the statistics of its own corpus, `each` shards in a row being one; then,
-        shard by shard once more, with those of all corpora together."""
-        ...
-
-
 @dataclass(frozen=True)
 class IndexFacts:
     """What an index is and takes: vectors, dimensions, the seconds its building took (also when it was found built),

@@ -360,6 +360,23 @@ def test_what_goes_on_sideways_says_so(see: See) -> None:
     assert frame.page.locator("#sweep .frame.goes-back:not(.goes-on)").count() == 1
 
 
+def test_signs_and_strips_are_there_on_a_phone(see: See) -> None:
+    """The sign of every system keeps its size, and every card shows where its system stands among the others."""
+    page = see(width=390)
+    turn_to(page, "systems")
+    strips = page.eval_on_selector_all(
+        "#systems .standing .iv", "all => all.map(one => one.getBoundingClientRect().width)"
+    )
+    assert strips
+    assert min(strips) > 150
+    turn_to(page, "items?g=2")
+    signs = page.eval_on_selector_all(
+        "#item .line i", "all => all.map(one => one.getBoundingClientRect().width)"
+    )
+    assert signs
+    assert min(signs) >= 10
+
+
 def test_numbers_stand_under_their_headings(see: See) -> None:
     """Every cell of figures is on the right of its column, whatever else a table is."""
     page = see()

@@ -108,7 +108,7 @@ class JsonLines:
             name = self.path.name.partition(".")[0]
             what = ".[]" if line.strip().startswith("[") else "."
             mend = f"It goes over several lines: jq -c '{what}' {self.path.name} > {name}-lines.jsonl"
-        return DataError("the line is not valid JSON", path=self.path, line=number, found=found, mend=mend)
+        return DataError(f"the line is not valid JSON ({found})", path=self.path, line=number, mend=mend)
 
 
 _OPENINGS = ("[", "[{", "{")

@@ -178,7 +178,7 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
     except (library.exceptions.MlflowException, OSError) as error:
         raise ModelError(
             f"MLflow failed: {str(error).splitlines()[0]}",
-            mend="Correct it and export again: what was logged is found.",
+            mend="Correct it and export again: nothing is logged twice.",
         ) from error
 
 

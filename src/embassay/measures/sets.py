@@ -92,7 +92,7 @@ def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> F
 
 @_set("N-Recall", direction="higher", undefined="no document has the grade `rel` or a higher one")
 def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
-    """Share of the documents from the grade `rel` on that was found, of as many as fit."""
+    """Share of the documents of grade `rel` or higher that was found, of as many as fit."""
     found = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
     return over(found, np.minimum(cutoff, from_grade(graded.counts, rel)))
 

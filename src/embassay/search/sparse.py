@@ -6,7 +6,7 @@ term through the lists of documents that have it, so what two texts do not share
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
 from embassay.machine import cores
-from embassay.search.exact import CANDIDATE_BLOCK, SCORE_DECIMALS, RowScores, blocks, merge, ranked_blocks
+from embassay.search.exact import CANDIDATE_BLOCK, SCORE_DECIMALS, RowScores, blocks, ranked_blocks
 
 Summed = Literal["overlaps", "products"]
 """What the terms that two texts share add up to: repetitions clipped, or products of weights."""
@@ -140,13 +140,3 @@ class InvertedIndex:
             return lambda rows: np.round(accumulate("products", queries, index, rows), SCORE_DECIMALS)
 
         return ranked_blocks(prepare, (len(queries), self.n), k, threads=cores())
-
-
-def sparse_search(queries: Sparse, corpus: Iterable[Sparse], k: int) -> Ranked:
-    """`InvertedIndex.search` in a corpus that comes in parts, of which one at a time is indexed."""
-    found = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
-    before = 0
-    for part in corpus:
-        found = merge([found, InvertedIndex.of(part).search(queries, k)], [0, before], k)
-        before += len(part)
-    return found

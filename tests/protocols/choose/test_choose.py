@@ -115,6 +115,23 @@ def test_what_is_as_good_is_said(folder: Path, tmp_path: Path) -> None:
     assert f"below the best: {told['as_good'][0]}." in " ".join(printed(run_view(made.path)).split())
 
 
+def test_what_the_weights_were_not_fitted_on_is_said(folder: Path, tmp_path: Path) -> None:
+    """Passages without blanks are warned of; of two grades of one passage neither is taken."""
+    chinese = tmp_path / "chinese.jsonl"
+    rows = ({"text": f"第{i}区的面包店在黎明前出售{i * 7}箱工具。图书馆在中午关门。"} for i in range(60))
+    chinese.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = eb.choose(SYSTEMS[:2], chinese, out=tmp_path / "run", options=OPTIONS)
+    assert "without blanks" in " ".join(printed(run_view(made.path)).split())
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(
+        "".join(
+            json.dumps({"query": "who sells tools", "doc_id": "p1", "relevance": n}) + "\n" for n in (0, 1)
+        )
+    )
+    with pytest.raises(UsageError, match="judges 'p1' twice"):
+        eb.choose(SYSTEMS[:2], folder / "corpus.jsonl", options=replace(OPTIONS, labels=str(labels)))
+
+
 def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:
     """Of three passages every system finds the same ten: that is no reason to be sure of one."""
     few = tmp_path / "few.jsonl"

@@ -18,8 +18,7 @@ from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
 from embassay.protocols.kernel.request import OUTPUT, SERVER, SPEED, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.llms.hybrid import Hybrid
-    from embassay.protocols.hume.llms.protocol import Outcome
+    from embassay.protocols.hume.llms.protocol import Hybrid, Outcome
     from embassay.web.annotation.service import ServeOptions, Service
 
 
@@ -320,7 +319,7 @@ def hybrid(study: Study, asked: Splitting) -> None:
 
     Example: embassay hume hybrid study --check 0.3
     """
-    from embassay.protocols.hume.llms.hybrid import study_hybrid, write_hybrid
+    from embassay.protocols.hume.llms.protocol import study_hybrid, write_hybrid
     from embassay.protocols.hume.study import read_study
 
     found = study_hybrid(read_study(study), asked.llm, asked.options)

@@ -90,7 +90,12 @@ def asked_of(options: ChoiceOptions) -> Asked:
     if options.labels:
         frame = read_qrels(path).frame
         for query, doc, value in frame.select("query", "doc", "value").iter_rows():
-            qrels.setdefault(query, {})[doc] = float(value)
+            grade = qrels.setdefault(query, {}).setdefault(doc, float(value))
+            if grade != float(value):
+                raise UsageError(
+                    f"{options.labels} judges {doc!r} twice for {query!r}: {grade:g} and {float(value):g}.",
+                    mend="Keep one of them: `embassay hume serve --adjudicator` is for judges who disagree.",
+                )
     own = path / "queries.jsonl"
     if options.queries or (options.labels and own.is_file()):
         loaded = open_dataset(options.queries or str(own)).load("documents").data

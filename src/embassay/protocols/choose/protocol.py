@@ -40,7 +40,7 @@ from embassay.protocols.choose.model_questions import (
     told_of,
 )
 from embassay.protocols.choose.options import FEW, ChoiceOptions
-from embassay.protocols.choose.signals import DEPTH, gains, ranks
+from embassay.protocols.choose.signals import DEPTH, gains, is_unspaced, ranks
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
@@ -125,6 +125,11 @@ def _warnings(data: Library, own: Drawn, asked: int) -> Iterator[str]:
         yield (
             f"{own.probe.halved:,} of {asked:,} passages have no sentence to spare and ask with half of their words, "
             "which says less"
+        )
+    if 2 * sum(map(is_unspaced, own.texts)) > len(own.texts):
+        yield (
+            "most passages are written without blanks: on the one public collection that is, the choice was no better "
+            "than by lot"
         )
     if asked < FEW:
         yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} and more"

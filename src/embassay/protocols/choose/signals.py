@@ -205,12 +205,17 @@ class Neighbours:
 def pieces(text: str) -> list[str]:
     """The parts of a text between blanks; of one without blanks its words."""
     found = text.split()
-    return found if 4 * len(found) >= len(words(text)) else words(text)
+    return words(text) if is_unspaced(text) else found
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text is written without blanks, as Chinese and Japanese are."""
+    return 4 * len(text.split()) < len(words(text))
 
 
 def joined(parts: Sequence[str], text: str) -> str:
     """The parts as a text written like `text`: with blanks, or without."""
-    return (" " if 4 * len(text.split()) >= len(words(text)) else "").join(parts)
+    return ("" if is_unspaced(text) else " ").join(parts)
 
 
 def _without_title(text: str, title: str) -> str:

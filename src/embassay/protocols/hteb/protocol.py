@@ -322,7 +322,7 @@ def _quality_rows(one: Texts) -> Iterator[Result]:
 
 
 def told(folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: HtebPlan) -> dict[str, Any]:
-    """Who transformed, with which seeds and prompts, and what came of the texts; why datasets got no more runs, and
+    """Who transformed, with which seeds and prompts, and what became of the texts; why datasets got no more runs, and
     where a stored set was written for other data."""
     kept = ParaphraseSet.create(folder.path / PARAPHRASES)
     return {

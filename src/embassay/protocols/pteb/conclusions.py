@@ -417,7 +417,7 @@ def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Co
 def told(
     folder: RunFolder, sources: Sequence[Source], growth: Growth, datasets: Sequence[PlannedDataset]
 ) -> dict[str, Any]:
-    """Who wrote the wordings, with which seeds, and what came of the texts; why datasets got no more runs, and where a
+    """Who wrote the wordings, with which seeds, and what became of the texts; why datasets got no more runs, where a
     stored set was written for other data."""
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
     return {

@@ -305,7 +305,7 @@ def _untold(own: Sequence[ReportRun], row: Row) -> Iterator[str]:
     for run in own:
         nothing = [task_word(task) for task in untold(run, run.board.row(row.system.name))]
         if nothing:
-            yield f"{run.title}: no test tells it from any other on {plain(listed(nothing))}."
+            yield f"{run.title}: no test separates it from the others on {plain(listed(nothing))}."
 
 
 def _missing(record: Record, row: Row) -> Iterator[str]:

@@ -175,7 +175,7 @@ def _name(row: Row) -> Name:
 
 
 def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run: profiles, every transformation, datasets, and what came of the texts."""
+    """The page of a run: profiles, every transformation, datasets, and what became of the texts."""
     record, board = run.record, run.board
     yield _facts(record, board)
     yield hteb_verdict(record, board)

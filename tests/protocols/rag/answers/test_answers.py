@@ -14,8 +14,8 @@ import pytest
 import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.rag.answers.answerer import Malformed, abstains, answer_messages, right_of
-from embassay.protocols.rag.answers.evaluation import collection_of, prompted, with_distractors
 from embassay.protocols.rag.answers.options import AnswerRequest
+from embassay.protocols.rag.answers.protocol import collection_of, prompted, with_distractors
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
 from stub import StubServer

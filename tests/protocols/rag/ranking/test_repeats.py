@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking.reliability import Repeats, compare_repeats, mean_of
+from embassay.protocols.rag.ranking.reliability import Repeats, compare_repeats
 
 
 def test_by_hand() -> None:
@@ -34,13 +34,3 @@ def test_what_cannot_be_compared(orders: list[tuple[int, ...]]) -> None:
     """Fewer than two, or of other positions."""
     with pytest.raises(UsageError, match="cannot be compared"):
         compare_repeats(orders)
-
-
-def test_means_over_pools() -> None:
-    """Pools count alike; what one pool lacks, the mean lacks."""
-    one, other = Repeats(5, 0.1, 0.9, 0.8, 4, 20, 100.0), Repeats(5, 0.3, 0.7, 0.6, 2, 10, None)
-    assert mean_of([one, other]) == Repeats(
-        5, pytest.approx(0.2), pytest.approx(0.8), pytest.approx(0.7), 3, 15
-    )
-    with pytest.raises(UsageError, match="unequal"):
-        mean_of([one, Repeats(4, 0, 1)])

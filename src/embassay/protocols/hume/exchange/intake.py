@@ -335,31 +335,18 @@ def import_files(
     said = checked_profiles(folder, taken, names)
     with RunFolder(study / ANNOTATIONS / ".import").locked():
         before = _annotators(folder)
-        if both := sorted(
-            {row.annotator_id for row in decided} & (before | {row.annotator_id for row in rows})
-        ):
-            raise UsageError(
-                f"{both[0]} annotated this study, and decides it now.",
-                mend="Have somebody else decide, or give another name: --annotator OLD=NEW.",
-            )
-        replaced = check_new(folder, rows, replace=replace)
-        written = write_rows(folder, rows)
-        if decided:
-            replaced += keep_decisions(folder, decided, replace=replace)
-            written = [*written, study / ANSWERS]
+        written, replaced = _kept(folder, rows, decided, before, replace=replace)
         if said:
             held = filed_profiles(folder)
             for name, own in said.items():
                 held.setdefault(name, {}).update(own)
             written = [*written, write_profiles(study, held)]
-    tasks = {item.id: item.task for item in folder.items}
-    counted = Counter((row.annotator_id, tasks[row.item_id]) for row in rows)
-    decisions = Counter((row.annotator_id, tasks[row.item_id]) for row in decided)
+    counted = _by_task(folder, rows)
     return Imported(
         files=tuple((path.name, kind) for path, kind in kinds),
         written=tuple(written),
-        answers=dict(sorted(counted.items())),
-        decisions=dict(sorted(decisions.items())),
+        answers=counted,
+        decisions=_by_task(folder, decided),
         impossible=sum(row.value is None for row in (*rows, *decided)),
         replaced=replaced,
         left_out=dict(sum((Counter(each.left_out) for each in taken), Counter[str]())),
@@ -370,6 +357,30 @@ def import_files(
         new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),
         open={key: len(folder.items_of(key[1])) - n for key, n in counted.items()},
     )
+
+
+def _kept(
+    folder: StudyFolder, rows: Sequence[AnnotationRow], decided: Sequence[AnnotationRow], before: set[str], *,
+    replace: bool,
+) -> tuple[list[Path], int]:  # fmt: skip
+    """Keep answers and decisions; where they are, and how many took the place of others. `before` have annotated."""
+    people = before | {row.annotator_id for row in rows}
+    if both := sorted({row.annotator_id for row in decided} & people):
+        raise UsageError(
+            f"{both[0]} annotated this study, and decides it now.",
+            mend="Have somebody else decide, or give another name: --annotator OLD=NEW.",
+        )
+    replaced = check_new(folder, rows, replace=replace)
+    written = write_rows(folder, rows)
+    if decided:
+        replaced += keep_decisions(folder, decided, replace=replace)
+        written = [*written, folder.path / ANSWERS]
+    return written, replaced
+
+
+def _by_task(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> dict[tuple[str, str], int]:
+    tasks = {item.id: item.task for item in folder.items}
+    return dict(sorted(Counter((row.annotator_id, tasks[row.item_id]) for row in rows).items()))
 
 
 def _annotators(folder: StudyFolder) -> set[str]:

@@ -1,44 +1,305 @@
-"""Answers from runs, from request to finished folder: accuracy, Acc|Hit, and what planted distractors do."""
+"""Answers from runs: every question answered from its first passages and graded, from request to finished folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from embassay.contracts import Spread
 from embassay.data.judged_runs import read_run
+from embassay.data.rows import key_of, missing_column
+from embassay.data.tables import table
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared
+from embassay.protocols.kernel.estimates import Estimate, Items
+from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_names
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Silent, unknown_price
 from embassay.protocols.kernel.tables import Column, ColumnTable, csv_text
-from embassay.protocols.rag.answers.answerer import answer_messages, correct_messages
-from embassay.protocols.rag.answers.evaluation import (
-    HEADLINE,
-    TASK,
-    VERSION,
-    AnswerJob,
-    Prompted,
-    collection_of,
-    evaluate,
-    models,
-    prompted,
-    read_ranking,
-    references_of,
+from embassay.protocols.rag.answers.answerer import (
+    Answer,
+    Answerer,
+    answer_messages,
+    correct_messages,
+    open_answerer,
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
+from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.scoring.inputs import fingerprint, named_path
-from embassay.records import Result
-from embassay.runs.folder import Cell, CellRecord, digest, write_atomic
+from embassay.protocols.rag.sweep.collection import Collection, read_collection
+from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
+from embassay.randomness import generator
+from embassay.records import Result, Score, Skipped, TaskOutcome
+from embassay.runs.execution import HERE, Failure, all_of
+from embassay.runs.folder import Cell, CellRecord, digest, slug, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.search.bm25 import BM25Index
+from embassay.stats.resampling import resample_defined_means
 from embassay.systems.remote import Ledger
+from embassay.systems.remote.calls import wait_for
 from embassay.systems.remote.ledger import likely_tokens
+
+Floats = NDArray[np.float64]
+TASK = "answer"
+HEADLINE = "accuracy"
+USEFUL, HARMFUL = 4, 2
+REFERENCES = 5
+"""So many useful passages are shown to the grader where people wrote no answer."""
+VERSION = 1
+"""Raised when the same request would give other numbers; part of every cell's key."""
+
+
+@dataclass(frozen=True)
+class AnswerJob:
+    """All that is needed to do a cell: a run of the request, and the folder that answers are written to."""
+
+    request: AnswerRequest
+    run: str
+    folder: str
+    cache: Path | None
+
+
+@lru_cache(maxsize=2)
+def collection_of(request: AnswerRequest) -> Collection:
+    """The retrieval set with its grades; the last two stay in memory."""
+    entry = DatasetEntry(request.dataset, dict(request.mapping), request.split, request.grades)
+    size = 2**31 - 1 if request.limit is None else request.limit
+    return read_collection(entry, SweepRequest((entry,), (), queries=size, seed=request.seed))
+
+
+def references_of(request: AnswerRequest) -> dict[str, list[str]]:
+    """People's answers by question, several where the file has several lines of one; empty without a file."""
+    if request.references is None:
+        return {}
+    source = table(Path(request.references))
+    for column in ("query_id", "answer"):
+        if column not in source.columns():
+            raise missing_column(source, column)
+    found: dict[str, list[str]] = {}
+    for row in source.rows(("query_id", "answer")):
+        found.setdefault(key_of(row, "query_id"), []).append(key_of(row, "answer"))
+    return found
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """A question with the positions of the passages that the generator gets, and what is known to be right."""
+
+    row: int
+    question: Question
+    places: tuple[int, ...]
+    reference: tuple[str, ...]
+
+
+def prompted(
+    collection: Collection, run: Mapping[str, Sequence[str]], k: int, references: Mapping[str, Sequence[str]]
+) -> Iterator[Prompted]:
+    """The questions with passages of the run that the corpus has, and a reference; others are left to be counted."""
+    place = {key: position for position, key in enumerate(collection.ids)}
+    for row, (key, text) in enumerate(zip(collection.query_ids, collection.queries, strict=True)):
+        useful = sorted(
+            (p for p, grade in collection.grades[row].items() if grade >= USEFUL),
+            key=lambda p: (-collection.grades[row][p], p),
+        )
+        known = references.get(key) or [collection.texts[p] for p in useful[:REFERENCES]]
+        places = tuple(dict.fromkeys(place[doc] for doc in run.get(key, ()) if doc in place))[:k]
+        if known:
+            yield Prompted(row, Question(key, text), places, tuple(known))
+
+
+def with_distractors(one: Prompted, collection: Collection, index: BM25Index, n: int) -> Prompted:
+    """The prompt with `n` passages before the run's, in the place of its last: those that share most with the question
+    in words of what was judged of no use, then of what nobody judged; none of them is among the run's first."""
+    grades = collection.grades[one.row]
+    hits = [
+        index.place(hit.id) for hit in index.search(one.question.text, 10 * n + len(one.places) + len(grades))
+    ]
+    free = [p for p in hits if p not in one.places and grades.get(p, 0) <= HARMFUL]
+    planted = sorted(free, key=lambda p: p not in grades)[:n]
+    kept = one.places[: max(0, len(one.places) - len(planted))]
+    return Prompted(one.row, one.question, (*planted, *kept), one.reference)
+
+
+def read_ranking(given: str) -> dict[str, list[str]]:
+    """Documents by question, best first: highest score first, equal scores by document id, last first (trec_eval)."""
+    frame = read_run(named_path(given)[1]).frame.sort(
+        ["query", "value", "doc"], descending=[False, True, True]
+    )
+    found: dict[str, list[str]] = {}
+    for query, doc, _ in frame.select("query", "doc", "value").iter_rows():
+        found.setdefault(query, []).append(doc)
+    return found
+
+
+@dataclass(frozen=True)
+class Graded:
+    """An answer and whether it is right."""
+
+    answer: Answer
+    right: bool
+
+
+def evaluate(
+    job: AnswerJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
+    """Answer and grade all questions of a run. Servers do the work: there is nothing to spread."""
+    del spread
+    request, collection = job.request, collection_of(job.request)
+    questions = list(prompted(collection, read_ranking(job.run), request.k, references_of(request)))
+    kinds = {"": questions}
+    if request.distractors:
+        index = BM25Index.of(collection.ids, collection.texts, asked=collection.queries)
+        kinds["distracted"] = [
+            with_distractors(one, collection, index, request.distractors) for one in questions
+        ]
+    given: dict[str, list[Graded | Failure]] = {}
+    with models(request, job.cache, ledger) as both, charged(ledger, named_path(job.run)[0]) as calls:
+        for kind, own in kinds.items():
+            given[kind] = wait_for(partial(_graded, both, collection, own, advance))
+    _write(job, collection, kinds, given)
+    return _outcome(request, collection, kinds, given, dict(calls))
+
+
+@contextmanager
+def models(
+    request: AnswerRequest, cache: Path | None = None, ledger: Ledger | None = None
+) -> Iterator[tuple[Answerer, Answerer]]:
+    """The generator and the grader, closed at the end."""
+    opened = partial(open_answerer, ledger=ledger, cache=cache, seed=request.seed)
+    both = opened(request.generator), opened(request.judge)
+    try:
+        yield both
+    finally:
+        for one in both:
+            one.close()
+
+
+async def _graded(
+    both: tuple[Answerer, Answerer],
+    collection: Collection,
+    asked: Sequence[Prompted],
+    advance: Callable[[int], None],
+) -> list[Graded | Failure]:
+    generating, judging = both
+
+    async def one(prompt: Prompted) -> Graded:
+        texts = [collection.texts[place] for place in prompt.places]
+        answer = await generating.answer(prompt.question, texts)
+        if answer.abstained:
+            return Graded(answer, False)
+        return Graded(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
+
+    found: dict[int, Graded | Failure] = {}
+    async for position, outcome in all_of([partial(one, prompt) for prompt in asked], progress=advance):
+        found[position] = outcome
+    return [found[position] for position in range(len(asked))]
+
+
+def answers_path(folder: str | Path, run: str) -> Path:
+    """Where the answers to the questions of a run are, a line of JSON each."""
+    return Path(folder) / "answers" / f"{slug(named_path(run)[0])}.jsonl"
+
+
+def _write(
+    job: AnswerJob,
+    collection: Collection,
+    kinds: Mapping[str, Sequence[Prompted]],
+    given: Mapping[str, Sequence[Graded | Failure]],
+) -> None:
+    lines = [
+        json.dumps({
+            "query_id": one.question.id, "kind": kind or "plain", "question": one.question.text,
+            "passages": [collection.ids[place] for place in one.places],
+            **({"failed": outcome.reason} if isinstance(outcome, Failure) else {
+                "answer": outcome.answer.text, "correct": int(outcome.right), "abstained": outcome.answer.abstained}),
+        }, ensure_ascii=False)
+        for kind, own in kinds.items()
+        for one, outcome in zip(own, given[kind], strict=True)
+    ]  # fmt: skip
+    path = answers_path(job.folder, job.run)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, "\n".join(lines) + "\n")
+
+
+def _outcome(
+    request: AnswerRequest,
+    collection: Collection,
+    kinds: Mapping[str, Sequence[Prompted]],
+    given: Mapping[str, Sequence[Graded | Failure]],
+    calls: Mapping[str, int],
+) -> TaskOutcome:
+    n = len(collection.query_ids)
+    columns: dict[str, Floats] = {}
+    for kind, own in kinds.items():
+        mark = f" {kind}" if kind else ""
+        found = {
+            name: np.full(n, np.nan)
+            for name in (HEADLINE, "abstained", f"Hit@{request.k}", f"Harm@{request.k}")
+        }
+        for one, outcome in zip(own, given[kind], strict=True):
+            grades = collection.grades[one.row]
+            useful = {place for place, grade in grades.items() if grade >= USEFUL}
+            found[f"Hit@{request.k}"][one.row] = float(useful <= set(one.places)) if useful else np.nan
+            harmful = sum(grades.get(place, 0) in (1, HARMFUL) for place in one.places)
+            found[f"Harm@{request.k}"][one.row] = harmful / request.k
+            if not isinstance(outcome, Failure):
+                found[HEADLINE][one.row] = outcome.right
+                found["abstained"][one.row] = outcome.answer.abstained
+        hit = found[f"Hit@{request.k}"]
+        found[f"Acc|Hit@{request.k}"] = np.where(hit == 1, found[HEADLINE], np.nan)
+        columns |= {f"{name}{mark}": values for name, values in found.items()}
+    if request.distractors:
+        columns["change by distractors"] = columns[f"{HEADLINE} distracted"] - columns[HEADLINE]
+    estimates = {name: _estimate(values, request, name) for name, values in columns.items()}
+    items = Items()
+    for name, values in columns.items():
+        items.add(list(collection.query_ids), values, name)
+    return TaskOutcome(
+        tuple(_score(name, one) for name, one in estimates.items()),
+        {HEADLINE: estimates[HEADLINE].component()}, items.columns, _skipped(collection, kinds[""], given),
+        counts={**calls, "questions": len(kinds[""])},
+    )  # fmt: skip
+
+
+def _estimate(values: Floats, request: AnswerRequest, name: str) -> Estimate:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Estimate(float("nan"), 0, np.empty(0), "")
+    drawn = resample_defined_means(
+        values[:, None], n_resamples=request.resamples, rng=generator(request.seed, TASK, "questions")
+    )[:, 0]
+    is_share = not name.startswith(("Harm", "change"))
+    return Estimate(float(known.mean()), len(known), drawn, "bootstrap over questions", is_share)
+
+
+def _score(name: str, one: Estimate) -> Score:
+    measure, _, variant = name.partition(" ") if name.endswith(" distracted") else (name, "", "")
+    return one.score(measure, variant=variant)
+
+
+def _skipped(
+    collection: Collection, asked: Sequence[Prompted], given: Mapping[str, Sequence[Graded | Failure]]
+) -> tuple[Skipped, ...]:
+    """Questions without a reference, and those that a model failed, by reason."""
+    rows = {one.row for one in asked}
+    without = [key for row, key in enumerate(collection.query_ids) if row not in rows]
+    reasons: dict[str, list[str]] = {"no answer is known": without} if without else {}
+    for kind, outcomes in given.items():
+        for one, outcome in zip(asked, outcomes, strict=True):
+            if isinstance(outcome, Failure):
+                reasons.setdefault(f"{kind or 'plain'}: {outcome.reason}", []).append(one.question.id)
+    return tuple(Skipped(reason, len(ids), tuple(ids[:3])) for reason, ids in reasons.items())
 
 
 @dataclass(frozen=True, kw_only=True)

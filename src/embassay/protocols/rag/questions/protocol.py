@@ -13,8 +13,16 @@ from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.questions import drafts
 from embassay.protocols.questions.drafts import DRAFTS, Draft, prompt, read_drafts
 from embassay.protocols.questions.options import OF_MODELS
-from embassay.protocols.rag.questions.dataset import Gathered, gathered, rows_of, tables, write_export
-from embassay.protocols.rag.questions.draw import QuestionsPlan, forecast, make_plan
+from embassay.protocols.rag.questions.dataset import (
+    Gathered,
+    QuestionsPlan,
+    forecast,
+    gathered,
+    make_plan,
+    rows_of,
+    tables,
+    write_export,
+)
 from embassay.protocols.rag.questions.options import QuestionsRequest
 from embassay.runs.execution import Workers
 from embassay.runs.folder import Cell, CellRecord

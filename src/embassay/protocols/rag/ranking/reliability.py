@@ -76,21 +76,6 @@ def compare_repeats(
     )
 
 
-def mean_of(repeats: Sequence[Repeats]) -> Repeats:
-    """The means over pools; UsageError for none, or for pools with different numbers of runs."""
-    if len({one.runs for one in repeats}) != 1:
-        raise UsageError("Repeats of no pool, or of unequal numbers, have no mean.", mend="Repeat all alike.")
-
-    def over(name: str) -> float | None:
-        values = [getattr(one, name) for one in repeats]
-        return None if None in values else _mean(values)
-
-    return Repeats(
-        repeats[0].runs, over("discordance") or 0.0, over("overlap") or 0.0, over("tau"), over("calls") or 0.0,
-        over("passages") or 0.0, over("tokens"),
-    )  # fmt: skip
-
-
 def _places(order: Sequence[int]) -> NDArray[np.int64]:
     places = np.empty(len(order), dtype=np.int64)
     places[list(order)] = np.arange(len(order))

@@ -111,7 +111,7 @@ def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
     found = read_found(folder, cell, cell.job.collection.query_ids)
     if found is None:
         return False
-    there = {one.configuration for one in (*found.stacks, *found.skipped)}
+    there = {one.configuration for one in found.stacks} | {one.configuration for one in found.skipped}
     return there == set(cell.job.configurations) and all(
         _times(one, watch) is not None for one in found.stacks
     )

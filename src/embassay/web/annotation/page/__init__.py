@@ -16,8 +16,7 @@ from embassay.protocols.hume.collection import all_rows
 from embassay.protocols.hume.store import own_order
 from embassay.protocols.hume.study import StudyFolder, read_study
 from embassay.runs.folder import write_atomic
-from embassay.web.annotation.adjudication import others_shown
-from embassay.web.annotation.service import SETTINGS, questions_shown, task_shown, titles_of
+from embassay.web.annotation.service import SETTINGS, others_shown, questions_shown, task_shown, titles_of
 
 __all__ = ["STATIC", "bundle", "in_order", "render_page", "render_single", "write_single"]
 

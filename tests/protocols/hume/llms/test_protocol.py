@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.llms.answers import LlmRow, answer_file
-from embassay.protocols.hume.llms.hybrid import hybrid, joined, study_hybrid, write_hybrid
+from embassay.protocols.hume.llms.protocol import hybrid, joined, study_hybrid, write_hybrid
 from embassay.protocols.hume.options import HybridOptions
 from embassay.protocols.hume.study import read_study
 from hume_scored import scored_study
