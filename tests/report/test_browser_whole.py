@@ -14,6 +14,7 @@ import pytest
 
 import embassay as eb
 from chromium import COLOURS, axe_findings
+from embassay.protocols.hteb.options import HtebOptions
 from embassay.report import write_report
 from embassay.report.runs import PAGES
 from page_examples import declared_protocol
@@ -309,7 +310,10 @@ def later(tmp_path_factory: pytest.TempPathFactory, shout: Any) -> Path:
     another package."""
     folder = tmp_path_factory.mktemp("later")
     few = {"tokenizer": "words", "limit": 14}
-    hteb = eb.hteb.run(["jaccard", "levenshtein"], tasks=["sts"], runs=1, out=folder / "hteb", **few)
+    alike = HtebOptions(languages="reference")
+    hteb = eb.hteb.run(
+        ["jaccard", "levenshtein"], tasks=["sts"], runs=1, options=alike, out=folder / "hteb", **few
+    )
     meant = eb.calibrate(["jaccard"], out=folder / "calibration", tokenizer="words")
     texts = [
         {"id": f"d{n}", "text": f"The boat of ward {n} carries {n * 7} crates of salt."} for n in range(40)
