@@ -108,7 +108,7 @@ def test_a_judge_who_always_says_five_is_of_no_use(tmp_path) -> None:
     one = row(corrections, "good", "nDCG@5")
     assert (one.slope, one.effective) == (0.0, one.n)
     assert (one.value, one.low, one.high) == pytest.approx((one.alone, one.alone_low, one.alone_high))
-    assert "tell as much" in corrections.use
+    assert "does not help" in corrections.use
     bias = {part.kind: part.mean for part in corrections.off}
     assert (bias["grade 1"], bias["grade 5"]) == (4.0, 0.0)
 
