@@ -142,6 +142,7 @@ def test_an_edited_file_is_refused(run: Run, tmp_path: Path, line, change) -> No
         eb.calibration(tmp_path / "edited.json")
 
 
+@pytest.mark.slow
 def test_labels_in_words_and_a_column_of_weights(run: Run, tmp_path: Path) -> None:
     """The same calibration once it is said which word is alike; that weights are not used is said."""
     from embassay.cli.main import with_commands

@@ -9,7 +9,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError
-from embassay.protocols.rag.scoring.correction import read_corrections
+from embassay.protocols.rag.scoring.correction import Correction, _ahead, read_corrections
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
 
@@ -108,7 +108,7 @@ def test_a_judge_who_always_says_five_is_of_no_use(tmp_path) -> None:
     one = row(corrections, "good", "nDCG@5")
     assert (one.slope, one.effective) == (0.0, one.n)
     assert (one.value, one.low, one.high) == pytest.approx((one.alone, one.alone_low, one.alone_high))
-    assert "tell as much" in corrections.use
+    assert "does not help" in corrections.use
     bias = {part.kind: part.mean for part in corrections.off}
     assert (bias["grade 1"], bias["grade 5"]) == (4.0, 0.0)
 
@@ -154,6 +154,20 @@ def test_grades_of_other_passages_are_refused(tmp_path) -> None:
     others = {query: {f"x{doc}": grade for doc, grade in docs.items()} for query, docs in JUDGED.items()}
     with pytest.raises(DataError, match="graded by people and by the judge"):
         scored(tmp_path, others)
+
+
+@pytest.mark.parametrize(("p", "open_"), [(0.04, 2), (0.02, 0)])
+def test_what_more_would_buy_is_told_of_all_that_is_open(p, open_) -> None:
+    """By Holm over the differences: the interval of one alone may leave 0 outside."""
+    rows = [
+        Correction(
+            "a", other, "nDCG@5", 0.1, 0.01, 0.19, 0.1, 0.01, 0.19, 0.1, 1.0, "queries", 40, 400, 50, p
+        )
+        for other in ("b", "c")
+    ]
+    found = list(_ahead(rows, "nDCG@5", 8.0))
+    assert len({one.other for one in found}) == open_
+    assert all(0 <= one.chance <= 1 for one in found)
 
 
 def test_a_bar_is_held_against_the_corrected_value(tmp_path) -> None:

@@ -386,9 +386,12 @@ def corrections_of(made: Corrector, judge: Entries, headline: str) -> Correction
 
 
 def _ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[Bought]:
-    """For every difference by the headline that is not told from 0; a query is `per_query` labels."""
-    for one in rows:
-        if one.other and one.measure == headline and one.low <= 0 <= one.high:
+    """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
+    labels."""
+    own = [one for one in rows if one.other and one.measure == headline]
+    told = corrected_pairs([one.p for one in own], [False] * len(own), [one.value != 0 for one in own])
+    for one, p in zip(own, told, strict=True):
+        if p >= 1 - CONFIDENCE or one.low <= 0 <= one.high:
             half = (one.high - one.low) / 2
             found: tuple[Outlook, ...] = outlook(
                 abs(one.value), half, one.n, one.total, steps=STEPS, finite=False
