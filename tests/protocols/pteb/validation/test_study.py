@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
+from embassay.protocols.pteb.options import Drawing
 from embassay.protocols.pteb.validation.crowd import (
     Batches,
     Filters,
@@ -24,7 +25,7 @@ from embassay.protocols.pteb.validation.crowd import (
 )
 from embassay.protocols.pteb.validation.raters import collect
 from embassay.protocols.pteb.validation.scoring import score
-from embassay.protocols.pteb.validation.study import RATERS, Drawing, Study, read_study
+from embassay.protocols.pteb.validation.study import RATERS, Study, read_study
 from embassay.protocols.wordings.pairs import (
     Rules,
     Sample,
