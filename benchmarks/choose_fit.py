@@ -65,7 +65,7 @@ class Measured:
     @property
     def mean(self) -> Values:
         """nDCG@10 of every system."""
-        return self.truth.mean(axis=0)
+        return np.asarray(self.truth.mean(axis=0))
 
 
 @dataclass(frozen=True)
