@@ -136,7 +136,7 @@ class RunCalibrationRequest:
     """`files` are runs and judgements, `cutoff` is how many passages an answer is made from."""
 
     files: ScoreRequest
-    cutoff: int = option(10, "With --run: passages that an answer is made from.", name="-k", least=1)
+    cutoff: int = 10
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
     def __post_init__(self) -> None:
