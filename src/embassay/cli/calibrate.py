@@ -84,6 +84,7 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: 
 
     from embassay.cli.options import default_out
     from embassay.cli.session import Display, show_run
+    from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
     from embassay.protocols.rag.scoring.threshold import calibrate_runs
 
     files = ScoreRequest(

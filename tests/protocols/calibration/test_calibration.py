@@ -251,7 +251,7 @@ def test_another_file_is_no_calibration(run: Run, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"format": "other", "version": 1}')
     for path, said in (
         (tmp_path / "other.json", "not a calibration"),
-        (run.path, "no one calibration"),
+        (run.path, "several calibrations"),
         (tmp_path, "no calib"),
     ):
         with pytest.raises(DataError, match=said):
