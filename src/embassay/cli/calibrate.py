@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from embassay.cli.options import Spread, of_records, within_memory
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
-from embassay.protocols.kernel.request import DETAILS, like, option
-from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
+from embassay.protocols.kernel.request import DATA, DETAILS, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,14 +19,12 @@ if TYPE_CHECKING:
 class Retrieved:
     """What is calibrated instead of systems, and a threshold that is translated."""
 
-    runs: tuple[str, ...] = like(
-        ScoreRequest, "runs", default=(),
-        help="Instead of a system, what an engine retrieved: the score from which to answer a question.",
+    runs: tuple[str, ...] = option(
+        (), "Instead of a system, what an engine retrieved: the score from which to answer a question.",
+        name="--run", value="FILE", group=DATA,
     )  # fmt: skip
-    qrels: str | None = like(
-        ScoreRequest, "qrels", default=None, help="With --run: graded judgements of passages."
-    )
-    cutoff: int = like(RunCalibrationRequest, "cutoff")
+    qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
+    cutoff: int = option(10, "With --run: passages that an answer is made from.", name="-k", least=1)
     positive: str | None = option(
         None, "The label of pairs that mean the same, where labels are other words than 1, yes or true.",
         value="VALUE",
@@ -86,6 +83,7 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: 
 
     from embassay.cli.options import default_out
     from embassay.cli.session import Display, show_run
+    from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
     from embassay.protocols.rag.scoring.threshold import calibrate_runs
 
     files = ScoreRequest(
