@@ -176,7 +176,7 @@ BY_HAND = {
     "data.py": 3,
     "doctor.py": 1,
     "hteb.py": 12,
-    "hume/annotation.py": 4,
+    "hume/annotation.py": 5,
     "hume/exchange.py": 3,
     "hume/results.py": 1,
     "main.py": 2,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from embassay.cli.options import Spread, of_records, within_memory
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
-from embassay.protocols.kernel.request import DETAILS, option
+from embassay.protocols.kernel.request import DATA, DETAILS, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +22,9 @@ class Retrieved:
     # As of `rag score`, whose records are not read for the sake of a help text.
     runs: tuple[str, ...] = option(
         (), "Instead of a system, what an engine retrieved: the score from which to answer a question.",
-        name="--run", value="FILE",
+        name="--run", value="FILE", group=DATA,
     )  # fmt: skip
-    qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE")
+    qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
     cutoff: int = option(10, "With --run: passages that an answer is made from.", name="-k", least=1)
     positive: str | None = option(
         None, "The label of pairs that mean the same, where labels are other words than 1, yes or true.",
