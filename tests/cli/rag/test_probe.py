@@ -36,7 +36,7 @@ def test_names(embassay, tmp_path):
     } <= tables
     assert "name_margin_fr.csv" not in tables
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
-    assert "What the name margin goes by" in page
+    assert "What the name margin depends on" in page
     assert "edit distance near miss" in page
 
 

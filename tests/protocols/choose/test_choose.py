@@ -327,7 +327,7 @@ def test_a_model_that_writes_only_bad_questions_has_no_part(folder: Path, tmp_pa
         )
     assert told_of(made)["corpus"]["written"] == 0
     assert made.manifest["status"] == "finished"
-    assert "no part in the choice" in " ".join(printed(run_view(made.path)).split())
+    assert "does not count in the choice" in " ".join(printed(run_view(made.path)).split())
 
 
 def test_money_that_ends_while_questions_are_written_keeps_them(folder: Path, tmp_path: Path) -> None:

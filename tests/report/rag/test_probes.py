@@ -89,7 +89,7 @@ def test_curves_are_of_every_level_and_name_their_ends(noise: Path) -> None:
 def test_both_in_one_report(names: Path, noise: Path, tmp_path: Path) -> None:
     page = write_report([names, noise], out=tmp_path / "both.html").read_text("utf-8")
     for words in (
-        "What the name margin goes by",
+        "What the name margin depends on",
         "Similarity to the meaning, by level of noise",
         "Small talk around questions",
     ):
