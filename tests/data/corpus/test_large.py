@@ -225,7 +225,7 @@ def test_faults_are_collected_every_time(tmp_path: Path, large: Callable[[], Non
 
 PROGRAM = """
 import sys
-from embassay.data.corpus import corpus
+from embassay.data import corpus
 corpus.IN_MEMORY = 100
 from embassay.data import open_dataset
 if len(sys.argv) > 2:
