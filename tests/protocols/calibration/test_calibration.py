@@ -413,7 +413,7 @@ def test_scores_of_a_run_say_when_to_answer(retrieved: dict[str, str], tmp_path:
     assert low.value < 0.3 < 0.9 < high.value
     with pytest.raises(UsageError, match="is a run"):
         saved.probability("a", "b")
-    with pytest.raises(UsageError, match="No threshold keeps"):
+    with pytest.raises(UsageError, match="No threshold guarantees"):
         eb.calibration(tmp_path / "run" / "calibrations" / "ranks--qrels.json").threshold()
     # Of one passage the evidence, which is second, is never found.
     told = CliRunner().invoke(
