@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from embassay.protocols.hume.options import DataOptions, Drawing
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option
 
 if TYPE_CHECKING:
+    from embassay.data.catalogue.suites import Suite
     from embassay.protocols.hume.sampling import Sampled, SampleRequest
     from embassay.protocols.hume.study import Task
 
@@ -35,6 +37,7 @@ def sample(asked: DataOptions, writing: Writing) -> None:
     Example: embassay hume sample -d sample --out study
     """
     from embassay.cli.progress import Waiting
+    from embassay.protocols.hume.sampling import NothingAtHand
     from embassay.protocols.hume.sampling import sample as drawn
     from embassay.protocols.hume.study import write_study
 
@@ -43,8 +46,14 @@ def sample(asked: DataOptions, writing: Writing) -> None:
         raise UsageError("The study needs a folder.", mend="Name one with --out FOLDER, or add --dry-run.")
     named = asked.name or (out.resolve().name if out else "study")
     request = _request(asked, named)
-    with Waiting() as waiting:
-        study = drawn(request, limit=asked.limit, hear=waiting)
+    try:
+        with Waiting() as waiting:
+            study = drawn(request, limit=asked.limit, hear=waiting)
+    except NothingAtHand:
+        if not (dry_run and (suites := asked.suites)):
+            raise
+        _show_missing(suites, writing.json)
+        return
     if out is not None and not dry_run:
         write_study(out, study.study, study.items, study.gold)
     if writing.json:
@@ -55,6 +64,19 @@ def sample(asked: DataOptions, writing: Writing) -> None:
         typer.echo(f"Left out: {left}")
     typer.echo("")
     typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next(out, study))
+
+
+def _show_missing(suites: Sequence[Suite], as_json: bool) -> None:
+    """The plan of suites of which nothing is here: no task, and what they lack."""
+    from json import dumps
+
+    from embassay.protocols.kernel.plan import of_missing
+
+    said = of_missing(suites)
+    if as_json:
+        typer.echo(dumps({"study": None, "content": None, "tasks": [], "left_out": said}, ensure_ascii=False))
+        return
+    typer.echo("\n".join((*said, "", "Nothing is written (--dry-run).")))
 
 
 def _request(asked: DataOptions, name: str) -> SampleRequest:
@@ -110,5 +132,8 @@ def _print_json(out: Path | None, sampled: Sampled) -> None:
         }
         for one in sampled.study.tasks
     ]  # fmt: skip
-    study = {"study": None if out is None else str(out), "content": sampled.study.content, "tasks": told}
+    study = {
+        "study": None if out is None else str(out), "content": sampled.study.content, "tasks": told,
+        "left_out": sampled.left_out,
+    }  # fmt: skip
     typer.echo(dumps(study, ensure_ascii=False))

@@ -13,6 +13,7 @@ from embassay.protocols.hume.study import Family, Question
 from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, STATISTICS, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
+    from embassay.data.catalogue.suites import Suite
     from embassay.protocols.hume.sampling.options import SampleRequest
 
 VERSION = 2
@@ -176,6 +177,13 @@ class DataOptions:
         }  # fmt: skip
         tasks = [task for data in self.datasets for task in self._tasks(data, one)]
         return checked({"name": name, "tasks": tasks, "profile": list(self.ask)})
+
+    @property
+    def suites(self) -> list[Suite]:
+        """The suites among the datasets."""
+        from embassay.data.catalogue.suites import suite_of
+
+        return [suite for data in self.datasets if (suite := suite_of(data))]
 
     def _tasks(self, data: str, one: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""

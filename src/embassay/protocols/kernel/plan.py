@@ -461,12 +461,17 @@ def in_short(suites: Sequence[PlannedSuite]) -> tuple[str, ...]:
     return tuple(" ".join((suite.said(), *_missing_members(suite))) for suite in suites)
 
 
+def of_missing(suites: Sequence[Suite]) -> tuple[str, ...]:
+    """The same for suites of which nothing is on this machine."""
+    return in_short([_planned_suite(one, {}, {}, ()) for one in suites])
+
+
 def _missing_members(suite: PlannedSuite) -> Iterator[str]:
     absent = [one for one in suite.parts if not one.present]
     if not absent:
         return
     if len(absent) == len(suite.parts):
-        yield "Nothing of it is on this machine, so nothing of it is priced."
+        yield "Nothing of it is on this machine, so nothing of it is in the plan."
     known = [(one.dataset, record.size if (record := entries().get(one.dataset)) else 0) for one in absent]
     listed = ", ".join(f"{name} ({size:,} items)" if size else name for name, size in known)
     yield f"Not counted here: {listed}. `embassay data fetch {suite.name}` fetches what is public."

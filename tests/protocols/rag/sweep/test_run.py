@@ -13,6 +13,7 @@ from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
 from embassay.measures import ra_nwg
 from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.sweep.collection import read_collection
 from embassay.protocols.rag.sweep.config import request_of
 from embassay.protocols.rag.sweep.protocol import read_sweep
@@ -62,6 +63,19 @@ class Shaky(Flat):
 
 def _no_encoder():
     raise ModelError("The model is not there.")
+
+
+class Tally(Silent):
+    """How many texts each stage was said to have, and how many of them were told."""
+
+    def __init__(self):
+        self.stages = []
+
+    def stage(self, title, total, unit="texts"):
+        self.stages.append([title, total, 0, unit])
+
+    def advanced_by(self, texts):
+        self.stages[-1][2] += texts
 
 
 @pytest.fixture(autouse=True)
@@ -436,3 +450,13 @@ def test_own_documents_are_in_no_list_and_leave_no_gap(tmp_path):
     for query, documents in lists.select("query_id", "documents").iter_rows():
         assert query not in documents
         assert len(documents) == 10
+
+
+def test_a_stage_counts_its_own_texts(tmp_path):
+    """Queries in small talk are no part of the stage of passages and queries, which would have more than all."""
+    tally = Tally()
+    eb.rag.sweep({**FREE, "k": 10, "reranker": "none", "mode": "dense"}, out=tmp_path / "run", listener=tally)
+    vectors = [one for one in tally.stages if one[0].startswith("vectors by")]
+    assert len(vectors) == 2
+    assert all(0 < told <= total for _, total, told, _ in vectors)
+    assert vectors[1][1] == CONFIG["queries"]

@@ -5,6 +5,7 @@ sample(SampleRequest(name="first", tasks=[TaskRequest(data="sample", family="sts
 
 from embassay.protocols.hume.sampling.options import LabelText, SampleRequest, TaskRequest
 from embassay.protocols.hume.sampling.protocol import (
+    NothingAtHand,
     Sampled,
     Twin,
     counted_defects,
@@ -16,6 +17,7 @@ from embassay.protocols.hume.sampling.protocol import (
 
 __all__ = [
     "LabelText",
+    "NothingAtHand",
     "SampleRequest",
     "Sampled",
     "TaskRequest",

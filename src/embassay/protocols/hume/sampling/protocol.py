@@ -236,6 +236,10 @@ class Sampled:
         return f"<study {self.study.name}: {len(self.items)} items; {asked}>"
 
 
+class NothingAtHand(DataError):
+    """None of the sets of a suite is on this machine."""
+
+
 def sample_study(
     datasets: str | Path | Sequence[str | Path],
     *,
@@ -271,13 +275,13 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _un
     a total of 0 is unknown.
 
     The same request and data give the same study. Raises UsageError for data that cannot serve and two tasks of one
-    name, DataError for too few items.
+    name, NothingAtHand for suites of which nothing is here, DataError for too few items.
     """
     hear("reading", 0, 0)
     left_out: list[str] = []
     found = [one for task in request.tasks for one in _opened(task, left_out)]
     if not found:
-        raise DataError(
+        raise NothingAtHand(
             f"nothing of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
             mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it.",
         )  # fmt: skip

@@ -456,7 +456,9 @@ class Encoded:
         }
 
     def _embed(self, texts: Sequence[str], role: Role) -> Vectors:
-        with self.bench.parts.charged(self.encoder.name):
+        name, parts = self.bench.collection.name, self.bench.parts
+        parts.listener.stage(f"vectors by {self.encoder.name} of changed queries of {name}", len(set(texts)))
+        with parts.charged(self.encoder.name):
             return unit(self.encoder.vectors(list(texts), role))
 
 
