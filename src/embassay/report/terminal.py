@@ -500,6 +500,6 @@ def _gate_notes(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield from (f"{one.bar}: {one.reason}." for one in verdicts if one.reason)
     if any(one.near for one in verdicts):
         yield "Near: the bar lies inside the interval, so another sample could have said otherwise."
-        yield from (f"{one.bar}: {told}." for one in verdicts if (told := more(one)))
+    yield from (f"{one.bar}: {told}." for one in verdicts if (told := more(one)))
     reasons = dict.fromkeys(one.unpaired for one in verdicts if one.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)
