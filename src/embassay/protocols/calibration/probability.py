@@ -301,11 +301,12 @@ def _ahead(
     (n,)."""
     x, y, smooth = of
     n = len(x)
-    halves = {step: mean_half(x, smooth, n + step, rng) for step in MORE}
+    halves: list[float] = []
 
     def foretold(one: Threshold, chance: Callable[[int], float]) -> Threshold:
         more = more_for(chance)
-        rows = tuple(Outlook(step, halves[step], chance(step)) for step in MORE)
+        halves.extend(mean_half(x, smooth, n + step, rng) for step in MORE[len(halves) :])
+        rows = tuple(Outlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True))
         return replace(one, labels=None if more is None else n + more, ahead=rows)
 
     if precision.value is None:
