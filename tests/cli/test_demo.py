@@ -57,7 +57,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         patch.setattr(module, "_systems", lambda: SYSTEMS)
         # Another process would know nothing of these.
         patch.setattr(module, "cores", lambda: 1)
-        module.demo(out)
+        module.demo(out=out, workers=1, wide=False)
     return Made(out, said.getvalue(), heard.getvalue())
 
 
@@ -122,7 +122,7 @@ def test_wide_shows_the_tables(
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module, "_systems", lambda: SYSTEMS)
     monkeypatch.setattr(module, "cores", lambda: 1)
-    module.demo(made.out, wide=True)
+    module.demo(out=made.out, workers=1, wide=True)
     said = capsys.readouterr().out
     assert said.count("─────") > made.stdout.count("─────")
     assert "more note" not in said

@@ -52,7 +52,7 @@ def test_dry_run_sends_nothing_and_needs_no_key(embassay, tmp_path):
         (("-p", "recorded", "--on-failure", "ignore"), "'ignore' is not one of 'leave-out', 'original'"),
         (("-p", "recorded", "--exclude", "all"), "'all' is not one of 'copied'"),
         (("-p", "recorded", "--last-seed", "1443"), "Write DATASET=SEED"),
-        (("-p", "recorded", "--last-seed", "other=1443"), "none of the datasets"),
+        (("-p", "recorded", "--last-seed", "other=1443"), "not one of the datasets"),
         (("-p", "recorded", "--until-ci", "0"), "points above 0"),
         (("-p", "recorded", "--runs", "1", "--until-ci", "1"), "two runs or more"),
         (("-p", "recorded", "--baseline", "minilm"), "is not one of the systems"),

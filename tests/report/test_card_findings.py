@@ -280,7 +280,7 @@ def test_price_and_time_are_those_of_the_manifest(make_run: MakeRun) -> None:
         "Faster than its 2,500 texts per second, and not beaten by it overall in SAGE: birch-base (5,000 texts per "
         "second)."
     ]
-    assert found["birch-base"].price.price == "Price: none is asked; it runs on one’s own machine."
+    assert found["birch-base"].price.price == "Price: none; it runs on your machine."
     assert found["birch-base"].price.sentences == ()
     assert found["jaccard"].price.runs[0].pace == ""
 

@@ -83,9 +83,9 @@ def test_a_cell_whose_record_cannot_be_kept_fails_alone(tmp_path):
     jobs = cells("nan", "inf", "part", "object", "5")
     records = list(done(jobs, tmp_path, 1, Ear()))
     assert [record.status for record in records] == ["failed"] * 4 + ["done"]
-    assert records[0].reason == "The score m v is nan, which is no number."
+    assert records[0].reason == "The score m v is nan, which is not a number."
     assert "inf" in records[1].reason
-    assert records[2].reason == "The part p of the score is nan, which is no number."
+    assert records[2].reason == "The part p of the score is nan, which is not a number."
     assert records[3].reason.startswith("TypeError")
     assert [RunFolder(tmp_path).read_cell(cell).status for cell in jobs] == ["failed"] * 4 + ["done"]
 

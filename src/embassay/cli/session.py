@@ -160,10 +160,10 @@ def show_run(
 
 
 def show_verdict(path: Path) -> None:
-    """Print what a run found, in a few lines."""
+    """Print what a run found, in a line or two: runs that follow each other have one end for all."""
     from embassay.report.terminal import verdict_view
 
-    show_blocks(verdict_view(path))
+    show_blocks(verdict_view(path, sentences=1))
 
 
 def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None:

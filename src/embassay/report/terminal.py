@@ -106,7 +106,7 @@ def where(run: Path, otherwise: str = "") -> Iterator[Text]:
         yield Text(("Tables: ", Command(str(run / otherwise))))
 
 
-def verdict_view(run: Path) -> Iterator[Block]:
+def verdict_view(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
     """What a run of any kind found: the heading of its verdict and the first sentences below.
 
     Raises DataError when the folder holds no run.
@@ -116,7 +116,7 @@ def verdict_view(run: Path) -> Iterator[Block]:
     from embassay.report.runs import gathered
 
     verdict = run_verdict(gathered((read_record(Path(run)),))[0])
-    yield replace(verdict, lede=verdict.lede[:BRIEFLY])
+    yield replace(verdict, lede=verdict.lede[:sentences])
 
 
 LEVELS = {"sure": ("sure", "green"), "likely": ("likely", "blue"), "open": ("cannot decide", "yellow")}

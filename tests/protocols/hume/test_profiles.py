@@ -166,7 +166,7 @@ def test_a_line_that_is_no_answer_is_named(tmp_path: Path) -> None:
     """With file and line, whether it lies there or is brought."""
     folder = _asking(tmp_path / "s", "language")
     write_profiles(folder.path, {"ann": {"language:eng": "fluent"}})
-    with pytest.raises(DataError, match=r"profiles.jsonl:1: 'fluent' is no answer"):
+    with pytest.raises(DataError, match=r"profiles.jsonl:1: 'fluent' is not an answer"):
         profiles_of(folder)
     (folder.path / "profiles.jsonl").unlink()
     file = tmp_path / "in.jsonl"

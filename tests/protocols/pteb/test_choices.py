@@ -111,9 +111,9 @@ def test_training_texts_can_stay(rewording, by, tmp_path):
         ({"paraphraser": "permuted", "control": True}, "named twice"),
         ({"until_ci": -1.0}, "points above 0|until-ci is -1.0"),
         ({"until_ci": 1.0, "runs": 30, "max_runs": 20}, "two runs or more"),
-        ({"baseline": "minilm"}, "none of the systems"),
+        ({"baseline": "minilm"}, "not one of the systems"),
         ({"tasks": ("stss",)}, "stss"),
-        ({"last_seeds": (("other", 1),)}, "none of the datasets"),
+        ({"last_seeds": (("other", 1),)}, "not one of the datasets"),
         ({"options": {"neighbours": 0}}, "neighbours is 0"),
     ],
 )

@@ -4,13 +4,14 @@ import pickle
 import socket
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.runs.cluster import connection as address
-from embassay.runs.cluster.connection import Node, Seen, check, check_address, cpus, library, threads
+from embassay.runs.cluster.connection import Node, Seen, check, check_address, cpus, library, look, threads
 from embassay.runs.cluster.pools import seats
 from embassay.runs.execution import Processes, Ray, crew
 
@@ -68,6 +69,29 @@ def test_the_extra_is_missing(monkeypatch):
     with pytest.raises(UsageError, match="needs the package ray") as caught:
         library()
     assert "pip install 'embassay[ray]'" in caught.value.mend
+
+
+def test_a_node_that_goes_while_it_is_asked(monkeypatch):
+    """It is left out; one that is there and has an error is not."""
+
+    class Probe:
+        def options(self, **_):
+            return self
+
+        def remote(self, *_):
+            return None
+
+    fine = {"python": "3.11.7", "embassay": "1", "ray": "2.60.0"}
+    ray = SimpleNamespace(remote=lambda _: Probe())
+    monkeypatch.setattr(address, "on_node", lambda *_: None)
+    monkeypatch.setattr(
+        address,
+        "_seen",
+        lambda _, asked, __: Seen(asked, **fine, error="" if asked.id == "a" else "no answer"),
+    )
+    for there, told in (("ab", ["a", "b"]), ("a", ["a"])):
+        monkeypatch.setattr(address, "nodes", lambda _, there=there: tuple(node(name=one) for one in there))
+        assert [one.node.id for one in look(ray, (node(name="a"), node(name="b")))] == told
 
 
 def test_a_node_of_another_version_or_without_embassay():

@@ -423,14 +423,19 @@ def cpus(found: Sequence[Node]) -> int:
 
 
 def look(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -> list[Seen]:
-    """What each machine finds, asked there, all at once; `files` are looked for."""
+    """What each machine finds, asked there, all at once; `files` are looked for. A machine that is gone by then is left
+    out: runs outlive the loss of a node, so its loss before they begin stops none."""
     probe = ray.remote(_probe())
     wanted, here = [str(one) for one in files], str(Path.cwd())
     asked = [
         probe.options(num_cpus=0, scheduling_strategy=on_node(ray, one.id)).remote(wanted, here)
         for one in found
     ]
-    return [_seen(ray, node, answer) for node, answer in zip(found, asked, strict=True)]
+    seen = [_seen(ray, node, answer) for node, answer in zip(found, asked, strict=True)]
+    if not any(one.error for one in seen):
+        return seen
+    there = {one.id for one in nodes(ray)}
+    return [one for one in seen if one.node.id in there]
 
 
 def check(seen: Sequence[Seen]) -> None:

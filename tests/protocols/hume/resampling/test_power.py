@@ -203,7 +203,7 @@ def test_ratings_by_mean_of_annotators() -> None:
     people, values = rated(40, 3, 9)
     averaged = People(people.task, people.gold, people.answers, "mean")
     assert needed(averaged, values).annotators is None
-    assert "cannot be told" in needed(averaged, values).note
+    assert "more annotators would change" in needed(averaged, values).note
     assert needed(people, values).annotators is not None
 
 
@@ -222,7 +222,7 @@ def test_vote_and_mean_on_either_side() -> None:
     vote = People(people.task, people.gold, people.answers)
     found = needed(vote, values)
     assert found.annotators is None
-    assert "cannot be told" in found.note
+    assert "more annotators would change" in found.note
     assert found.items is not None
     above = needed(vote, dict.fromkeys(values, 1.0))
     assert above.annotators is not None
