@@ -421,7 +421,7 @@ def _tested(
         fell = (shifted.difference or 0.0) < 0
         why = f"it fell, and it cannot be said whether by chance: {found.reason}" if fell else found.reason
         return _Test(place, system, found, reason=why, stops=fell)
-    return _Test(place, system, found, one_sided(shifted), fall=max(0.0, -shifted.difference))
+    return _Test(place, system, found, one_sided(shifted), fall=max(0.0, -(shifted.difference or 0.0)))
 
 
 def _verdicts(
