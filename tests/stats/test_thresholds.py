@@ -137,8 +137,9 @@ def made(rng, n, ties, shift):
     ("n", "aim", "shift"), [(84, 0.9, 0.0), (150, 0.9, 0.5), (300, 0.8, 1.5), (600, 0.9, 1.0)]
 )
 def test_the_chance_is_how_often_more_labels_give_a_threshold(n, aim, shift, ties):
-    """40 samples without a threshold, 50 times with more labels from where they came: by the true curve within .08 on
-    average (what is drawn from a sample is not what the sample was drawn from), by the fitted one within .2."""
+    """40 samples without a threshold, 50 times with more labels from where they came: by the true curve within .15 on
+    average; the fitted one promises hardly more, and less by up to .3, for a sample without a threshold looks worse
+    than what it comes from."""
     rng, told = np.random.default_rng(7), []
     while len(told) < 40:
         x, y = made(rng, n, ties, shift)
@@ -157,7 +158,8 @@ def test_the_chance_is_how_often_more_labels_give_a_threshold(n, aim, shift, tie
         told.append([[true(50), true(200)], [fitted(50), fitted(200)], came])
     by_true, by_fit, came = np.mean(told, axis=0)
     assert abs(by_true - came).max() < 0.15
-    assert abs(by_fit - came).max() < 0.2
+    assert (by_fit - came).max() < 0.15
+    assert (came - by_fit).max() < 0.3
     assert by_fit[0] < by_fit[1]
 
 
