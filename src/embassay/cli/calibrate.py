@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from embassay.cli.options import Spread, of_records, within_memory
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
-from embassay.protocols.kernel.request import DATA, DETAILS, option
+from embassay.protocols.kernel.request import DATA, DETAILS, label_price, option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from embassay.cli.session import Display, RunOnDisk
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Retrieved:
         None, "A threshold of one system, to translate into the others' scales.",
         name="--from", value="SYSTEM=SCORE", group=DETAILS,
     )  # fmt: skip
+    price: float | None = label_price()
     targets: tuple[str, ...] = option(
         (), "Systems to translate --from for. Default: all others.",
         name="--to", value="SYSTEM", group=DETAILS,
@@ -59,7 +63,14 @@ def calibrate(request: CalibrationRequest, running: Spread, retrieved: Retrieved
     if retrieved.runs:
         out: Path | None = _calibrate_runs(request, retrieved, running)
     else:
-        done = do(Calibrations.of(request.options), request, running, "calibration")
+        done = do(
+            Calibrations.of(request.options),
+            request,
+            running,
+            "calibration",
+            show=_shown(retrieved.price),
+            check=_check,
+        )
         out = None if done is None else done.path
     if out is not None and asked is not None and not running.json:
         _show_translations(out, *asked, retrieved.targets, running.wide)
@@ -83,7 +94,8 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: 
     import sys
 
     from embassay.cli.options import default_out
-    from embassay.cli.session import Display, show_run
+    from embassay.cli.session import Display
+    from embassay.protocols.calibration.protocol import check_calibrated
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
     from embassay.protocols.rag.scoring.threshold import calibrate_runs
 
@@ -94,8 +106,26 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: 
     out = running.out or default_out("calibration")
     wanted = RunCalibrationRequest(files, retrieved.cutoff, request.options)
     calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]))
-    show_run(out, Display(running.json, running.wide), True)
+    _shown(retrieved.price)(out, Display(running.json, running.wide), True)
+    check_calibrated(out)
     return out
+
+
+def _check(run: RunOnDisk, out: Path) -> None:
+    """ModelError if a cell failed, DataError if none has a curve."""
+    from embassay.cli.session import check_cells
+    from embassay.protocols.calibration.protocol import check_calibrated
+
+    check_cells(run, out)
+    check_calibrated(out)
+
+
+def _shown(price: float | None) -> Callable[[Path, Display, bool], None]:
+    """What shows a run, with what more labels would cost."""
+    from embassay.cli.session import show_run
+    from embassay.report.terminal import run_view
+
+    return partial(show_run, view=partial(run_view, price=price))
 
 
 def _threshold(text: str) -> tuple[str, float]:

@@ -86,7 +86,7 @@ def carry_out(
             (show or show_run)(run.path, display, report)
     if paid := in_one_line(run.manifest["spent"]):
         typer.echo(paid, err=True)
-    (check or _check_cells)(run, out)
+    (check or check_cells)(run, out)
     return run
 
 
@@ -126,7 +126,7 @@ def of_files(error: OSError) -> EmbassayError:
     return EmbassayError(f"{place}{said}.", mend=mend)
 
 
-def _check_cells(run: RunOnDisk, out: Path) -> None:
+def check_cells(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed."""
     failed = [cell for cell in run.manifest["cells"] if cell["status"] != "done"]
     if failed:

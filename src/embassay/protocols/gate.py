@@ -34,11 +34,14 @@ from embassay.protocols.run_values import wanted
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.stats import holm
-from embassay.stats.few_labels import outlook
+from embassay.stats.few_labels import Outlook, outlook
+from embassay.stats.intervals import t_quantile
 
 End = Literal["value", "lower", "upper"]
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
+REACH = 1.96
+"""Standard errors in half of a 95% interval."""
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt
 }  # fmt: skip
@@ -104,6 +107,8 @@ class Verdict:
     stops: bool = False
     """Whether the gate stops for it: missed; or not tested where it had to be, for a bar of its own, for a score that
     is gone, and for a fall that no interval can be held against."""
+    ahead: tuple[Outlook, ...] = ()
+    """What more items would buy, for a score that is lower than it was, but not by a test."""
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
@@ -258,18 +263,24 @@ def word(one: Verdict) -> str:
 
 
 def more(one: Verdict) -> str:
-    """What more items would buy for a bar that lies inside the interval: how wide it would be, and the chance that it
-    leaves the bar outside; empty for others.
+    """What more items would buy for a bar that lies inside the interval, or for a fall that is no loss yet: how wide it
+    would be, and the chance of a decision; empty for others.
 
     >>> more(Verdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
     'undecided at n 100; with 50 more ± 0.049, a chance of 5%; with 400 more ± 0.027, a chance of 45%'
     """
+    if one.ahead:
+        return _steps(one.n, one.ahead)
     if not one.near or one.is_change or one.value is None or one.low is None or one.high is None:
         return ""
     half, away = (one.high - one.low) / 2, abs(one.value - read_bar(one.bar).number)
     steps = outlook(away, half, one.n, 10**9, steps=MORE, finite=False)
+    return _steps(one.n, steps) if steps else ""
+
+
+def _steps(n: int, steps: Sequence[Outlook]) -> str:
     told = [f"with {step.more} more ± {step.half:.3f}, a chance of {step.chance:.0%}" for step in steps]
-    return "; ".join([f"undecided at n {one.n:,}", *told]) if told else ""
+    return "; ".join([f"undecided at n {n:,}", *told])
 
 
 def why(one: Verdict) -> str:
@@ -344,6 +355,8 @@ class _Test:
     reason: str = ""
     """Why it is not a test; empty where it is one."""
     stops: bool = False
+    fall: float = 0.0
+    """How far it fell beyond the margin."""
 
 
 def judged_against(
@@ -408,7 +421,7 @@ def _tested(
         fell = (shifted.difference or 0.0) < 0
         why = f"it fell, and it cannot be said whether by chance: {found.reason}" if fell else found.reason
         return _Test(place, system, found, reason=why, stops=fell)
-    return _Test(place, system, found, one_sided(shifted))
+    return _Test(place, system, found, one_sided(shifted), fall=max(0.0, -(shifted.difference or 0.0)))
 
 
 def _verdicts(
@@ -425,7 +438,20 @@ def _verdicts(
         inside = f"{one.system},dataset={dataset}" if dataset else one.system
         bar = f"{protocol}.{what}[{inside}] no worse" + (f" than -{margin:g}" if margin else "")
         p = next(corrected) if one.p < 1 else one.p
-        yield _verdict(one, bar, p, alpha, protocol, unpaired)
+        made = _verdict(one, bar, p, alpha, protocol, unpaired)
+        yield replace(made, ahead=_ahead(one, alpha / len(tested))) if made.met and one.fall else made
+
+
+def _ahead(one: _Test, alpha: float) -> tuple[Outlook, ...]:
+    """What more items would buy for a fall that is not found: half of the 95% interval of the difference, and the
+    chance that a one-sided test at `alpha` finds it."""
+    if one.found is None or not one.found.error > 0:
+        return ()
+    reach = t_quantile(1 - alpha, math.inf)
+    steps = outlook(
+        one.fall, reach * one.found.error, one.found.n, 10**9, steps=MORE, reach=reach, finite=False
+    )
+    return tuple(replace(step, half=step.half * REACH / reach) for step in steps)
 
 
 def _verdict(one: _Test, bar: str, p: float, alpha: float, protocol: str, unpaired: str) -> Verdict:

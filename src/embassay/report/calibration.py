@@ -27,13 +27,15 @@ from embassay.document.blocks import (
 )
 from embassay.document.marks import SHARES
 from embassay.protocols.calibration.probability import Translation
+from embassay.protocols.calibration.protocol import CHANCE, HALF
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board, Row
-from embassay.report.notes import care, notes_of
+from embassay.report.notes import care, notes_of, outlook_table
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
+from embassay.stats.few_labels import Outlook
 
 PRECISION, RECALL, COST = "precision", "recall", "cost"
 MOST_DRAWN, MOST_TRADEOFFS = 4, 3
@@ -169,6 +171,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "that the threshold was chosen with."
     )
     yield from (replace(_thresholds(record, board, one), title=one) for one in datasets)
+    yield from (block for one in datasets for block in _next_labels(record, board, one))
     yield from (Text(one) for one in _costs(record, board))
     yield from (figure for one in datasets for figure in _tradeoffs(record, board, one))
     yield Heading("What was predicted, and what came true", "calibration-reliability")
@@ -178,6 +181,35 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Heading("Where the probability stops holding", "calibration-gaps")
     yield Text(words.table)
     yield from (replace(_gap_table(record, board, one), title=one) for one in datasets)
+
+
+def _next_labels(record: Record, board: Board, dataset: str, price: float | None = None) -> Iterator[Block]:
+    """What more labels would buy, for every promise that these don't suffice for; with what they cost at a `price`."""
+    names, rows = [], []
+    of = {
+        (one.system, one.variant, one.measure, one.subset): one
+        for one in record.rows.values()
+        if one.dataset == dataset
+    }
+    options = record.arguments["options"]
+    for row in board.ranked:
+        for measure in (PRECISION, RECALL):
+            for (system, variant, kind, subset), one in of.items():
+                if (system, variant, kind) != (row.system.name, measure, CHANCE):
+                    continue
+                half = of[system, variant, HALF, subset].value
+                now = _threshold(record, row, dataset, measure)
+                if one.value is None or half is None or now is None:
+                    continue
+                names.append(f"{row.label}, {measure} {options[measure]:g}")
+                rows.append(Outlook(one.n - now.n, half, one.value))
+    if rows:
+        yield Text(
+            "What more labels would buy. Interval: of a probability. Chance: that a threshold can be guaranteed."
+        )
+        title = f"What more labels would buy, {dataset}"
+        made = outlook_table(title, "Labels", rows, names=names, price=price, chance="Chance of a threshold")
+        yield replace(made, id=f"{made.id}-{dataset}")
 
 
 def _thresholds(record: Record, board: Board, dataset: str) -> Table:
@@ -325,8 +357,9 @@ def _gap(row: Result | None) -> Entry:
     return Entry(numbers.change(row.value, 2), small, ",".join(exact))
 
 
-def calibration_view(run: Path, record: Record, board: Board) -> Iterator[Block]:
-    """A calibration: verdict, thresholds of every system, what is missing, and where the files are."""
+def calibration_view(run: Path, record: Record, board: Board, price: float | None = None) -> Iterator[Block]:
+    """A calibration: verdict, thresholds of every system, what is missing and what more labels would bring, and where
+    the files are."""
     yield calibration_verdict(record, board)
     notes = []
     datasets = record.datasets(task_of(record))
@@ -342,6 +375,8 @@ def calibration_view(run: Path, record: Record, board: Board) -> Iterator[Block]
             ]
     notes += [*_costs(record, board), *(note.plain for note in notes_of(record))]
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are the sample's.",))
+    for dataset in datasets:
+        yield from _next_labels(record, board, dataset, price)
     if (run / "calibrations").is_dir():
         yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from embassay.document.blocks import Care, Link, listed, plain
+from embassay.document.blocks import Care, Entry, Line, Link, Table, figures, listed, plain
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
 from embassay.report.board import all_tasks, leading_scope
 from embassay.report.record import FEW, OVERALL, Record, labels
 from embassay.report.runs import ReportRun
+from embassay.stats.few_labels import Outlook
 
 SMALL = 30
 MOST_PLACES = 4
@@ -310,3 +311,30 @@ def _comparisons(record: Record) -> Iterator[Note]:
     for name, scope in record.scopes.items():
         if scope.reason and len(scope.systems) > 1:
             yield Note("no ranks", f"No ranks on {name}: {scope.reason}.")
+
+
+def outlook_table(
+    title: str,
+    of: str,
+    rows: Sequence[Outlook],
+    *,
+    names: Sequence[str] = (),
+    labels: float | None = None,
+    price: float | None = None,
+    chance: str = "Chance to tell them apart",
+) -> Table:
+    """A line per step, after what it is for in `names`; with the `labels` that each of them takes, and what these cost
+    at a `price` in US dollars. `chance` is the head of that column."""
+    lines = tuple(
+        Line(
+            f"{name}{one.more:,} more",
+            (
+                *(() if labels is None else (Entry(f"about {one.more * labels:,.0f}"),)),
+                *(() if price is None else (Entry(f"${one.more * (labels or 1.0) * price:,.2f}"),)),
+                Entry(f"± {one.half:.3f}"), Entry(numbers.percent(one.chance)),
+            ),
+        )
+        for name, one in zip([f"{one}: " for one in names] or [""] * len(rows), rows, strict=True)
+    )  # fmt: skip
+    heads = [*(["Labels"] if labels is not None else []), *(["Cost"] if price is not None else [])]
+    return Table("next-labels", title, of, figures(*heads, "Interval", chance), lines, is_sortable=False)

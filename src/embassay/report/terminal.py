@@ -58,8 +58,9 @@ APART = "*"
 """Behind the rank of a system that is ranked by itself."""
 
 
-def run_view(run: Path, wide: bool = False) -> Iterator[Block]:
-    """A run: verdict, table, notes, where its report is. Raises DataError when the folder holds no run."""
+def run_view(run: Path, wide: bool = False, price: float | None = None) -> Iterator[Block]:
+    """A run: verdict, table, notes, where its report is; what more labels would cost at a `price` each. DataError where
+    the folder holds no run."""
     from embassay.report.notes import notes_of
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
@@ -75,7 +76,7 @@ def run_view(run: Path, wide: bool = False) -> Iterator[Block]:
     if record.kind == "calibration":
         from embassay.report.calibration import calibration_view
 
-        yield from calibration_view(Path(run), record, board)
+        yield from calibration_view(Path(run), record, board, price)
         yield from where(Path(run))
         return
     if record.kind == "choose":
@@ -257,7 +258,8 @@ def _next_items(one: Contrast) -> Iterator[Block]:
     """What more items would buy, where the two cannot be told apart."""
     if one.difference is None or math.isnan(one.p_adjusted) or one.p_adjusted < ALPHA or one.error <= 0:
         return
-    from embassay.report.rag.decision import outlook_table, undecided
+    from embassay.report.notes import outlook_table
+    from embassay.report.rag.decision import undecided
 
     rows = undecided(one.difference, (one.high - one.low) / 2, one.n, one.tests)
     yield Text("What more items like these would buy, of each dataset alike:")
@@ -498,6 +500,6 @@ def _gate_notes(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield from (f"{one.bar}: {one.reason}." for one in verdicts if one.reason)
     if any(one.near for one in verdicts):
         yield "Near: the bar lies inside the interval, so another sample could have said otherwise."
-        yield from (f"{one.bar}: {told}." for one in verdicts if (told := more(one)))
+    yield from (f"{one.bar}: {told}." for one in verdicts if (told := more(one)))
     reasons = dict.fromkeys(one.unpaired for one in verdicts if one.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

@@ -13,17 +13,19 @@ never falls as the score rises (docs/calibration.md: what happens where it does)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, nbinom
 
 from embassay.errors import UsageError
+from embassay.stats.few_labels import Outlook
 
 Values = NDArray[np.float64]
 Labels = NDArray[np.bool_]
@@ -211,14 +213,17 @@ POWER = 0.8
 STEPS = 50
 """Thresholds that are tried, from the strictest to the laxest."""
 MOST_LABELS = 1_000_000
-"""Above so many labels no number is told."""
+"""Above so many more labels no number is told."""
+BANDS = 20
+"""Draws by which the width of intervals is foretold."""
 
 
 @dataclass(frozen=True)
 class Threshold:
     """Accept what scores `value` or more. `value` is None where no threshold keeps the promise; then `labels` is about
-    how many labels would do (None: no number, by the curve), `best` the highest precision of the curve, and `most`
-    what the most similar tenth may have at most.
+    how many labels would do (None: no number, by the curve), `best` the highest precision of the curve, `most`
+    what the most similar tenth may have at most, and `ahead` what more labels would buy: half of the interval of a
+    probability, and the chance of a threshold.
 
     `n` are the labels, `accepted` how many of them the threshold accepts, `right` how many of these are the same;
     `positives` how many there are at all.
@@ -235,6 +240,7 @@ class Threshold:
     labels: int | None = None
     best: float | None = None
     most: float | None = None
+    ahead: tuple[Outlook, ...] = ()
 
     @property
     def precision(self) -> float | None:
@@ -259,24 +265,31 @@ def precise(
     n, alpha = len(scores), 1 - confidence
     order = np.lexsort((rng.permutation(n), -scores))
     ranked, right = scores[order], np.cumsum(same[order])
-    last = np.append(ranked[1:] != ranked[:-1], True)  # of pairs with one score, all are accepted or none
-    chosen = -1
-    for place in _places(n, aim, alpha):
-        end = int(place + np.argmax(last[place:]))
-        if binom.sf(int(right[end - 1]) - 1, end, aim) > alpha:
-            break
-        chosen = end
+    last = np.flatnonzero(
+        np.append(ranked[1:] != ranked[:-1], True)
+    )  # of one score, all are accepted or none
+    ends = last[np.searchsorted(last, _places(n, aim, alpha))]
+    failed = np.flatnonzero(binom.sf(right[ends - 1] - 1, ends, aim) > alpha)
+    kept = ends[: failed[0]] if len(failed) else ends
     found = Threshold("precision", aim, confidence, None, n, int(same.sum()))
-    if chosen < 0:
-        return found
-    return _at(found, float(ranked[chosen]), scores, same)
+    return _at(found, float(ranked[kept[-1]]), scores, same) if len(kept) else found
 
 
-def _places(n: int, aim: float, alpha: float) -> Iterable[int]:
-    """The order in which thresholds are tried, by how many pairs are accepted: it begins where one can be kept at all,
-    or at a tenth of the pairs, where some mistakes can be borne; it depends on nothing but n."""
-    begin = max(math.ceil(math.log(alpha) / math.log(aim)), n // 10)
-    return [*range(begin, n - 1, max(1, n // STEPS)), n - 1] if begin < n else []
+def _places(n: int, aim: float, alpha: float) -> NDArray[np.int64]:
+    """The order in which thresholds are tried, by how many pairs are accepted; it depends on nothing but n."""
+    begin = _begin(n, aim, alpha)
+    if begin >= n:
+        return np.array([], dtype=np.int64)
+    return np.append(np.arange(begin, n - 1, max(1, n // STEPS)), n - 1)
+
+
+@lru_cache(maxsize=1_000)
+def _begin(n: int, aim: float, alpha: float) -> int:
+    """Pairs that the strictest threshold accepts, of n: as few as show the aim, or a tenth, where mistakes can be
+    borne; of the sizes that bear as many the smallest, or some labels more would make the promise harder to keep."""
+    size = max(math.ceil(math.log(alpha) / math.log(aim)), n // 10)
+    mistakes = size - 1 - int(binom.isf(alpha, size, aim))
+    return mistakes + 1 + int(nbinom.isf(alpha, mistakes + 1, 1 - aim))
 
 
 def sensitive(scores: Scores, same: Labels, aim: float, confidence: float) -> Threshold:
@@ -292,9 +305,7 @@ def sensitive(scores: Scores, same: Labels, aim: float, confidence: float) -> Th
         missed -= 1
     found = Threshold("recall", aim, confidence, None, len(scores), len(own))
     if missed == 0:
-        needed = math.ceil(math.log(1 - confidence) / math.log(aim))
-        share = len(own) / len(scores) if len(scores) else 0.0
-        return found if not share else replace(found, labels=math.ceil(needed / share))
+        return found
     return _at(found, float(own[missed - 1]), scores, same)
 
 
@@ -343,34 +354,101 @@ def cheapest(
     )  # fmt: skip
 
 
-def labels_for(probability: NDArray[np.float64], aim: float, confidence: float) -> tuple[int | None, float]:
-    """About how many labels in all would let `precise` keep its promise in `POWER` of cases, and the highest precision
-    that any tenth of the pairs or more has; None where that does not reach the aim.
+def more_for(chance: Callable[[int], float]) -> int | None:
+    """How many more labels there have to be for a `chance` (more labels -> share) of `POWER`; None above
+    `MOST_LABELS`."""
+    high = 1
+    while chance(high) < POWER:
+        high *= 2
+        if high > MOST_LABELS:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if chance(middle) >= POWER else (middle, high)
+    return high
 
-    `probability` (n,) is how likely each pair of the sample is the same, by a smooth curve: a step of a few right pairs
+
+def best_tenth(probability: Values) -> float:
+    """The mean probability of the tenth of the pairs (n,) that has the highest: no threshold that `precise` tries has a
+    higher precision, with many labels."""
+    n = len(probability)
+    return float(np.sort(probability)[::-1][: math.ceil(n / 10)].mean())
+
+
+def recall_chance(positives: int, n: int, aim: float, confidence: float) -> Callable[[int], float]:
+    """The chance that `sensitive` finds a threshold, by how many labels there are beside the `n` of which `positives`
+    are the same; as many of the new ones are taken to be."""
+    needed = math.ceil(math.log(1 - confidence) / math.log(aim))
+    return lambda more: float(binom.sf(needed - positives - 1, more, positives / n))
+
+
+class PrecisionChance:
+    """The chance that `precise` finds a threshold with some more labels beside those there are.
+
+    It finds one where its first test is passed. `scores` and `same` (n,) are kept; new pairs have scores like them, and
+    are the same with a `probability` (n,) that rises with the score: by a smooth curve, for a step of a few right pairs
     would promise too much.
     """
-    ranked = np.sort(probability)[::-1]
-    mean = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
-    shares = np.arange(2, 21) / 20
-    above = [float(mean[max(0, math.ceil(share * len(ranked)) - 1)]) for share in shares]
-    needed = [
-        accepted / share
-        for share, truth in zip(shares, above, strict=True)
-        if truth > aim and (accepted := _enough(truth, aim, 1 - confidence)) is not None
-    ]
-    return (math.ceil(min(needed)) if needed else None), max(above)
+
+    def __init__(
+        self, scores: Scores, same: Labels, probability: Values, aim: float, confidence: float
+    ) -> None:
+        self._aim, self._alpha = aim, 1 - confidence
+        order = np.argsort(-scores, kind="stable")
+        ranked, n = scores[order], len(scores)
+        self._right = np.append(0, np.cumsum(same[order]))
+        self._sum = np.append(0.0, np.cumsum(probability[order]))
+        # Of each place the first and last of its score, from 1 on.
+        _, first, counts = np.unique(-ranked, return_index=True, return_counts=True)
+        self._first, self._last = np.repeat(first, counts) + 1, np.repeat(first + counts, counts)
+        self._n = n
+
+    def __call__(self, more: int) -> float:
+        """By how many of the kept pairs are among the first that are accepted: a binomial sum over each of these."""
+        n = self._n
+        begin = _begin(n + more, self._aim, self._alpha)
+        if begin >= n + more:
+            return 0.0
+        kept = np.arange(min(n, begin) + 1)
+        # At least j kept ones are among the first, where at most begin - j new ones score more than the j-th.
+        least = np.append(binom.cdf(begin - kept[1:], more, (kept[1:] - 0.5) / n), 0.0)
+        odds = np.append(1.0, least[:-1]) - least
+        kept, odds = kept[odds > 1e-9], odds[odds > 1e-9]
+        share = np.clip(
+            (begin - kept) / max(more, 1), (kept - 0.5).clip(0) / n, (kept + 0.5).clip(None, n) / n
+        )
+        accepted, old, share = self._with_ties(begin, more, kept, share)
+        new = accepted - old
+        precision = np.interp(share, np.arange(n + 1) / n, self._sum / n) / share.clip(1e-12)
+        missing = binom.isf(self._alpha, accepted, self._aim) + 1 - self._right[old]
+        return float(odds @ binom.sf(missing - 1, new, precision.clip(0, 1)))
+
+    def _with_ties(
+        self, begin: int, more: int, kept: NDArray[np.int64], share: Values
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Values]:
+        """How many pairs are accepted, how many kept ones are among them, and down to which share of all pairs: with
+        all of the score at which the first `begin` end, apart from one."""
+        n = self._n
+        place = np.ceil(share * n).astype(np.int64).clip(1, n) - 1
+        tied = self._last[place] > self._first[place]
+        end = np.where(tied, self._last[place] / n, share)
+        new = begin - kept
+        beyond = np.where(tied, (more - new) * (end - share) / (1 - share).clip(1e-12), 0.0)
+        old = np.where(tied, self._last[place].clip(kept), kept)
+        accepted = np.where(tied, np.rint(old + new + beyond).astype(np.int64) - 1, begin).clip(begin)
+        return accepted, np.minimum(old, accepted), end
 
 
-def _enough(truth: float, aim: float, alpha: float) -> int | None:
-    """Accepted pairs with which a precision of `truth` is shown to be above `aim` in `POWER` of cases."""
-    accepted = max(2, math.ceil(math.log(alpha) / math.log(aim)))
-    while accepted < MOST_LABELS:
-        least = int(binom.isf(alpha, accepted, aim)) + 1
-        if binom.sf(least - 1, accepted, truth) >= POWER:
-            return accepted
-        accepted = math.ceil(accepted * 1.05)
-    return None
+def mean_half(scores: Scores, probability: Values, n: int, rng: np.random.Generator) -> float:
+    """Half of the interval of a probability, as `band` would have it of `n` labels: the mean over the pairs (m,), whose
+    scores and fitted probabilities are drawn from."""
+    at, total = np.quantile(scores, (np.arange(GRID) + 0.5) / GRID), 0.0
+    for _ in range(BANDS):
+        rows = rng.integers(0, len(scores), n)
+        low, high = band(at, scores[rows], rng.random(n) < probability[rows])
+        total += float((high - low).mean()) / 2
+    return total / BANDS
 
 
 def _at(found: Threshold, value: float, scores: Scores, same: Labels) -> Threshold:

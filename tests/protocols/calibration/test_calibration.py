@@ -436,3 +436,63 @@ def test_what_is_calibrated_is_one_thing(words: list[str]) -> None:
 
     told = CliRunner().invoke(with_commands("calibrate", "list"), ["calibrate", *words])
     assert isinstance(told.exception, UsageError)
+
+
+def test_what_more_labels_would_buy_is_told_with_every_promise_that_is_missing(tmp_path: Path) -> None:
+    """In the results, the saved file, the table, the page and on the terminal, where it costs money: the same numbers;
+    intervals narrow, and the number of labels that is told is where the chance passes .8."""
+    from embassay.cli.main import with_commands
+
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows(60)))
+    words = ["calibrate", "-s", "jaccard", "-d", str(data), "--tokenizer", "words", "--precision", "0.95"]
+    out = tmp_path / "run"
+    shown = CliRunner().invoke(
+        with_commands("calibrate"), [*words, "--out", str(out), "--label-price", "0.5"]
+    )
+    assert shown.exit_code == 0, shown.output
+    made = Run(out)
+    threshold = _saved(out).threshold("precision")
+    assert threshold.value is None
+    assert [one.more for one in threshold.ahead] == [50, 100, 200, 400]
+    halves, chances = ([getattr(one, name) for one in threshold.ahead] for name in ("half", "chance"))
+    assert halves == sorted(halves, reverse=True)
+    assert chances == sorted(chances)
+    assert threshold.labels is not None
+    assert all((one.chance >= 0.8) == (60 + one.more >= threshold.labels) for one in threshold.ahead)
+    for one in threshold.ahead:
+        row = found(made, "chance_of_threshold", variant="precision", subset=f"{one.more} more labels")
+        assert (row.value, row.n) == (one.chance, 60 + one.more)
+    table = (out / "tables" / "calibration_next_labels.csv").read_text().splitlines()
+    assert sum("precision" in line for line in table[1:]) == 4
+    assert "$25.00" in shown.output
+    assert "50 more" in (out / "report.html").read_text()
+
+
+def _saved(out: Path):
+    return eb.calibration(out / "calibrations" / "jaccard--pairs.json").curve
+
+
+def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -> None:
+    """Exit code 4, and a count in the right number."""
+    from embassay.cli.main import with_commands
+
+    few = [{**row, "label": int(place == 0)} for place, row in enumerate(rows(20))]
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in few))
+    words = [
+        "calibrate",
+        "-s",
+        "jaccard",
+        "-d",
+        str(data),
+        "--tokenizer",
+        "words",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    result = CliRunner().invoke(with_commands("calibrate"), words)
+    assert isinstance(result.exception, DataError) or result.exit_code == DataError.exit_code
+    rows_of = RunFolder(tmp_path / "run").read_results()
+    [reason] = {row.reason for row in rows_of if row.system == "jaccard" and row.dataset}
+    assert reason.startswith("1 pair is the same and 19 are not")

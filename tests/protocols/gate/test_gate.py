@@ -107,6 +107,31 @@ def test_tests_are_corrected_together(tmp_path: Path) -> None:
     assert [one.met for one in judged_against(now, base, tasks=["overall"])] == [True] * 8
 
 
+def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Path) -> None:
+    """Of eight like it: the interval narrows as with the root of items, the chance grows, and it is printed. Nothing is
+    told of a rise, of a fall within the margin, and where the loss is found."""
+    noise = np.random.default_rng(6).normal(0, 0.05, 300)
+    change = (noise - noise.mean()) - 2.1 * noise.std() / np.sqrt(300)
+    base = read_values(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
+    now = read_values(
+        write_run(tmp_path / "now", dict.fromkeys("abcdefg", ITEMS + change) | {"h": ITEMS - change})
+    )
+    *fallen, risen = judged_against(now, base, tasks=["overall"])
+    for one in fallen:
+        fifty, many = one.ahead
+        assert (fifty.more, many.more) == (50, 400)
+        assert one.low is not None
+        assert one.high is not None
+        assert fifty.half == pytest.approx((one.high - one.low) / 2 * (300 / 350) ** 0.5, rel=0.03)
+        assert fifty.half > many.half
+        assert 0 < fifty.chance < many.chance < 1
+    assert risen.ahead == ()
+    assert "with 400 more" in printed(gate_view((*fallen, risen)), width=120)
+    [found] = judged_against(now, base, systems=["a"], tasks=["overall"])
+    assert (found.met, found.ahead) == (False, ())
+    assert not any(one.ahead for one in judged_against(now, base, tasks=["overall"], margin=0.1))
+
+
 def test_several_runs_of_a_folder(tmp_path: Path) -> None:
     write_run(tmp_path / "one", {"a": ITEMS})
     write_run(tmp_path / "two", {"b": ITEMS})

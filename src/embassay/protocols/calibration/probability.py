@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,21 +25,28 @@ from embassay.stats.calibration import (
     Chosen,
     Cost,
     Kind,
+    PrecisionChance,
     Threshold,
     band,
+    best_tenth,
     cheapest,
     choose,
     exact,
     fit,
-    labels_for,
+    mean_half,
+    more_for,
     precise,
+    recall_chance,
     sensitive,
 )
+from embassay.stats.few_labels import Outlook
 from embassay.stats.resampling import rows_of_resamples
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
 FORMAT, VERSION = "embassay-calibration", 1
+MORE = (50, 100, 200, 400)
+"""How many more labels are asked about."""
 FEWEST = 10
 """Pairs of each label below which nothing is fitted."""
 CORPUS = "reference"
@@ -220,7 +227,10 @@ def calibration(path: str | Path) -> Calibration:
 def _curve(plain: dict[str, Any]) -> Curve:
     lines = {name: tuple(map(float, plain[name])) for name in ("scores", "probabilities", "low", "high")}
     _check_lines(*map(np.array, lines.values()))
-    thresholds = tuple(Threshold(**one) for one in plain["thresholds"])
+    thresholds = tuple(
+        Threshold(**one | {"ahead": tuple(Outlook(**step) for step in one.get("ahead", ()))})
+        for one in plain["thresholds"]
+    )
     if not all(one.value is None or math.isfinite(one.value) for one in thresholds):
         raise ValueError("a threshold that is no number")
     cost = Cost(**plain["cost"]) if plain["cost"] else None
@@ -237,12 +247,17 @@ def _check_lines(scores: Values, probabilities: Values, low: Values, high: Value
         raise ValueError("a probability outside of its interval, or of 0 to 1")
 
 
-def too_few(same: NDArray[np.bool_], yes: str = "pairs are the same", no: str = "are not") -> str:
-    """Why nothing can be fitted; empty where it can. `yes` and `no` say what the two kinds are."""
+def too_few(
+    same: NDArray[np.bool_],
+    yes: tuple[str, str] = ("pair is the same", "pairs are the same"),
+    no: tuple[str, str] = ("is not", "are not"),
+) -> str:
+    """Why nothing can be fitted; empty where it can. `yes` and `no` say what the two kinds are, of one and of more."""
     counts = int(same.sum()), int((~same).sum())
     if min(counts) >= FEWEST:
         return ""
-    return f"{counts[0]} {yes} and {counts[1]} {no}: {FEWEST} of each are the fewest"
+    told = (f"{count:,} {said[count != 1]}" for count, said in zip(counts, (yes, no), strict=True))
+    return f"{' and '.join(told)}: {FEWEST} of each are the fewest"
 
 
 def fitted(
@@ -262,21 +277,48 @@ def fitted(
     low, high = band(grid, x, y)
     lines = (grid, probabilities, np.minimum(low, probabilities), np.maximum(high, probabilities))
     precision = precise(x, y, promises.precision, promises.confidence, rng)
-    if precision.value is None:
+    recall = sensitive(x, y, promises.recall, promises.confidence)
+    if precision.value is None or recall.value is None:
         # A step of a few right pairs would ask for too few labels.
-        smooth = fit("beta", scores, same)(scores)
-        labels, best = labels_for(smooth, promises.precision, promises.confidence)
-        tenth = y[np.argsort(-x, kind="stable")][: math.ceil(len(x) / 10)]
-        most = exact(int(tenth.sum()), len(tenth), promises.confidence)[1]
-        labels = None if labels is None else max(labels, len(x) + 1)
-        precision = replace(precision, labels=labels, best=best, most=most)
-    thresholds = (precision, sensitive(x, y, promises.recall, promises.confidence))
+        smooth = fit("beta", scores, same)(x)
+        precision, recall = _ahead(precision, recall, (x, y, smooth), rng)
+    thresholds = (precision, recall)
     cost = None
     if promises.wrong is not None and promises.missed is not None:
         cost = cheapest(x, y, promises.wrong, promises.missed, promises.confidence, rng)
     x_points, middle, bottom, top = (tuple(round(float(value), 9) for value in line) for line in lines)
     n, positives = len(same), int(same.sum())
     return Curve(chosen.kind, n, positives, len(x), x_points, middle, bottom, top, thresholds, cost), chosen
+
+
+def _ahead(
+    precision: Threshold,
+    recall: Threshold,
+    of: tuple[Values, NDArray[np.bool_], Values],
+    rng: np.random.Generator,
+) -> tuple[Threshold, Threshold]:
+    """Those that cannot be promised, with what more labels would buy. `of` are scores, labels and smooth probabilities
+    (n,)."""
+    x, y, smooth = of
+    n = len(x)
+    halves: list[float] = []
+
+    def foretold(one: Threshold, chance: Callable[[int], float]) -> Threshold:
+        more = more_for(chance)
+        halves.extend(mean_half(x, smooth, n + step, rng) for step in MORE[len(halves) :])
+        rows = tuple(Outlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True))
+        return replace(one, labels=None if more is None else n + more, ahead=rows)
+
+    if precision.value is None:
+        tenth = y[np.argsort(-x, kind="stable")][: math.ceil(n / 10)]
+        most = exact(int(tenth.sum()), len(tenth), precision.confidence)[1]
+        precision = replace(precision, best=best_tenth(smooth), most=most)
+        if (precision.best or 0.0) > precision.aim:
+            chance = PrecisionChance(x, y, smooth, precision.aim, precision.confidence)
+            precision = foretold(precision, chance)
+    if recall.value is None and y.any():
+        recall = foretold(recall, recall_chance(int(y.sum()), n, recall.aim, recall.confidence))
+    return precision, recall
 
 
 def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
+from embassay.errors import DataError
 from embassay.protocols.calibration.options import CalibrationOptions
 from embassay.protocols.calibration.probability import CORPUS, Calibration, Curve, fitted, read_pairs, too_few
 from embassay.protocols.calibration.slices import DAMAGED, EDITED, KnownPairs, gaps, labels, loaded_as
@@ -32,11 +33,13 @@ from embassay.protocols.tasks.task import outcome, similarity
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
-from embassay.runs.folder import slug
+from embassay.runs.folder import RunFolder, slug
 from embassay.stats.calibration import Chosen, Cost, Threshold, bins, calibration_error, exact, log_losses
 from embassay.stats.intervals import wilson
 
 HEADLINE = "skill"
+CHANCE, HALF = "chance_of_threshold", "half_interval"
+"""What more labels would buy: the chance that the threshold can be promised, and half of a probability's interval."""
 TWENTIETHS = 20
 """Points of a curve of precision and recall."""
 
@@ -166,6 +169,11 @@ def _promised(one: Threshold, noun: str) -> Iterator[Score]:
     method = f"{one.measure} at least {one.aim:g} with {one.confidence:.0%} confidence, exact binomial"
     if one.value is None:
         yield undefined("threshold", one.n, without(one, noun), variant=one.measure, method=method)
+        for step in one.ahead:
+            n, where = one.n + step.more, f"{step.more:,} more labels"
+            by = "by the smooth curve through these labels"
+            for name, value in ((CHANCE, step.chance), (HALF, step.half)):
+                yield Score(name, value, n, variant=one.measure, subset=where, method=by)
         return
     yield Score("threshold", one.value, one.n, variant=one.measure, method=method)
     for name, hits, of in (("precision", one.right, one.accepted), ("recall", one.right, one.positives)):
@@ -246,7 +254,7 @@ class Calibrations(TaskProtocol):
     """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
 
     name = "calibration"
-    version = 2
+    version = 3
     tasks = TASKS
     paper = ("pairs",)
     context = Context
@@ -307,6 +315,7 @@ class Calibrations(TaskProtocol):
         """Thresholds, and where the probability stops holding."""
         yield from super().tables(plan, rows)
         yield thresholds_table(rows)
+        yield from next_labels(rows)
         yield gaps_table(rows)
 
 
@@ -337,6 +346,31 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
     )  # fmt: skip
 
 
+def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+    """What more labels would buy for each promise that these don't suffice for; no table where there is none."""
+    halves = {
+        (row.system, row.dataset, row.variant, row.subset): row.value for row in rows if row.measure == HALF
+    }
+    body = tuple(
+        (
+            row.system, row.dataset, row.variant, row.n, row.value,
+            halves[row.system, row.dataset, row.variant, row.subset],
+        )
+        for row in rows
+        if row.measure == CHANCE
+    )  # fmt: skip
+    if body:
+        columns = (
+            Column("system", "text"), Column("dataset", "text"), Column("promise", "text"),
+            Column("labels", decimals=0), Column("chance of a threshold", decimals=3),
+            Column("half of the interval", decimals=3),
+        )  # fmt: skip
+        yield ColumnTable(
+            "calibration_next_labels", "What more labels would buy", columns, body,
+            "Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over pairs.",
+        )  # fmt: skip
+
+
 def _line(found: Mapping[str, Result]) -> Iterator[Any]:
     for measure in ("threshold", "sample_precision", "sample_recall"):
         yield found[measure].value if measure in found else None
@@ -359,6 +393,23 @@ def gaps_table(rows: Sequence[Result]) -> ColumnTable:
         tuple((*one, *(found.get((*one, kind)) for kind in kinds)) for one in cells),
         "Share that means the same minus the mean probability; below 0 the system is too sure.",
     )  # fmt: skip
+
+
+def check_calibrated(out: Path) -> None:
+    """DataError where no system of the run could be calibrated on any dataset, with the first reason."""
+    folder = RunFolder(out)
+    manifest = folder.read_manifest() or {"systems": ()}
+    own = {one["name"] for one in manifest["systems"] if one["kind"] != "reference"}
+    rows = [
+        row for row in folder.read_results() if row.system in own and row.measure == HEADLINE and row.dataset
+    ]
+    if any(row.value is not None for row in rows):
+        return
+    raise DataError(
+        "Nothing could be calibrated",
+        found=next((row.reason for row in rows if row.reason), "no result"),
+        mend="Label more pairs of the rarer kind.",
+    )
 
 
 def calibrate(

@@ -60,6 +60,14 @@ def like(record: type[Any], name: str, /, **changed: Any) -> Any:
     return field(default=said.pop("default", own.default), metadata=said)
 
 
+def label_price() -> Any:
+    """The field of what a label costs, in US dollars; it changes no result."""
+    return option(
+        None, "What a label costs, to say what more would.",
+        name="--label-price", value="USD", least=0, group=SPEED,
+    )  # fmt: skip
+
+
 def column_map(entries: Sequence[str] | None) -> dict[str, str]:
     """`--map text=body,label=topic` (repeatable) as a dictionary from our column to theirs."""
     if not entries:

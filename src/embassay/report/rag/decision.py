@@ -11,6 +11,7 @@ from embassay.protocols.kernel.quantities import STEPS, JudgeBias, Quantity, ahe
 from embassay.protocols.rag.decision.outcome import Ahead, Decision, Standing
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 from embassay.protocols.rag.scoring.score import Score
+from embassay.report.notes import outlook_table
 from embassay.stats.few_labels import Outlook, outlook
 from embassay.stats.intervals import t_quantile
 
@@ -95,26 +96,6 @@ def undecided(difference: float, half: float, n: int, tests: int) -> tuple[Outlo
         abs(difference), half * reach / REACH, n, n + 2 * STEPS[-1], steps=STEPS, reach=reach, finite=False
     )
     return tuple(Outlook(one.more, one.half * REACH / reach, one.chance) for one in rows)
-
-
-def outlook_table(
-    title: str, of: str, rows: Sequence[Outlook], *, labels: float | None = None, price: float | None = None
-) -> Table:
-    """A line per step; with the `labels` that each of them takes, and what these cost at a `price` in US dollars."""
-    lines = tuple(
-        Line(
-            f"{one.more:,} more",
-            (
-                *(() if labels is None else (Entry(f"about {one.more * labels:,.0f}"),)),
-                *(() if price is None else (Entry(f"${one.more * (labels or 1.0) * price:,.2f}"),)),
-                Entry(f"± {one.half:.3f}"), Entry(numbers.percent(one.chance)),
-            ),
-        )
-        for one in rows
-    )  # fmt: skip
-    heads = [*(["Labels"] if labels is not None else []), *(["Cost"] if price is not None else [])]
-    columns = figures(*heads, "Interval", "Chance to tell them apart")
-    return Table("next-labels", title, of, columns, lines, is_sortable=False)
 
 
 def corrections_view(found: Corrections, headline: str, price: float | None = None) -> Iterator[Block]:

@@ -295,3 +295,31 @@ def test_a_judge_of_all_pairs_is_corrected_by_the_people_of_some(draw, fill):
     said = CliRunner().invoke(validation.app, ["score", str(study.path), "--estimates", str(path)])
     assert said.exit_code == 0, said.output
     assert "Corrected, 95%" in said.output
+
+
+def test_a_judge_is_looked_at_by_language(draw, fill):
+    """It is a point too low in French alone: so it is told of all languages together, of each language by itself it
+    isn't told apart, and the table has the same."""
+    study = draw()
+    fill(study, lambda item, _: truth(item))
+    above = {"fra": -1.0}
+    path = study.path / "judge.csv"
+    rows = [
+        {**item.as_dict(), "rater_id": "judge", "rating": truth(item) + above.get(item.lang, 0.0)}
+        for item in study.items
+        if not item.is_dummy
+    ]
+    scoring.write_ratings(path, rows)
+    scored = scoring.score(read_study(study.path), estimates=[path])
+    scoring.keep(scored, command="x")
+    off = {one.lang: {bias.said: bias for bias in one.off} for one in scored.corrected}
+    together, langs = off[""], set(off) - {""}
+    assert "fra" in langs
+    assert langs <= set(together)
+    for lang in langs:
+        assert together[lang].mean == pytest.approx(above.get(lang, 0.0))
+        assert together[lang].n == off[lang]["all"].n
+        assert not langs & set(off[lang])
+    assert sum(together[lang].n for lang in langs) == together["all"].n
+    table = (study.path / "tables" / "judge_bias.csv").read_text().splitlines()
+    assert len(table) == 1 + sum(map(len, off.values()))

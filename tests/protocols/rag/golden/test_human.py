@@ -385,3 +385,31 @@ def test_what_the_person_would_say_of_all_lists():
     assert found.off[-1].mean == pytest.approx(mean.judge - mean.value, abs=0.15)
     none = score_check(every, [Edited("q0", "d1", 1, None, "")])
     assert none.corrected == ()
+
+
+def test_the_judge_is_looked_at_by_place():
+    """It is half a grade too high on average at the first places, right further down; each passage counts in one band,
+    and there are no bands where all that is checked stands in one."""
+    rng = np.random.default_rng(5)
+    every, said = [], []
+    for place in range(10):
+        grades = rng.integers(2, 6, 12).tolist()
+        passages = tuple(Listed(f"d{rank}", rank, grade, "text") for rank, grade in enumerate(grades, 1))
+        every.append(FinalList(f"q{place}", "Why?", passages))
+        said += [
+            Edited(f"q{place}", one.doc_id, one.place, one.grade - (one.place <= 3 and place % 2), "")
+            for one in passages
+        ]
+    off = {one.said: one for one in score_check(every, said).off}
+    bands = {name: one for name, one in off.items() if name.startswith("at places")}
+    assert {name: one.n for name, one in bands.items()} == {
+        "at places 1 to 3": 30,
+        "at places 4 to 10": 70,
+        "at places 11 to 30": 20,
+    }
+    assert [one.mean for one in bands.values()] == [0.5, 0.0, 0.0]
+    first = bands["at places 1 to 3"]
+    assert 0 < first.low < 0.5 < first.high
+    assert off["all"].mean == pytest.approx(0.5 * 30 / 120)
+    top = [one for one in said if one.place <= 3]
+    assert not any(one.said.startswith("at places") for one in score_check(every, top).off)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import SPEED, STATISTICS, SYSTEMS, like, option
+from embassay.protocols.kernel.request import STATISTICS, SYSTEMS, label_price, like, option
 from embassay.protocols.rag.scoring.options import ScoreRequest
 
 
@@ -30,10 +30,7 @@ class DecisionRequest:
         None, "With --until-decided: a chat model that grades what is asked, into --qrels.",
         name="--judge -j", value="NAME", group=SYSTEMS,
     )  # fmt: skip
-    price: float | None = option(
-        None, "What a grade costs, to say what more would.",
-        name="--label-price", value="USD", least=0, group=SPEED,
-    )  # fmt: skip
+    price: float | None = label_price()
     mapping: Mapping[str, str] = like(ScoreRequest, "mapping")
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from embassay.protocols.calibration.protocol import (
     HEADLINE,
     Context,
     fit_pairs,
+    next_labels,
     quality,
     skill,
     thresholds_table,
@@ -93,9 +94,10 @@ class _Cell:
         self.of = of
         self.curve: Curve | None = None
         self.held = np.full(len(of.ids), np.nan)
-        self.reason = too_few(of.good, "queries have evidence among the first passages", "have none") or _odd(
-            of.best
-        )
+        where = "evidence among the first passages"
+        self.reason = too_few(
+            of.good, (f"query has {where}", f"queries have {where}"), ("has none", "have none")
+        ) or _odd(of.best)
         self.scores: tuple[Score, ...] = (Score(HEADLINE, None, len(of.ids), reason=self.reason),)
         if self.reason:
             return
@@ -138,7 +140,7 @@ def _write(
             ).save(folder.path / "calibrations" / name)  # fmt: skip
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
-    write_tables(folder.path, [thresholds_table(rows)])
+    write_tables(folder.path, [thresholds_table(rows), *next_labels(rows)])
     folder.write_manifest(_manifest(folder, inputs, request, cells, command))
 
 
