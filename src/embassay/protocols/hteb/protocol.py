@@ -428,12 +428,12 @@ def opened(request: Request, longest: int, ledger: Ledger | None) -> tuple[Sourc
 
 def check_recorded(plan: HtebPlan, sources: Sequence[Source]) -> None:
     """UsageError where the recorded transformations would leave every task without a score."""
-    most = plan.request.options.most_lost
     recorded = [one.paraphraser for one in sources if isinstance(one.paraphraser, RecordedTransformer)]
-    slots = [one for dataset in plan.datasets for one in plan.slots(dataset)]
-    texts = [[text for _, text, _, _ in one.rows] for one in slots]
     if not recorded or plan.request.on_failure != "leave out":
         return
+    most = plan.request.options.most_lost
+    slots = [one for dataset in plan.datasets for one in plan.slots(dataset)]
+    texts = [[text for _, text, _, _ in one.rows] for one in slots]
     if all(writer.lacks(some) > most for writer in recorded for some in texts):
         raise UsageError(
             "The sample's recorded transformations are of 14 of its pairs, and no task would have enough of them.",
