@@ -22,6 +22,7 @@ from embassay.document.blocks import (
     Figure,
     Heading,
     Line,
+    Sentence,
     Table,
     Text,
     Words,
@@ -200,7 +201,12 @@ def _down(y: Scale, value: float) -> float:
 
 def _scores(answers: Sequence[Answer]) -> Table:
     lines = [
-        Line(top.name, (_value(one, top),), kind=top.kind, group=one.question.asks)
+        Line(
+            top.name,
+            (_value(one, top),),
+            kind=None if top.kind == "human" else top.kind,
+            group=one.question.asks,
+        )
         for one in answers
         for top in one.top
     ]
@@ -233,6 +239,15 @@ def _second(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Bl
     yield _table("What it costs", "Of", ("Time and money",), tuple(_costs(runs, answers)))
     yield Heading("Run it again", level=3)
     yield from _again(runs)
+
+
+def conditions_of(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Sentence, ...]:
+    """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
+    held = ((f"It holds if {one}.",) for one in _conditions(runs, answers))
+    never = (
+        ("Not tested: ", *((one,) if isinstance(one, str) else one), ".") for one in _untested(runs, answers)
+    )
+    return (*held, *never)
 
 
 def _conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[str]:
@@ -326,7 +341,7 @@ def _untested(
     for one in answers:
         if one.level == "not run":
             asks = one.question.asks[:1].lower() + one.question.asks[1:]
-            yield (f"{asks}: ", one.note) if one.note else (f"{asks}: ", Words(one.said, "command"))
+            yield (f"{asks} (", one.note or Words(one.said, "command"), ")")
     languages = sorted(
         {one.get("lang") for run in runs for one in run.record.manifest.get("datasets", ())} - {"", None}
     )
