@@ -22,9 +22,9 @@ from embassay.report.answers import (
     Evidence,
     _answer,
     _people,
-    _price,
     answers_of,
     recommendation,
+    times_of,
 )
 from embassay.report.overview import overview
 from embassay.report.runs import ReportRun, read_runs
@@ -170,11 +170,11 @@ def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None
     """It is never the answer; the answer says that it is faster. Times stand on one scale on every page."""
     write_sweep_run(tmp_path / "sweep")
     runs = read_runs([tmp_path / "sweep"])
-    free = _price(BY_NAME["price"], runs, Answer(BY_NAME["search"], "not run"))
+    free = times_of(runs, Answer(BY_NAME["search"], "not run"))
     fast, slow = free.all[:2]
     assert free.names == (fast.name,)
     search = replace(_answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,))
-    found = _price(BY_NAME["price"], runs, search)
+    found = times_of(runs, search)
     assert found.names == (slow.name,)
     assert fast.name in found.said
     assert [free.scale.at(one) for one in (0.1, 10_000)] == [0, 100]

@@ -243,7 +243,7 @@ def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     answers = [_answer(one, found[one.name]) for one in QUESTIONS[:-1]]
     if all(one.level == "not run" for one in answers):
         return ()
-    return (*answers, _price(QUESTIONS[-1], runs, answers[0]))
+    return (*answers, times_of(runs, answers[0]))
 
 
 def _evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
@@ -427,8 +427,10 @@ FINDERS: Mapping[str, Sequence[Callable[[ReportRun], Evidence | None]]] = {
 """Where evidence on a question is looked for, the best first."""
 
 
-def _price(question: Question, runs: Sequence[ReportRun], search: Answer) -> Answer:
-    """Of a sweep: each encoder's fastest stack. A system that search rules out is not chosen, however fast it is."""
+def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
+    """How long a query takes, of a sweep: each encoder's fastest stack. A system that search rules out is not chosen,
+    however fast it is."""
+    question = QUESTIONS[-1]
     swept = next(((run, found) for run in runs if (found := sweep_of(run)) is not None), None)
     if swept is None:
         return Answer(question, "not run")
@@ -533,9 +535,11 @@ def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[An
     for one in decided:
         winners.setdefault(one.names[0], []).append(WHERE[one.question.name])
     if not winners:
-        among = left[0].answer
+        names = left[0].names
+        many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
+        among = f"{'between' if len(names) == 2 else 'among'} {_listed(many)}"
         fast = next((one.names[0] for one in answers if one.question.name == "price" and one.names), "")
-        return f"These data do not choose between {among}" + (f"; take the faster, {fast}" if fast else "")
+        return f"These data do not choose {among}" + (f"; take the faster, {fast}" if fast else "")
     if len(winners) == 1:
         ((name, where),) = winners.items()
         return f"On texts like these, use {name}: it leads {_listed(where)}"
