@@ -49,11 +49,9 @@ def latex_table(table: Wide) -> str:
     that nobody has a value in is left out, which is said there too.
     """
     every = table.over_datasets
-    chosen = [
-        i for i in every if any(cells[i] is None or cells[i].value is not None for cells in table.cells)
-    ]
-    empty = [] if not chosen else [i for i in every if i not in chosen]
-    chosen = chosen or every
+    valued = [i for i in every if any(_is_valued(cells[i]) for cells in table.cells)]
+    chosen = valued or [*every]
+    empty = [i for i in every if i not in chosen]
     parts = [chosen[i : i + WIDEST] for i in range(0, len(chosen), WIDEST)]
     head = rf"% Made by Embassay from {escape(table.run.name)}, manifest {table.run.manifest_digest}."
     lines = [head, r"% Needs \usepackage{booktabs,graphicx}."]
@@ -61,6 +59,10 @@ def latex_table(table: Wide) -> str:
         of = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
         lines += ["", *_part(table, places, of, number, empty if number == len(parts) else ())]
     return "\n".join(lines) + "\n"
+
+
+def _is_valued(row: Result | None) -> bool:
+    return row is not None and row.value is not None
 
 
 def _part(
