@@ -6,8 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import embassay
 
 NOTES = [{"text": f"note {n} says a thing of its own", "label": "ab"[n % 2]} for n in range(12)]
 
@@ -245,10 +248,11 @@ def test_what_may_not_be_read(tmp_path):
     plain = ["setpriv", f"--bounding-set={less}", f"--inh-caps={less}"] if os.geteuid() == 0 else []
     if plain and shutil.which("setpriv") is None:
         pytest.skip("root without setpriv may read everything")
+    env = {**os.environ, "PYTHONPATH": str(Path(embassay.__file__).parents[1])}
     try:
         for words, code in LOCKED.items():
             command = [*plain, sys.executable, "-m", "embassay", *words.split()]
-            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
             said = done.stdout + done.stderr
             assert done.returncode == code, (words, said)
             assert "Traceback" not in said
