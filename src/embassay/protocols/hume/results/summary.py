@@ -175,9 +175,7 @@ def write_finished(
     folder.write_manifest({**done, **extra})
 
 
-OTHER_METHOD = (
-    "classifies and clusters without vectors, by another method: not ranked with those that have them"
-)
+OTHER_METHOD = "without vectors, so classified and clustered by another method, and not ranked with models that have them"
 LLM = "language models are compared with people on their own pairs"
 
 
