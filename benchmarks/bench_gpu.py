@@ -2,9 +2,9 @@
 
 The fraction of the card's peak is that of the products alone: 2 x queries x vectors x dimensions, or 2 x parameters x
 tokens, over the time and over what a matrix product of 8,192 x 8,192 reaches on the same card in float16 (search) and
-in the encoder's own precision. Results are checked against the processor's. The peer on the same card, in the same run, is
-sentence-transformers: its `encode` of the same texts in batches of 256, and its `semantic_search` of the same vectors,
-kept on the card, whose scores are float32. Without a card: one line, and no error.
+in the encoder's own precision. Results are checked against the processor's. The peer on the same card, in the same run,
+is sentence-transformers: its `encode` of the same texts in batches of 256, and its `semantic_search` of the same
+vectors, kept on the card, whose scores are float32. Without a card: one line, and no error.
 """
 
 from __future__ import annotations
