@@ -98,7 +98,7 @@ def trained(
     model, loss = (_splade if kind == "splade" else _colbert)(layers, length)
     steps = max(len(triples) // batch, 1)
     if kind == "splade":
-        _thin_out(model, triples[:64])
+        _thin_out(model, triples[:16])
     optimizer, schedule = scheduled(model, RATE, steps)
     model.train()
     for step in range(steps):
