@@ -191,19 +191,17 @@ def main(arguments: list[str] | None = None) -> list[Row]:
 
     small = options.quick or device == "cpu"
     n, queries, count, repeats = (20_000, 200, 200, 2) if small else (1_000_000, 1_000, 50_000, 5)
-    rows: list[Row | None] = list(search(device, n, queries, 50, repeats))
-    texts = real_texts(count, options.data or DATA, longest=600)
-    rows += [
-        encoding(device, texts, dtype, repeats)
-        for dtype in (("float32",) if small else ("float32", "float16"))
-    ]
     import torch
 
     name = torch.cuda.get_device_name(device) if device != "cpu" else "the processor"
     print(f"{name}, torch {torch.__version__}")
-    measured = [row for row in rows if row is not None]
-    for row in measured:
-        print(row)
+    measured = search(device, n, queries, 50, repeats)
+    print(*measured, sep="\n", flush=True)
+    texts = real_texts(count, options.data or DATA, longest=600)
+    for dtype in ("float32",) if small else ("float32", "float16"):
+        if (row := encoding(device, texts, dtype, 3)) is not None:
+            print(row, flush=True)
+            measured.append(row)
     return measured
 
 
