@@ -34,7 +34,16 @@ from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import RunFolder, slug
-from embassay.stats.calibration import Chosen, Cost, Threshold, bins, calibration_error, exact, log_losses
+from embassay.stats.calibration import (
+    Chosen,
+    Cost,
+    Threshold,
+    bins,
+    calibration_error,
+    exact,
+    log_losses,
+    top_of,
+)
 from embassay.stats.intervals import wilson
 
 HEADLINE = "skill"
@@ -191,7 +200,8 @@ def without(one: Threshold, noun: str = "pairs") -> str:
         return f"{labelled}: about {one.labels - one.n:,} more"
     if one.best is None or one.most is None:
         return labelled
-    top = f"the {'most similar' if noun == 'pairs' else 'highest'} tenth of the {noun} reaches {one.best:.2f}"
+    count = top_of(one.n, one.aim, one.confidence)
+    top = f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {one.best:.2f}"
     if one.most >= one.aim:
         return f"{labelled}, and don't tell how many would: {top}, at most {one.most:.2f}"
     return f"no number of labels would do: {top}"
@@ -254,7 +264,7 @@ class Calibrations(TaskProtocol):
     """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
 
     name = "calibration"
-    version = 3
+    version = 4
     tasks = TASKS
     paper = ("pairs",)
     context = Context
