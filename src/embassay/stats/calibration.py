@@ -273,7 +273,7 @@ def precise(
     _check(aim, confidence)
     n, alpha = len(scores), 1 - confidence
     order = np.lexsort((rng.permutation(n), -scores))
-    ranked, right = scores[order], np.cumsum(same[order])
+    ranked, right = scores[order], np.cumsum(same[order], dtype=np.int64)
     last = np.flatnonzero(
         np.append(ranked[1:] != ranked[:-1], True)
     )  # of one score, all are accepted or none
