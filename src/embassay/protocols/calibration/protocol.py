@@ -325,6 +325,7 @@ class Calibrations(TaskProtocol):
         """Thresholds, and where the probability stops holding."""
         yield from super().tables(plan, rows)
         yield thresholds_table(rows)
+        yield from costs(rows)
         yield from next_labels(rows)
         yield gaps_table(rows)
 
@@ -354,6 +355,33 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
         "calibration_thresholds", "Thresholds with a promise", columns, tuple(body),
         "What is promised holds for pairs like these; what is seen is of the sample the threshold was chosen in.",
     )  # fmt: skip
+
+
+def costs(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+    """Where mistakes cost least, and what accepting all or nothing would cost; no table where no cost was asked for."""
+    found: dict[tuple[str, str], dict[tuple[str, str], Result]] = {}
+    for row in rows:
+        if row.measure == "cost" or (row.measure, row.variant) == ("threshold", "cost"):
+            found.setdefault((row.system, row.dataset), {})[row.measure, row.variant] = row
+    body = []
+    for (system, dataset), cell in found.items():
+        least, where = cell["cost", "cost"], cell["threshold", "cost"]
+        others = (cell["cost", f"accept {name}"].value for name in ("all", "nothing"))
+        body.append((
+            system, dataset, least.method.partition("; ")[2], where.value, least.value, least.ci_high, *others, least.n,
+            where.reason,
+        ))  # fmt: skip
+    if body:
+        columns = (
+            Column("system", "text"), Column("dataset", "text"), Column("costs", "text"),
+            Column("accept from", decimals=3), Column("cost", decimals=3), Column("at most", decimals=3),
+            Column("accepting all", decimals=3), Column("accepting nothing", decimals=3), Column("labels", decimals=0),
+            Column("why not", "text"),
+        )  # fmt: skip
+        yield ColumnTable(
+            "calibration_costs", "Where mistakes cost least", columns, tuple(body),
+            "The threshold is chosen on half of the labels; costs are per label of the other half.",
+        )  # fmt: skip
 
 
 def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
