@@ -9,6 +9,7 @@ from itertools import groupby
 from embassay.document.blocks import Care, Entry, Line, Link, Table, figures, listed, plain
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
+from embassay.protocols.kernel.quantities import undecided
 from embassay.report.board import all_tasks, leading_scope
 from embassay.report.record import FEW, OVERALL, Record, labels
 from embassay.report.runs import ReportRun
@@ -328,22 +329,54 @@ def outlook_table(
     rows: Sequence[Outlook],
     *,
     names: Sequence[str] = (),
-    labels: float | None = None,
+    labels: Sequence[float] | None = None,
     price: float | None = None,
     chance: str = "Chance to tell them apart",
+    unit: numbers.Unit = numbers.SCORE,
 ) -> Table:
-    """A line per step, after what it is for in `names`; with the `labels` that each of them takes, and what these cost
-    at a `price` in US dollars. `chance` is the head of that column."""
+    """A line per step, after what it is for in `names`; with the `labels` that each unit of it takes, and what these
+    cost at a `price` in US dollars. `chance` is the head of that column, which is left out where it is empty."""
+    takes = labels or [1.0] * len(rows)
     lines = tuple(
         Line(
             f"{name}{one.more:,} more",
             (
-                *(() if labels is None else (Entry(f"about {one.more * labels:,.0f}"),)),
-                *(() if price is None else (Entry(f"${one.more * (labels or 1.0) * price:,.2f}"),)),
-                Entry(f"± {one.half:.3f}"), Entry(numbers.percent(one.chance)),
+                *(() if labels is None else (Entry(f"about {one.more * each:,.0f}"),)),
+                *(() if price is None else (Entry(f"${one.more * each * price:,.2f}"),)),
+                Entry(f"± {unit.text(one.half)}"),
+                *((Entry(numbers.percent(one.chance)),) if chance else ()),
             ),
         )
-        for name, one in zip([f"{one}: " for one in names] or [""] * len(rows), rows, strict=True)
+        for name, one, each in zip([f"{one}: " for one in names] or [""] * len(rows), rows, takes, strict=True)
     )  # fmt: skip
     heads = [*(["Labels"] if labels is not None else []), *(["Cost"] if price is not None else [])]
-    return Table("next-labels", title, of, figures(*heads, "Interval", chance), lines, is_sortable=False)
+    columns = figures(*heads, "Interval", *([chance] if chance else []))
+    return Table("next-labels", title, of, columns, lines, is_sortable=False)
+
+
+@dataclass(frozen=True)
+class Open:
+    """A difference that is not decided: whose it is, half of its 95% interval over `n` units, one of so many `tests`.
+    A unit takes so many `labels`, 0 where that is not known."""
+
+    name: str
+    difference: float
+    half: float
+    n: int
+    tests: int = 1
+    labels: float = 0.0
+
+
+def open_table(
+    title: str, of: str, found: Sequence[Open], *, most: int | None = None, price: float | None = None,
+    chance: str = "Chance to tell them apart", unit: numbers.Unit = numbers.SCORE,
+) -> Table:  # fmt: skip
+    """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""
+    nearest = sorted(found, key=lambda one: -abs(one.difference) / one.half)[:most]
+    steps = [(one, step) for one in nearest for step in undecided(one.difference, one.half, one.n, one.tests)]
+    known = all(one.labels for one in nearest)
+    names = [one.name for one, _ in steps if one.name]
+    return outlook_table(
+        title, of, [step for _, step in steps], names=names, chance=chance, unit=unit,
+        labels=[one.labels for one, _ in steps] if known else None, price=price if known else None,
+    )  # fmt: skip

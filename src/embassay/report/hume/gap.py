@@ -40,6 +40,7 @@ from embassay.report.hume.differences import (
     gap_charts,
     places,
     side_by_side,
+    undecided_table,
     win_panels,
 )
 from embassay.report.hume.families import (
@@ -99,6 +100,7 @@ class HumePage:
     llms: Llms | None
     divided: tuple[Block, ...]
     ceilings: Ceilings | None
+    undecided: Table | None
     annotators: Annotators
     disputes: tuple[Disputes, ...]
     conventions: Conventions | None
@@ -133,6 +135,7 @@ def hume_page(record: Record, _: Board) -> HumePage:
         llms=llms(summary),
         divided=tuple(_divided(record)),
         ceilings=ceilings(summary, every),
+        undecided=undecided_table(summary, every),
         annotators=annotators(summary.pairs),
         disputes=disputes(summary.pairs),
         conventions=conventions(summary.pairs),

@@ -175,7 +175,9 @@ def write_finished(
     folder.write_manifest({**done, **extra})
 
 
-OTHER_METHOD = "without vectors, so classified and clustered by another method, and not ranked with models that have them"
+OTHER_METHOD = (
+    "without vectors, so classified and clustered by another method; not ranked with models that have them"
+)
 LLM = "language models are compared with people on their own pairs"
 
 
