@@ -122,7 +122,28 @@ def test_what_is_no_two_texts_has_no_probability(run: Run) -> None:
         saved.probability("amber", ["amber"])  # type: ignore[call-overload]
     with pytest.raises(DataError, match="no number"):
         saved.of([0.5, float("nan")])
+    for similarities in (None, ["amber"]):
+        with pytest.raises(DataError, match="no number"):
+            saved.of(similarities)  # type: ignore[arg-type]
+    for texts in (None, 3, np.array("amber")):
+        with pytest.raises(UsageError, match="no list of texts"):
+            saved.probability(texts, texts)  # type: ignore[call-overload]
     assert saved.probability([], []) == []
+    assert saved.probability(np.array([], dtype=str), np.array([], dtype=str)) == []
+
+
+def test_texts_may_be_in_any_row_of_texts(run: Run) -> None:
+    """Two texts are one pair, also where they are accepted; arrays and what is used up by reading are lists."""
+    saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
+    first, second = ["amber basin", "cedar"], ["amber basin", "amber"]
+    wanted = saved.probability(first, second)
+    assert saved.probability(np.array(first), np.array(second, dtype=object)) == wanted
+    assert saved.probability((one for one in first), tuple(second)) == wanted
+    assert saved.probability(first[0], second[0]) == wanted[0]
+    assert saved.accepts(np.array(first), second, "recall") == [True, False]
+    assert saved.accepts(first[0], second[0], "recall") is True
+    assert saved.accepts("amber", "cedar", "recall") is False
+    assert saved.of(saved.similarity(first[0], second[0])[0]) == wanted[:1]
 
 
 @pytest.mark.parametrize(
@@ -255,6 +276,7 @@ def test_another_file_is_no_calibration(run: Run, tmp_path: Path) -> None:
         (tmp_path / "other.json", "not a calibration"),
         (run.path, "several calibrations"),
         (tmp_path, "no calib"),
+        (tmp_path / "nowhere.json", "no such file"),
     ):
         with pytest.raises(DataError, match=said):
             eb.calibration(path)
