@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.contracts import Ranked
 from embassay.measures.ranking import ndcg_arrays
-from embassay.protocols.choose.signals import DEPTH, probe, ranks
+from embassay.protocols.choose.signals import DEPTH, probe, ranks, told_apart
 from embassay.protocols.kernel.inputs import CachedSystem
 from embassay.randomness import generator
 from embassay.runs.folder import write_atomic
@@ -80,8 +81,8 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     rows = np.array([question.row for _, question in asked])
     truth, found, first = {}, {}, {}
     for name, search in systems.items():
-        truth[name] = _ndcg(search(list(one.queries.values()), texts)[:, :K], judged)
-        top = search([question.text for _, question in asked], list(own.texts))
+        truth[name] = _ndcg(search(list(one.queries.values()), texts).indices[:, :K], judged)
+        top = told_apart(search([question.text for _, question in asked], list(own.texts)))
         places = ranks(top, rows)
         found[name] = {
             family: [int(v) for v, (other, _) in zip(places, asked, strict=True) if other == family]
@@ -354,8 +355,8 @@ COLLECTIONS: dict[str, Callable[[Files, str], Collection]] = {
     "sts12": paraphrases("sts/sts12_test", 4), "stsb_zh": paraphrases("sts/stsb_zh_test", 4),
 }  # fmt: skip
 
-Search = Callable[[Sequence[str], Sequence[str]], Top]
-"""From queries and passages to the rows of the first hundred, -1 where there are fewer."""
+Search = Callable[[Sequence[str], Sequence[str]], Ranked]
+"""From queries and passages to the rows and scores of the first hundred."""
 
 
 def all_systems(cache: Path) -> dict[str, Search]:
@@ -387,11 +388,13 @@ def opened(spec: str, cache: Path, tokenizer: str = "words") -> Any:
 def ours(spec: str, cache: Path, tokenizer: str = "words") -> Search:
     """One of Embassay's systems."""
     system = opened(spec, cache, tokenizer)
-    return lambda queries, texts: system.search(list(queries), list(texts), DEPTH).indices
+    return lambda queries, texts: system.search(list(queries), list(texts), DEPTH)
 
 
-def _first(scores: NDArray[np.floating[Any]]) -> Top:
-    return np.argsort(-np.round(scores, 6), axis=1, kind="stable")[:, :DEPTH]
+def _first(scores: NDArray[np.floating[Any]]) -> Ranked:
+    rounded = np.round(scores, 6)
+    top = np.argsort(-rounded, axis=1, kind="stable")[:, :DEPTH]
+    return Ranked(top, np.take_along_axis(rounded, top, axis=1))
 
 
 def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
@@ -404,7 +407,7 @@ def tfidf(letters: bool = False) -> Search:
 
     more: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 4)} if letters else {}
 
-    def search(queries: Sequence[str], texts: Sequence[str]) -> Top:
+    def search(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
         made = TfidfVectorizer(sublinear_tf=True, **more)
         table = made.fit_transform(texts)
         return _first((made.transform(queries) @ table.T).toarray())
@@ -412,7 +415,7 @@ def tfidf(letters: bool = False) -> Search:
     return search
 
 
-def lsa(queries: Sequence[str], texts: Sequence[str]) -> Top:
+def lsa(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
     """100 dimensions of the collection's own tf-idf."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -427,10 +430,10 @@ def lsa(queries: Sequence[str], texts: Sequence[str]) -> Top:
 def fused(*parts: Search) -> Search:
     """Reciprocal rank fusion of the first hundred of each."""
 
-    def search(queries: Sequence[str], texts: Sequence[str]) -> Top:
+    def search(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
         scores = np.zeros((len(queries), len(texts)))
         for part in parts:
-            for rank, rows in enumerate(part(queries, texts).T):
+            for rank, rows in enumerate(part(queries, texts).indices.T):
                 known = np.flatnonzero(rows >= 0)
                 scores[known, rows[known]] += 1 / (61 + rank)
         return _first(scores)
@@ -447,7 +450,7 @@ def noisy(spec: str, cache: Path) -> Search:
     """A system whose vectors are half noise."""
     system = opened(spec, cache)
 
-    def search(queries: Sequence[str], texts: Sequence[str]) -> Top:
+    def search(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
         rng = generator(3, "noise")
         sides = (
             _unit(system.vectors(list(texts), "document")),

@@ -199,6 +199,10 @@ class Lines(_Tally):
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
         _say(_grown(added))
 
+    def reckoned(self, line: str) -> None:
+        self.say_late()
+        _say(f"{self.title}: {line}")
+
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
         super().planned(plan, waiting, seconds)
         done = f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already"
@@ -245,6 +249,9 @@ class Bars(_Tally):
 
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
         self._progress.console.print(_grown(added), markup=False, highlight=False)
+
+    def reckoned(self, line: str) -> None:
+        self._progress.console.print(f"{self.title}: {line}", markup=False, highlight=False)
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         super().stage(title, total, unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -28,12 +28,14 @@ GRAVITY = ("simulated", "control", "left out", "failed", "not run", "partial", "
 
 @dataclass(frozen=True)
 class Note:
-    """One thing to know: what happened (with its count), what follows, and what mends it."""
+    """One thing to know: what happened (with its count), what follows, and what mends it; `slug` is the page of the run
+    that it is of, empty where it is of all or of the only one."""
 
     kind: str
     what: str
     consequence: str = ""
     mend: str = ""
+    slug: str = ""
 
     @property
     def plain(self) -> str:
@@ -54,13 +56,20 @@ def gathered_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
     left = [Note("left out", f"{one.path} is left out: {one.reason}.") for one in runs[0].left]
     if len(runs) == 1:
         return (*left, *(note for _, note in found))
-    named = [replace(note, what=f"{run.title}: {note.what}") for run, note in found]
+    named = [replace(note, what=f"{run.title}: {note.what}", slug=run.slug) for run, note in found]
     return tuple(
         sorted(
             [*left, *named],
             key=lambda note: GRAVITY.index(note.kind) if note.kind in GRAVITY else len(GRAVITY),
         )
     )
+
+
+def weighed(notes: Sequence[Note], slugs: Collection[str]) -> tuple[tuple[Note, ...], int]:
+    """The notes with those first that can change an answer, and how many these are: grave ones, of the runs that the
+    answers rest on (`slugs`) or of all."""
+    first = [one for one in notes if one.kind in GRAVITY and one.slug in {"", *slugs}]
+    return (*first, *(one for one in notes if one not in first)), len(first)
 
 
 def notes_of(record: Record) -> tuple[Note, ...]:

@@ -107,6 +107,41 @@ class Forecasts:
 
 
 @dataclass(frozen=True)
+class Outlook:
+    """What work of `total` like parts will cost, by the first `done` of them: dollars so far, expected in all, and the
+    95% interval of that."""
+
+    done: int
+    total: int
+    usd: float
+    expected: float
+    low: float
+    high: float
+
+    def in_words(self, most: float | None = None) -> str:
+        """A line of it, and where a limit of `most` dollars will end the work."""
+        said = (
+            f"{self.done:,} of {self.total:,} cost {dollars(self.usd)}; expected {dollars(self.expected)} in all, "
+            f"{dollars(self.low)} to {dollars(self.high)}"
+        )
+        if most is None or self.high <= most:
+            return said
+        reached = round(self.total * most / self.expected) if self.expected else self.total
+        return f"{said}. The limit of {dollars(most)} may end it after about {min(reached, self.total):,}"
+
+
+def outlook(costs: Sequence[float], total: int, usd: float) -> Outlook:
+    """Of `total` parts, the first of which cost `usd` dollars. `costs` are those of the answers to each, as far
+    as they can be told apart: they say how much parts vary."""
+    done = len(costs)
+    left, expected = max(total - done, 0), usd * total / done
+    mean = float(np.mean(costs))
+    spread = float(np.std(costs, ddof=1)) / mean if done > 1 and mean else 1.0
+    error = 1.96 * spread * usd / done * np.sqrt(left * (1 + left / done))
+    return Outlook(done, total, usd, expected, max(usd, expected - float(error)), expected + float(error))
+
+
+@dataclass(frozen=True)
 class Need:
     """What an encoder has to do: `texts` asked for, of which `cached` are kept already; for the others `tokens`
     and `chunks`; `exact` where every token was counted with the encoder's own tokenizer."""

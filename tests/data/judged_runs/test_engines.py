@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.judged_runs import Entries, Known, entries_of, read_run
-from embassay.data.judged_runs.engines import plain
+from embassay.data.judged_runs.engines import hits_of, plain
 from embassay.data.judged_runs.spans import are_spans, by_evidence, qrels_of, read_spans
 from embassay.errors import DataError
 
@@ -50,6 +51,13 @@ RAGAS = {
 }  # fmt: skip
 
 
+ESQL = {
+    "query_id": "q1", "took": 7, "is_partial": False,
+    "columns": [{"name": "_id", "type": "keyword"}, {"name": "_score", "type": "double"}, {"name": "text"}],
+    "values": [["d1", 3.5, REFUND], ["d2", 1.25, None]],
+}  # fmt: skip
+
+
 def search(*hits: dict[str, Any], **more: Any) -> dict[str, Any]:
     """An answer of `_search` with these hits."""
     return {
@@ -76,8 +84,32 @@ def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> 
         ({"query_id": "q1", **SEARCH}, [("q1", "d1", 3.5), ("q1", "d2", 1.25)]),
         ({"query_id": "q1", "response": SEARCH}, [("q1", "d1", 3.5), ("q1", "d2", 1.25)]),
         (RAGAS, [("q1", "d2", -1.0), ("q1", "d1", -2.0)]),
+        (ESQL, [("q1", "d1", 3.5), ("q1", "d2", 1.25)]),
+        (
+            {**ESQL, "values": [["d1", "d2"], [3.5, 1.25], [REFUND, None]]},
+            [("q1", "d1", 3.5), ("q1", "d2", 1.25)],
+        ),
+        (
+            {"query_id": "q1", "columns": ESQL["columns"], "rows": ESQL["values"]},
+            [("q1", "d1", 3.5), ("q1", "d2", 1.25)],
+        ),
+        (
+            {"query_id": "q1", "columns": [{"name": "text"}], "values": [[HELMET], [REFUND]]},
+            [("q1", "d2", -1.0), ("q1", "d1", -2.0)],
+        ),
     ],
-    ids=["LangChain", "LangChain serialized", "LlamaIndex", "_search", "_search inside", "ragas"],
+    ids=[
+        "LangChain",
+        "LangChain serialized",
+        "LlamaIndex",
+        "_search",
+        "_search inside",
+        "ragas",
+        "ES|QL",
+        "ES|QL by columns",
+        "SQL",
+        "ES|QL by text",
+    ],
 )
 def test_what_each_engine_writes(
     answer: dict[str, Any], rows: list[tuple[str, str, float]], tmp_path: Path
@@ -247,3 +279,48 @@ def test_lines_that_judge_no_span(line: str, judged: Path) -> None:
     judged.write_text(judged.read_text() + line + "\n")
     with pytest.raises(DataError, match=r"spans.jsonl:4: "):
         read_spans(judged)
+
+
+def test_rows_that_name_no_document() -> None:
+    """ES|QL leaves ids out unless they are asked for: the refusal says how."""
+    columns, values = [{"name": "title"}, {"name": "price"}], [["Refunds", 3]]
+    with pytest.raises(DataError, match=r"METADATA _id") as raised:
+        hits_of(
+            Path("run.json"),
+            json.dumps({"query_id": "q1", "columns": columns, "values": values}).encode(),
+            {},
+        )
+    assert raised.value.found == "title, price"
+    partial = {"query_id": "q1", "columns": [{"name": "_id"}], "values": [["d1"]], "is_partial": True}
+    assert hits_of(Path("run.json"), json.dumps(partial).encode(), {})[0].is_partial
+    mapped = {"query_id": "q1", "columns": [{"name": "key.keyword"}], "values": [["d1"]]}
+    [hit] = hits_of(Path("run.json"), json.dumps(mapped).encode(), {"doc_id": "key.keyword"})
+    assert hit.ids == ("d1",)
+
+
+@pytest.mark.parametrize(
+    "printed", [repr, json.dumps, lambda texts: "[" + "\n ".join(map(repr, texts)) + "]"]
+)
+def test_the_csv_of_ragas(printed: Any, tmp_path: Path) -> None:
+    """Its lists are printed into a cell: by Python, as JSON, or by numpy without commas. Texts have quotation marks,
+    line breaks and commas of their own."""
+    odd = 'It\'s "open", at\nnine: [yes]'
+    rows = [(ASKED["q1"], [HELMET, REFUND]), (ASKED["q2"], [odd, HELMET]), ("q3", [])]
+    path = tmp_path / "ragas.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["user_input", "retrieved_contexts", "response"])
+        writer.writerows([asked, printed(texts), "x, y"] for asked, texts in rows)
+    found = read_run(path, {}, Known({**KNOWN, "d4": odd}, ASKED))
+    assert list(found.frame.select("query", "doc").iter_rows()) == [
+        ("q1", "d2"), ("q1", "d1"), ("q2", "d4"), ("q2", "d2"),
+    ]  # fmt: skip
+
+
+def test_a_csv_of_ragas_that_was_cut(tmp_path: Path) -> None:
+    """A list without its end is refused with its line, and with what to do."""
+    path = tmp_path / "ragas.csv"
+    path.write_text(f"user_input,retrieved_contexts\nq1,\"['{REFUND}']\"\nq2,\"['{HELMET}', 'The sh\"\n")
+    with pytest.raises(DataError, match="to_jsonl") as raised:
+        read_run(path, {}, Known(KNOWN, ASKED))
+    assert raised.value.line == 3

@@ -6,14 +6,24 @@ import numpy as np
 import pytest
 
 from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
-from embassay.protocols.choose.prediction import Evidence, Weights, contrasts, fitted, spread
+from embassay.protocols.choose.prediction import (
+    CHANCE,
+    Evidence,
+    Weights,
+    contrasts,
+    error,
+    evidence,
+    fitted,
+    scores,
+    spread,
+)
 
 AGREEMENT = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
 WEIGHTS = Weights(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
 
 
 def belief(*values: float) -> Belief:
-    return believed(WEIGHTS, Evidence(np.array(values)[:, None], AGREEMENT))
+    return believed(WEIGHTS, Evidence(column := np.array(values)[:, None], AGREEMENT, column))
 
 
 def test_contrasts_are_orthonormal_differences() -> None:
@@ -38,6 +48,47 @@ def test_systems_that_agree_differ_less() -> None:
     found = belief(0.3, 0.3, 0.3)
     close, far = found.interval(0, 1), found.interval(0, 2)
     assert close[1] - close[0] < 0.6 * (far[1] - far[0])
+
+
+def test_a_score_by_hand() -> None:
+    """The mean of the signals in their own spreads and errors, times the root of the disagreement."""
+    values, errors = np.array([[0.9, 0.02], [0.5, 0.06]]), np.array([0.0, 0.01])
+    agreement = np.array([[1.0, 0.64], [0.64, 1.0]])
+    expected = 0.6 * np.mean([1, -0.02 / np.hypot(0.02, CHANCE * 0.01)])
+    assert scores(values, errors, agreement) == pytest.approx([expected, -expected])
+
+
+def test_evidence_by_hand() -> None:
+    """Signals are means over questions; the last is how much each system agrees with the others."""
+    near = np.array([[1.0, 0.5, 0.0], [0.5, 0.5, 0.0]])
+    found = evidence([near], np.stack([AGREEMENT, AGREEMENT]))
+    assert found.values == pytest.approx(np.array([[0.75, 0.6], [0.5, 0.6], [0.0, 0.3]]))
+    assert np.array_equal(found.agreement, AGREEMENT)
+    assert error(near) == pytest.approx(
+        np.sqrt(np.mean(np.var([[0.5, 1 / 6], [0, 1 / 6], [-0.5, -1 / 3]], axis=1, ddof=1)) / 2)
+    )
+    assert error(near[:1]) == 0
+
+
+def test_what_may_be_chance_does_not_decide() -> None:
+    """One system finds far more sentences; the other a little more halves, which 60 questions cannot tell apart."""
+    rng = np.random.default_rng(5)
+    halves = rng.random((60, 1)) + rng.normal(scale=0.3, size=(60, 2))
+    halves += np.array([0.0, 0.02]) - (halves.mean(axis=0) - halves.mean())
+    sentences = np.clip(rng.normal([0.9, 0.5], 0.1, (60, 2)), 0, 1)
+    shares = np.tile(np.array([[1.0, 0.4], [0.4, 1.0]]), (60, 1, 1))
+    first, second = evidence([sentences, halves], shares).scores[:, 0]
+    assert first > second
+    blind = evidence([sentences, halves], shares, chance=0.0).scores[:, 0]
+    assert blind == pytest.approx([0, 0])  # one for each, were chance not counted
+
+
+def test_near_copies_score_nearly_the_same() -> None:
+    """However alike they are, one is first by every signal: only how much they disagree says by how little."""
+    values, errors = np.array([[0.501, 0.401], [0.5, 0.4]]), np.zeros(2)
+    near, far = (scores(values, errors, np.array([[1.0, a], [a, 1.0]])) for a in (0.999, 0.5))
+    assert 0 < near[0] - near[1] < 0.1 * (far[0] - far[1])
+    assert scores(values, errors, np.ones((2, 2))).tolist() == [0.0, 0.0]
 
 
 def test_many_labels_decide_whatever_the_signals_said() -> None:
@@ -76,7 +127,7 @@ def test_the_weights_of_made_collections_are_found_again() -> None:
         values = rng.normal(size=(6, 2))
         same = np.full((6, 6), 0.5) + 0.5 * np.eye(6)
         truth = 2 * values[:, 0] + rng.normal(scale=0.05, size=6)
-        cases.append([(Evidence(values, same), truth)])
+        cases.append([(Evidence(values, same, values), truth)])
     found = fitted(cases, 1e-4)
     assert found.weights == pytest.approx([2, 0], abs=0.1)
     assert 0 < found.scale < 0.1

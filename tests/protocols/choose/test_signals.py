@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.choose.signals import gains, mistyped, probe, ranks, taken_out
+from embassay.contracts import Ranked
+from embassay.protocols.choose.signals import TIED, gains, mistyped, probe, ranks, taken_out, told_apart
 from embassay.randomness import generator
 from embassay.search.bm25 import words
 
@@ -94,6 +95,20 @@ def test_ranks_and_gains_by_hand() -> None:
     places = ranks(top, np.array([4, 2, 9]))
     assert places.tolist() == [1, 3, 0]
     assert gains(places).tolist() == [1.0, 0.5, 0.0]
+
+
+def test_what_stands_by_the_order_of_documents_is_not_found() -> None:
+    """Ten or more that tie with the last; fewer, and what stands above, are found. -1 fills up a short ranking."""
+    n = TIED + 4
+    indices = np.tile(np.arange(n), (4, 1))
+    scores = np.zeros((4, n))
+    scores[0, :4] = [4, 3, 2, 1]
+    scores[1, :5] = [5, 4, 3, 2, 1]
+    scores[2] = -np.arange(n)
+    indices[3, -2:], scores[3, -2:] = -1, -np.inf
+    found = told_apart(Ranked(indices, scores))
+    assert (found >= 0).sum(axis=1).tolist() == [4, n, n, 0]
+    assert ranks(found, np.array([0, 0, 0, 0])).tolist() == [1, 1, 1, 0]
 
 
 @given(st.text(min_size=4, max_size=20), st.integers(0, 2**32))

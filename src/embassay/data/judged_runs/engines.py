@@ -5,16 +5,21 @@ A file is a JSON object of query -> answer, or has an object with the query and 
     {"query_id": "q1", "documents": [{"page_content": "...", "metadata": {"id": "d7"}}]}     LangChain
     {"query_id": "q1", "source_nodes": [{"node": {"id_": "d7", "text": "..."}, "score": 0.8}]}     LlamaIndex
     {"query_id": "q1", "hits": {"hits": [{"_id": "d7", "_score": 3.2, "_source": {...}}]}}     _search
+    {"query_id": "q1", "columns": [{"name": "_id"}, ...], "values": [["d7", ...], ...]}     ES|QL
     {"user_input": "How ...?", "retrieved_contexts": ["...", "..."]}     ragas
 
-What has no id of the corpus is found there by its text.
+ragas' table may be CSV too, its lists printed in a cell. What has no id of the corpus is found there by its text.
 """
 
 from __future__ import annotations
 
+import ast
+import csv
 import hashlib
+import io
 import json
 import re
+import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +28,7 @@ from typing import Any
 
 from embassay.data.rows import shown
 from embassay.errors import DataError
+from embassay.limits import LINE
 
 LISTS = (
     "source_nodes", "nodes", "documents", "source_documents", "docs", "context", "retrieved_contexts", "contexts",
@@ -117,7 +123,9 @@ def _runs(text: str) -> Iterator[str]:
 
 def is_answer(content: bytes) -> bool:
     """Whether the text of a run file is what an engine answered: JSON whose first object has an answer's key, or whose
-    values are answers."""
+    values are answers; or a CSV of ragas."""
+    if _listed(content):
+        return True
     first = content.lstrip()[:1]
     if first not in (b"{", b"["):
         return False
@@ -126,7 +134,12 @@ def is_answer(content: bytes) -> bool:
         value = value[0] if value else None
     if not isinstance(value, dict):
         return False
-    if any(key in value for key in LISTS if key != "body") or "responses" in value or _refusal(value):
+    if (
+        any(key in value for key in LISTS if key != "body")
+        or "responses" in value
+        or _refusal(value)
+        or _table(value)
+    ):
         return True
     if any(_is_answer_within(one) for one in value.values()):
         return True
@@ -134,12 +147,14 @@ def is_answer(content: bytes) -> bool:
 
 
 def _is_partial(answer: Any) -> bool:
-    """Whether a _search timed out, or lost shards: then it answers with what it has, and no error."""
+    """Whether a _search timed out, or lost shards, or ES|QL says so: then it answers with what it has, and no error."""
     for key in ("", "response", "body"):
         one = answer.get(key) if key and isinstance(answer, dict) else answer
         shards = one.get("_shards") if isinstance(one, dict) else None
         if isinstance(one, dict) and (
-            one.get("timed_out") is True or (isinstance(shards, dict) and shards.get("failed"))
+            one.get("timed_out") is True
+            or one.get("is_partial") is True
+            or (isinstance(shards, dict) and shards.get("failed"))
         ):
             return True
     return False
@@ -196,6 +211,9 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str]) -> list[Hit]
 
 def _answers(path: Path, content: bytes, mapping: Mapping[str, str]) -> Iterator[tuple[int, str, Any]]:
     """Line, query and answer of each."""
+    if _listed(content):
+        yield from _of_table(path, content)
+        return
     try:
         whole = json.loads(content)
     except (ValueError, RecursionError):
@@ -222,6 +240,62 @@ def _answers(path: Path, content: bytes, mapping: Mapping[str, str]) -> Iterator
                 mend="Add it, or name it: --map query_id=KEY.",
             )  # fmt: skip
         yield line, query, record
+
+
+_CONTEXTS, _CONTEXT_IDS = "retrieved_contexts", "retrieved_context_ids"
+
+
+def _listed(content: bytes) -> bool:
+    """Whether it is a CSV with ragas' columns: a question, and a list of contexts in one cell."""
+    names = content.lstrip().partition(b"\n")[0].decode("utf-8", "replace").strip().split(",")
+    heads = {name.strip(' "') for name in names}
+    return _CONTEXTS in heads and bool(heads & set(QUERIES))
+
+
+def _of_table(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
+    csv.field_size_limit(LINE.most)
+    rows = csv.DictReader(io.StringIO(content.decode("utf-8").lstrip()))
+    for number, row in enumerate(rows, 1):
+        query = _query(row, {})
+        lists = {name: _printed(row[name] or "") for name in (_CONTEXTS, _CONTEXT_IDS) if name in row}
+        if query is None or None in lists.values():
+            raise DataError(
+                f"row {number} holds no question, or no list of contexts", path=path, line=rows.line_num,
+                expected="a list in brackets, its texts in quotation marks", found=shown(row[_CONTEXTS]),
+                mend="Write JSON instead: dataset.to_jsonl(PATH) in ragas.",
+            )  # fmt: skip
+        yield rows.line_num, query, lists
+
+
+def _printed(cell: str) -> list[str] | None:
+    """The texts of a list as JSON, Python or numpy print it; None for what is none, as one that was cut."""
+    try:
+        found = json.loads(cell)
+        return list(map(str, found)) if isinstance(found, list) else None
+    except (ValueError, RecursionError):
+        pass
+    try:
+        parts = list(tokenize.generate_tokens(io.StringIO(cell).readline))
+        texts = [str(ast.literal_eval(part.string)) for part in parts if part.type == tokenize.STRING]
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return None
+    others = "".join(part.string.strip() for part in parts if part.type != tokenize.STRING)
+    return texts if re.fullmatch(r"\[,*\]", others) else None
+
+
+def _table(answer: Any) -> list[dict[str, Any]]:
+    """The rows of an ES|QL or SQL answer, as objects by the names of its columns; none where it is no such answer."""
+    if not isinstance(answer, dict) or not isinstance(columns := answer.get("columns"), list):
+        return []
+    rows = answer.get("values", answer.get("rows"))
+    names = [str(one.get("name")) for one in columns if isinstance(one, dict) and "name" in one]
+    if not isinstance(rows, list) or not names or len(names) != len(columns):
+        return []
+    if any(not isinstance(row, list) for row in rows):
+        return []
+    if any(len(row) != len(names) for row in rows) and len(rows) == len(names):
+        rows = list(zip(*rows, strict=False))  # columnar=true: a list of each column
+    return [dict(zip(names, row, strict=False)) for row in rows]
 
 
 def _lines(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
@@ -254,6 +328,8 @@ def _items(answer: Any) -> list[Any] | None:
             return answer
         if not isinstance(answer, dict):
             return None
+        if isinstance(answer.get("columns"), list) and ("values" in answer or "rows" in answer):
+            return _table(answer)
         key = next((key for key in LISTS if isinstance(answer.get(key), list | dict)), None)
         if key is None:
             key = next((key for key, one in answer.items() if _is_answer_within(one)), None)
@@ -265,7 +341,7 @@ def _items(answer: Any) -> list[Any] | None:
 
 def _named_ids(answer: Any) -> list[str]:
     """ragas' ids beside its texts."""
-    ids = answer.get("retrieved_context_ids") if isinstance(answer, dict) else None
+    ids = answer.get(_CONTEXT_IDS) if isinstance(answer, dict) else None
     return [str(one) for one in ids] if isinstance(ids, list) else []
 
 
@@ -306,6 +382,12 @@ def _hit(
         "",
     )
     named = tuple(dict.fromkeys(str(one) for one in own if isinstance(one, str | int) and str(one).strip()))
+    if not named and not text.strip():
+        raise DataError(
+            "a document of an answer has neither an id nor a text", path=path, line=line, found=", ".join(item),
+            expected=f"one of {', '.join((*_IDS[:3], *_TEXTS[:3]))}",
+            mend="Name what holds its id: --map doc_id=KEY. ES|QL gives ids after FROM index METADATA _id, _score.",
+        )  # fmt: skip
     return Hit(query, named, text, score, rank, line, *_place(levels, text))
 
 
@@ -368,7 +450,7 @@ def _dotted(levels: Sequence[Mapping[str, Any]], name: str) -> Any:
     """The value under a key, or under a path of keys: `metadata.path`."""
     for level in levels:
         value: Any = level
-        for part in name.split("."):
+        for part in [name] if name in level else name.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         if value is not None:
             return value

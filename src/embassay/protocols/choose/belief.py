@@ -90,8 +90,8 @@ def believed(weights: Weights, evidence: Evidence, seed: int = 1337) -> Belief:
     """What the signals say."""
     from scipy.stats import chi2
 
-    n = len(evidence.values)
-    centred = evidence.values - evidence.values.mean(axis=0)
+    n = len(evidence.scores)
+    centred = evidence.scores - evidence.scores.mean(axis=0)
     middle = np.eye(n) - 1 / n
     unit = (
         middle @ (evidence.agreement + NUGGET * np.eye(n) + centred @ weights.covariance @ centred.T) @ middle

@@ -20,7 +20,7 @@ from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.records import Result
 
 SIGNALS = (*FITTED, "agreement")
-"""What the shipped weights are for."""
+"""What the score is the mean of, which the shipped weight is for."""
 CANNOT = "cannot say"
 K = 10
 CONTENDERS = 4
@@ -110,36 +110,33 @@ class Standing:
 def evidence_of(answers: Sequence[Answers]) -> Evidence:
     """Signals and agreement of the systems. A family that some system lacks, or that the documents don't allow, counts
     as the mean of the others."""
-    signals = np.array(
-        [
-            [
-                nearness(np.array(list(one.ranks[name].values()))) if one.ranks.get(name) else np.nan
-                for name in FITTED
-            ]
-            for one in answers
-        ]
-    )
-    lacking = np.isnan(signals).any(axis=0)
-    if lacking.all():
-        signals = np.zeros_like(signals)
-    elif lacking.any():
-        signals[:, lacking] = signals[:, ~lacking].mean(axis=1, keepdims=True)
-    return evidence(signals, agreement([one.first for one in answers]))
+    asked = [_near([one.ranks.get(name, {}) for one in answers]) for name in FITTED]
+    known = [one.mean(axis=0) for one in asked if len(one)] or [np.zeros(len(answers))]
+    signals = [one if len(one) else np.mean(known, axis=0)[None] for one in asked]
+    return evidence(signals, in_common([one.first for one in answers]))
 
 
-def agreement(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
-    """The mean share of the first ten that two systems have in common, (systems, systems): 1 on the diagonal."""
+def _near(places: Sequence[Mapping[str, int]]) -> Values:
+    """How near the first place each system has the passages of the questions that all were asked."""
+    found = _shared(places)
+    return nearness(found.astype(int)) if len(found) else found
+
+
+def in_common(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
+    """The share of the first ten that two systems have in common, by question: (questions, systems, systems), 1 on the
+    diagonal. Of no question, one row in which nobody agrees."""
     n = len(first)
-    found = np.eye(n)
-    for a in range(n):
-        for b in range(a):
-            shares = [
-                len(one & first[b][name].get(question, frozenset())) / max(len(one), 1)
-                for name in AGREED
-                if name in first[a] and name in first[b]
-                for question, one in first[a][name].items()
-            ]
-            found[a, b] = found[b, a] = float(np.mean(shares)) if shares else 0.0
+    tens = [
+        [one[name].get(question, frozenset()) for one in first]
+        for name in AGREED
+        if all(name in one for one in first)
+        for question in first[0][name]
+    ]
+    found = np.tile(np.eye(n), (max(len(tens), 1), 1, 1))
+    for row, some in enumerate(tens):
+        for a, ten in enumerate(some):
+            for b in range(a):
+                found[row, a, b] = found[row, b, a] = len(ten & some[b]) / max(len(ten), len(some[b]), 1)
     return found
 
 

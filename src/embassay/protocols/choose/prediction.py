@@ -1,9 +1,10 @@
-"""From signals without labels to what is likely to be best: weights fitted on public collections, and a belief.
+"""From signals without labels to what is likely to be best: a score, and its worth by public collections.
 
-The difference of two systems' nDCG@10 is predicted by a weighted sum of the differences of their signals. How far
-that is off depends on how much they disagree: two systems that find the same passages cannot differ. So errors have
-the covariance of the systems' agreement, times a scale that is another one for every collection; the belief is a
-multivariate Student t. Labels, where there are some, update it as an observation of the same differences.
+The difference of two systems' nDCG@10 is predicted by that of their scores: the mean of the signals, each counted in
+its own spread among the systems. How far that is off depends on how much they disagree: two systems that find the same
+passages cannot differ. So errors have the covariance of the systems' agreement, times a scale that is another one for
+every collection; the belief is a multivariate Student t. Labels, where there are some, update it as an observation of
+the same differences.
 """
 
 from __future__ import annotations
@@ -18,27 +19,56 @@ Values = NDArray[np.float64]
 NUGGET = 0.02
 """Added to the diagonal of the agreement: what two systems with the same first ten may still differ by."""
 LEAST_FREEDOM, MOST_FREEDOM = 3.0, 200.0
+CHANCE = 2.0
+"""Standard errors that a signal's spread among the systems may come of by chance."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of the systems of one collection: signals (systems, signals), and the share of the first ten
-    passages that two systems have in common, (systems, systems)."""
+    """What is known of the systems of one collection: signals (systems, signals), the share of the first ten passages
+    that two systems have in common, (systems, systems), and the scores that weights are for, (systems, scores)."""
 
     values: Values
     agreement: Values
+    scores: Values
 
 
-def evidence(signals: Values, agreement: Values) -> Evidence:
-    """With how much each system agrees with the others as the last signal."""
+def evidence(signals: Sequence[Values], shares: Values, chance: float = CHANCE) -> Evidence:
+    """Of what each question says: signals (questions, systems), and the shares of the first ten that two systems have
+    in common (questions, systems, systems). How much each system agrees with the others is the last signal."""
+    n = shares.shape[1]
+    apart = ~np.eye(n, dtype=bool)
+    others = (shares * apart).sum(axis=2) / (n - 1)
+    columns = [*signals, others]
+    values = np.column_stack([one.mean(axis=0) for one in columns])
+    agreement = np.where(apart, shares.mean(axis=0), 1.0)
+    found = scores(values, np.array([error(one) for one in columns]), agreement, chance)
+    return Evidence(values, agreement, found[:, None])
+
+
+def error(values: Values) -> float:
+    """The standard error of how far a system's mean lies from that of all, over questions: (questions, systems). 0 of
+    one question."""
+    if len(values) < 2:
+        return 0.0
+    off = values - values.mean(axis=1, keepdims=True)
+    return float(np.sqrt(np.mean(off.var(axis=0, ddof=1)) / len(values)))
+
+
+def scores(values: Values, errors: Values, agreement: Values, chance: float = CHANCE) -> Values:
+    """One per system, (systems,): the mean of its signals, each in its own spread among the systems and in what chance
+    makes of it, times the root of how much the systems disagree. So a signal counts where all its values are small too,
+    counts little where they hardly differ, and systems that find the same passages are nearly equal."""
     n = len(agreement)
-    others = (agreement.sum(axis=1) - np.diag(agreement)) / (n - 1)
-    return Evidence(np.column_stack([signals, others]), agreement)
+    disagree = 1 - (agreement.sum() - np.trace(agreement)) / (n * (n - 1))
+    spreads = np.sqrt(values.var(axis=0) + (chance * errors) ** 2)
+    own = (values - values.mean(axis=0)) / np.maximum(spreads, 1e-9)
+    return np.asarray(own.mean(axis=1) * np.sqrt(max(float(disagree), 0.0)))
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the signals (d,), their covariance (d, d) in units of the error's scale, that scale (nDCG squared per
+    """Weights of the scores (d,), their covariance (d, d) in units of the error's scale, that scale (nDCG squared per
     unit of disagreement) and the degrees of freedom with which it varies between collections."""
 
     weights: Values
@@ -57,11 +87,11 @@ def contrasts(n: int) -> Values:
 
 
 def whitened(evidence: Evidence, truth: Values) -> tuple[Values, Values]:
-    """Signals and truth of one collection as independent differences: (systems - 1, signals) and (systems - 1,)."""
+    """Scores and truth of one collection as independent differences: (systems - 1, scores) and (systems - 1,)."""
     basis = contrasts(len(truth))
     kernel = basis.T @ (evidence.agreement + NUGGET * np.eye(len(truth))) @ basis
     root = np.linalg.cholesky(kernel)
-    return np.linalg.solve(root, basis.T @ evidence.values), np.linalg.solve(root, basis.T @ truth)
+    return np.linalg.solve(root, basis.T @ evidence.scores), np.linalg.solve(root, basis.T @ truth)
 
 
 Case = tuple[Evidence, Values]

@@ -40,15 +40,15 @@ from embassay.protocols.choose.model_questions import (
     told_of,
 )
 from embassay.protocols.choose.options import FEW, ChoiceOptions
-from embassay.protocols.choose.signals import DEPTH, gains, is_unspaced, ranks
+from embassay.protocols.choose.signals import DEPTH, gains, is_unspaced, ranks, told_apart
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
-from embassay.protocols.questions.drafts import DRAFTS, Draft, Writer, read_drafts, write
-from embassay.protocols.questions.drafts import forecast as calls
+from embassay.protocols.questions import drafts
+from embassay.protocols.questions.drafts import DRAFTS, Draft, Writer, read_drafts
 from embassay.protocols.tasks.task import outcome
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
@@ -87,7 +87,7 @@ def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome
     if not families:
         reason = f"none of {len(own.ids):,} passages has enough words to be asked about"
         return outcome(HEADLINE, reason, items, n=0, counts={"documents": len(own.ids)})
-    top = system.search([question.text for _, question in families], own.probe.texts, DEPTH).indices
+    top = told_apart(system.search([question.text for _, question in families], own.probe.texts, DEPTH))
     documents = Lost(system, own.ids, "documents")
     documents.see_texts(own.probe.texts)
     if documents.too_many:
@@ -128,8 +128,8 @@ def _warnings(data: Library, own: Drawn, asked: int) -> Iterator[str]:
         )
     if 2 * sum(map(is_unspaced, own.texts)) > len(own.texts):
         yield (
-            "most passages are written without blanks: on the one public collection that is, the choice was no better "
-            "than by lot"
+            "most passages are written without blanks: on the one public collection that is, the choice lay half as "
+            "far below the best as one by lot does"
         )
     if asked < FEW:
         yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} and more"
@@ -149,7 +149,7 @@ def _search_written(
         by_kind.setdefault(f"{BY_MODEL}{one.kind}", []).append(one)
     for family, some in by_kind.items():
         ids = [one.id for one in some]
-        top = system.search([one.text for one in some], own.texts, DEPTH).indices
+        top = told_apart(system.search([one.text for one in some], own.texts, DEPTH))
         found = ranks(top, np.array([places[one.passage] for one in some]))
         items.add(ids, gains(found), HEADLINE, family)
         items.add(ids, found, "rank", family)
@@ -298,10 +298,12 @@ class Choices(TaskProtocol):
         written = [
             found
             for one, head, kind, drawn in heads
-            for found in calls(head, one.writer, kind, drawn, self.drafts)
+            for found in drafts.forecast(head, one.writer, kind, drawn, self.drafts)
         ]
         cells = super().forecast(plan, measure=measure)
-        return replace(cells, cells=(*written, *cells.cells))
+        said = drafts.in_all(written, self.commissions[0].writer, self.drafts) if written else ""
+        notes = (*([said] if said else []), *cells.notes)
+        return replace(cells, cells=(*written, *cells.cells), notes=notes)
 
     def told(self, plan: Plan) -> dict[str, Any]:
         """What became of the questions that a model was to write."""
@@ -318,7 +320,7 @@ class Choices(TaskProtocol):
         to grade and the rankings of the likeliest systems."""
         if self.written is None:
             session.whole = False
-            self._write(listener)
+            self._write(listener, session.accounts.ledger)
             session.plan = replace(session.plan, cells=tuple(self._cells(session.plan)))
             session.whole = not self.failed
         if self.written:
@@ -333,10 +335,10 @@ class Choices(TaskProtocol):
                 write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
                 self._rankings(one.name, {(row["asked by"], row["id"]) for row in rows}, found)
 
-    def _write(self, listener: Silent) -> None:
+    def _write(self, listener: Silent, ledger: Ledger) -> None:
         for one in self.commissions:
             path = self.folder.path / DRAFTS
-            self.failed |= write(one.writer, one.drawn, path, self.drafts, listener)
+            self.failed |= drafts.write(one.writer, one.drawn, path, self.drafts, listener, ledger)
             one.writer.chat.cache.close()
         self.written = self._questions()
 

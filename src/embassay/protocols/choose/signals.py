@@ -17,18 +17,21 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.contracts import Ranked
 from embassay.randomness import generator
 from embassay.search.bm25 import words
 from embassay.text.chunking import sentence_ends
 from embassay.text.questions import CRUMBS
 
 FAMILIES = ("title", "sentence", "half", "apart", "keywords", "typos", "reworded")
-FITTED = ("sentence", "half", "apart", "reworded")
-"""Families that the shipped weights are for; the others gave nothing more on public collections, and are shown."""
+FITTED = ("sentence", "half")
+"""Families that count in a choice; the others gave nothing more on public collections, and are shown."""
 AGREED = ("sentence", "half", "reworded")
 """Families whose rankings say how much systems agree."""
 DEPTH = 100
 """Places that are looked at for the passage that a question was made of."""
+TIED = 10
+"""Passages from which on a tie at the end of a ranking says that the system knows nothing of them."""
 MISSED = 150
 """The place of a passage that isn't among those."""
 COMMON = 0.1
@@ -83,6 +86,14 @@ def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> 
     return Probe(tuple(bodies), {name: tuple(one) for name, one in found.items() if one}, halved)
 
 
+def told_apart(found: Ranked) -> NDArray[np.int64]:
+    """The passages of rankings, -1 from where on they stand in the order of the documents: ten or more that tie with
+    the last. A system that finds no word of a question has not found what happens to stand first."""
+    last = np.where(found.indices >= 0, found.scores, np.inf).min(axis=1, keepdims=True)
+    tied = found.scores <= last
+    return np.where(tied & (tied.sum(axis=1, keepdims=True) >= TIED), -1, found.indices)
+
+
 def ranks(top: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of passage `rows[i]` in the ranking `top[i]`, from 1; 0 where it is not among those."""
     hits = top == rows[:, None]
@@ -94,10 +105,10 @@ def gains(places: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.where(places > 0, 1 / np.log2(np.maximum(places, 1) + 1), 0.0)
 
 
-def nearness(places: NDArray[np.int64]) -> float:
-    """How near the first place the passages were on average: 1 - log rank / log 150, from 0 (none found) to 1 (all
-    first). It tells systems apart also where none finds much among the first ten."""
-    return float(1 - np.mean(np.log(np.where(places > 0, places, MISSED))) / log(MISSED))
+def nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How near the first place each passage was: 1 - log rank / log 150, from 0 (not found) to 1 (first). Its mean
+    tells systems apart also where none finds much among the first ten."""
+    return np.asarray(1 - np.log(np.where(places > 0, places, MISSED)) / log(MISSED))
 
 
 def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | None:

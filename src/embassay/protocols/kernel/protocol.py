@@ -78,7 +78,8 @@ class Protocol:
         """What a request would take, less what `out` holds of it; nothing is sent, and nothing written."""
         self.folder = RunFolder(out)
         plan = self.plan(request, None, ledger)
-        return replace(self.forecast(plan), notes=in_short(plan.suites))
+        found = self.forecast(plan)
+        return replace(found, notes=(*found.notes, *in_short(plan.suites)))
 
     def headline(self, plan: Any, record: CellRecord) -> str:
         """The measure that stands for a cell; one that failed has a row of this without a value."""

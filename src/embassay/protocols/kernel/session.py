@@ -51,6 +51,9 @@ class Silent:
     def advanced_by(self, texts: int) -> None:
         """So many more of them are there."""
 
+    def reckoned(self, line: str) -> None:
+        """What the stage will cost in all, by what it has cost so far."""
+
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
         """The plan is made; these cells are still to be done, in so many seconds each (by key) where that is known."""
 

@@ -9,12 +9,14 @@ import asyncio
 import json
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from embassay.contracts import ChatModel, Message, Sampling
@@ -30,7 +32,8 @@ from embassay.protocols.questions.options import QuestionsOptions
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json
-from embassay.runs.forecast import Forecast, remote_seconds
+from embassay.runs.forecast import Forecast, outlook, remote_seconds
+from embassay.runs.spending import dollars
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.systems.chat import open_chat
 from embassay.systems.chat.server import NeverFits
@@ -72,6 +75,11 @@ class Draft:
     def kept(self) -> bool:
         """Whether it passed all checks."""
         return self.outcome == KEPT
+
+    @property
+    def checks(self) -> int:
+        """Attempts that came to the second call, as far as their outcomes say."""
+        return sum(one in (KEPT, "not answerable") for one in (*self.rejected, self.outcome))
 
     def as_dict(self) -> dict[str, Any]:
         """As a line of `drafts.jsonl`."""
@@ -154,12 +162,13 @@ class Unfit(ValueError):
 
 @dataclass(frozen=True)
 class Writer:
-    """Who writes and who checks; `seed` names the draws."""
+    """Who writes and who checks; `seed` names the draws. `costs` are the dollars of the answers to a draft (by key)."""
 
     chat: CachedChat
     checker: CachedChat
     options: QuestionsOptions
     seed: int
+    costs: dict[str, float] = field(default_factory=dict, compare=False)
 
     def key(self, kind: str, passage: Placed) -> str:
         """32 digits: all that a draft depends on."""
@@ -186,11 +195,10 @@ class Writer:
         return replace(head, rejected=tuple(rejected[:-1]))
 
     async def _attempt(self, kind: str, passage: Placed, attempt: int) -> dict[str, Any]:
-        options = self.options
+        options, key = self.options, self.key(kind, passage)
         sampling = Sampling(options.temperature, options.top_p, self._seed("write", attempt))
-        said = await _answer(
-            self.chat, write_messages(kind, passage, options.into), sampling, Written, attempt
-        )
+        messages = write_messages(kind, passage, options.into)
+        said = await self._answer(self.chat, messages, sampling, Written, attempt, key)
         question = " ".join(said.question.split())
         fault = fault_of(question, kind, passage, options)
         if fault:
@@ -199,7 +207,8 @@ class Writer:
         if place is None:
             raise Unfit("ungrounded", said.evidence)
         careful = Sampling(0.0, 1.0, self._seed("check", attempt))
-        checked = await _answer(self.checker, check_messages(question, passage), careful, Checked, attempt)
+        messages = check_messages(question, passage)
+        checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
         if not checked.answerable or find_span(passage.body, checked.evidence) is None:
             raise Unfit("not answerable", question)
         start, end = place
@@ -209,22 +218,28 @@ class Writer:
             "start": passage.start + start, "end": passage.start + end,
         }  # fmt: skip
 
+    async def _answer(
+        self,
+        chat: CachedChat,
+        messages: Sequence[Message],
+        sampling: Sampling,
+        schema: Any,
+        attempt: int,
+        key: str,
+    ) -> Any:
+        try:
+            answer = await chat.complete(messages, sampling=sampling, schema=schema, attempt=attempt)
+            self.costs[key] = self.costs.get(key, 0.0) + (answer.usage.usd or 0.0)
+            return answer.parsed if answer.parsed is not None else schema.model_validate_json(answer.text)
+        except ValidationError as error:
+            raise Unfit("unreadable", str(error).partition("\n")[0]) from None
+        except TextRefused as error:
+            outcome = "unreadable" if isinstance(error, NeverFits | Unanswered) else "refused"
+            raise Unfit(outcome, error.message) from None
+
     def _seed(self, what: str, attempt: int) -> int:
         # 31 bits, which is what servers take.
         return int.from_bytes(random_bytes(4, self.seed, "questions", what, str(attempt)), "big") >> 1
-
-
-async def _answer(
-    chat: CachedChat, messages: Sequence[Message], sampling: Sampling, schema: Any, attempt: int
-) -> Any:
-    try:
-        answer = await chat.complete(messages, sampling=sampling, schema=schema, attempt=attempt)
-        return answer.parsed if answer.parsed is not None else schema.model_validate_json(answer.text)
-    except ValidationError as error:
-        raise Unfit("unreadable", str(error).partition("\n")[0]) from None
-    except TextRefused as error:
-        outcome = "unreadable" if isinstance(error, NeverFits | Unanswered) else "refused"
-        raise Unfit(outcome, error.message) from None
 
 
 def fault_of(question: str, kind: str, passage: Placed, options: QuestionsOptions) -> tuple[str, str] | None:
@@ -315,6 +330,8 @@ def mistyped(question: str, seed: int, key: str) -> str:
 
 DRAFTS = "drafts.jsonl"
 """The file of a run with every draft that is decided."""
+FIRST = 25
+"""Questions from which on what they took says what others will take."""
 _ANSWER = 700
 """Tokens that an answer may have."""
 _WRITTEN, _CHECKED = 70, 35
@@ -379,24 +396,43 @@ def draw_passages(
 
 
 def forecast(
-    head: Forecast, writer: Writer, kind: str, drawn: Sequence[Placed], done: Container[str]
+    head: Forecast, writer: Writer, kind: str, drawn: Sequence[Placed], done: Mapping[str, Draft]
 ) -> Iterator[Forecast]:
-    """`head` for the writer and for the checker: two calls for each draft of a kind that is not `done` (by key), as if
-    the first attempt were kept."""
+    """`head` for the writer and for the checker, for the drafts of a kind that are not `done` (by key): as many calls
+    of each as those took that are, if there are enough to tell; else one of each, as if the first were kept."""
     asked = [one for one in drawn if writer.key(kind, one) not in done]
+    first = len(done) < FIRST
+    tried = 1.0 if first else float(np.mean([one.attempts for one in done.values()]))
+    checked = 1.0 if first else float(np.mean([one.checks for one in done.values()]))
     sent = (
-        (writer.chat, [write_messages(kind, one, writer.options.into) for one in asked], _WRITTEN),
-        (writer.checker, [check_messages("?" * 60, one) for one in asked], _CHECKED),
+        (writer.chat, [write_messages(kind, one, writer.options.into) for one in asked], _WRITTEN, tried),
+        (writer.checker, [check_messages("?" * 60, one) for one in asked], _CHECKED, checked),
     )
-    for chat, calls, written in sent:
+    for chat, calls, written, each in sent:
         model: Any = chat.model
-        price, out = getattr(model, "price", None), written * len(asked)
-        read = sum(likely_tokens([message.content for message in call]) for call in calls)
+        price, out = getattr(model, "price", None), round(each * written * len(asked))
+        read = round(each * sum(likely_tokens([message.content for message in call]) for call in calls))
+        requests = round(each * len(asked))
         yield replace(
             head, system=chat.name, items=len(asked), texts=len(asked), tokens=read + out,
-            requests=len(asked), usd=None if price is None else price.usd(read, out),
-            seconds=remote_seconds(model, len(asked), read + out), assumed=True,
+            requests=requests, usd=None if price is None else price.usd(read, out),
+            seconds=remote_seconds(model, requests, read + out), assumed=True,
         )  # fmt: skip
+
+
+def in_all(cells: Sequence[Forecast], writer: Writer, done: Mapping[str, Draft]) -> str:
+    """What a forecast of questions leaves open: how many attempts there will be. Empty where nothing is to be paid."""
+    usd = sum(one.usd or 0.0 for one in cells)
+    if not usd:
+        return ""
+    most = writer.options.attempts
+    when = f"After {FIRST}, {2 * FIRST}, {4 * FIRST} ... of them the run says what all will cost."
+    if len(done) >= FIRST:
+        return f"Questions: {dollars(usd)} more, with as many attempts as the {len(done):,} that are there took. {when}"
+    return (
+        f"Questions: {dollars(usd)} if every first draft is kept, {dollars(most * usd)} if all {most} attempts are "
+        f"needed each time. {when}"
+    )
 
 
 def waiting(writer: Writer, drawn: Drawn, drafts: Container[str]) -> list[tuple[str, Placed]]:
@@ -415,14 +451,29 @@ def decided(writer: Writer, drawn: Drawn, drafts: Mapping[str, Draft]) -> dict[s
 
 
 def write(
-    writer: Writer, drawn: Drawn, path: Path, drafts: dict[str, Draft], listener: Silent
+    writer: Writer,
+    drawn: Drawn,
+    path: Path,
+    drafts: dict[str, Draft],
+    listener: Silent,
+    ledger: Ledger | None = None,
 ) -> dict[tuple[str, str], str]:
     """Have every question written and checked that is not among `drafts`, which gain it and which the file `path` keeps
     the moment it is decided. Kind and passage -> why it has no draft: a call that failed, which the next attempt tries
-    again. ModelError for a model that cannot be had, BudgetExceeded when the money ends."""
-    asked = waiting(writer, drawn, drafts)
+    again. After the first 25, 50, 100 ... the `listener` hears what all will cost by the `ledger`. ModelError for a
+    model that cannot be had, BudgetExceeded when the money ends."""
+    asked = _in_turn(waiting(writer, drawn, drafts))
     listener.stage("writing questions", len(asked), "questions")
-    return asyncio.run(_write(writer, asked, path, drafts, listener))
+    return asyncio.run(_write(writer, asked, path, drafts, listener, ledger))
+
+
+def _in_turn(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
+    """The first of every kind, the second of every kind, and so on: the first then cost what all do."""
+    by_kind: dict[str, list[tuple[str, Placed]]] = {}
+    for one in asked:
+        by_kind.setdefault(one[0], []).append(one)
+    turns = zip_longest(*by_kind.values())
+    return [one for turn in turns for one in turn if one is not None]
 
 
 async def _write(
@@ -431,19 +482,42 @@ async def _write(
     path: Path,
     drafts: dict[str, Draft],
     listener: Silent,
+    ledger: Ledger | None,
 ) -> dict[tuple[str, str], str]:
     failed: dict[tuple[str, str], str] = {}
-    jobs = (partial(writer.draft, kind, one) for kind, one in asked)
+    before, made = 0.0 if ledger is None else ledger.spent_usd, []
     with path.open("a", encoding="utf-8") as kept:
-        async for position, found in all_of(jobs, progress=listener.advanced_by):
-            kind, one = asked[position]
-            if isinstance(found, Failure):
-                failed[kind, one.id] = found.reason
-                continue
-            drafts[found.key] = found
-            kept.write(to_json(found.as_dict()) + "\n")
-            kept.flush()
+        for start, end in pairwise(_stages(len(asked))):
+            jobs = (partial(writer.draft, kind, one) for kind, one in asked[start:end])
+            async for position, found in all_of(jobs, progress=listener.advanced_by):
+                kind, one = asked[start + position]
+                if isinstance(found, Failure):
+                    failed[kind, one.id] = found.reason
+                    continue
+                drafts[found.key] = found
+                made.append(found)
+                kept.write(to_json(found.as_dict()) + "\n")
+                kept.flush()
+            # Nothing is in flight here, so what is spent is what these have cost.
+            usd = 0.0 if ledger is None else ledger.spent_usd - before
+            if ledger is not None and usd and made and end < len(asked):
+                costs = [writer.costs.get(each.key, 0.0) for each in made]
+                most = None if ledger.max_usd is None else ledger.max_usd - before
+                listener.reckoned(outlook(costs, len(asked) - len(failed), usd).in_words(most))
     return failed
+
+
+def _stages(n: int) -> list[int]:
+    """Where the cost of all is reckoned anew: after 25, twice as many, and so on.
+
+    >>> _stages(120)
+    [0, 25, 50, 100, 120]
+    """
+    ends, end = [0], FIRST
+    while end < n:
+        ends.append(end)
+        end *= 2
+    return [*ends, n]
 
 
 def near_repeats(texts: Sequence[str], threshold: float) -> list[int]:

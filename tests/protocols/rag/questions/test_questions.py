@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 from embassay.data import open_dataset
 from embassay.data.documents import Placed
 from embassay.errors import BudgetExceeded, DataError, UsageError
+from embassay.protocols.kernel.session import Silent
 from embassay.protocols.questions.drafts import (
     fault_of,
     find_span,
@@ -28,6 +30,8 @@ from embassay.protocols.questions.drafts import (
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import Questioning, questions
 from stub.asking import PLANTED, asking
+from stub.chat import Reply, Turn
+from stub.paraphrasing import share
 from stub.server import StubServer
 
 TOPICS = (
@@ -211,6 +215,75 @@ def test_money_is_limited(corpus: Path, tmp_path: Path) -> None:
         assert 0 < done < 8
         with pytest.raises(UsageError, match="price"):
             questions(corpus, out=tmp_path / "other", llm=llm(stub), kinds=("fact",), max_usd=1.0)
+
+
+class Hearing(Silent):
+    """Keeps what was said of the cost."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def reckoned(self, line: str) -> None:
+        """Keep it."""
+        self.lines.append(line)
+
+
+def uneven(turn: Turn) -> Reply | str:
+    """A writer and checker of whose questions three in ten are bad, whose answers are 3 to 200 words long, and who now
+    and then refuses a passage."""
+    at = share(turn.last + "length")
+    said = asking({"unanswerable": 0.1, "copied": 0.1, "telling": 0.1})(turn)
+    if at > 0.97:
+        return Reply("", finish="content_filter")
+    found = json.loads(str(said))
+    if "answer" in found:
+        found["answer"] = " ".join(["word"] * round(3 + 200 * at**4))
+    return json.dumps(found)
+
+
+@pytest.mark.slow
+def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> None:
+    """200 questions: the price that the run tells at half of them and the one in the end differ by a tenth at most, and
+    what is forecast of the other half in a dry run then does too; before, the sums are those of one attempt and of
+    all."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for i in range(210):
+        rest = " ".join(f"{TOPICS[(i + k) % 10]} {i * 7 + k}" for k in range(3 + i % 40))
+        (folder / f"{i}.md").write_text(
+            f"# Number {i}\n\nThe keeper of hall {i} counts every {TOPICS[i % 10]} twice before the seal is set. "
+            f"Whoever wants {TOPICS[i % 10]} from {i} must write to the office before noon. It also holds {rest}.\n"
+        )
+    hearing = Hearing()
+    with StubServer(chat=uneven) as stub:
+        priced = llm(stub, "&price=1000&price_output=4000")
+        given: dict[str, Any] = {"kinds": ("fact", "typo"), "options": QuestionsOptions(n=100, near=1.0)}
+        request = QuestionsRequest(str(folder), priced, **given)
+        before = Questioning().foreseen(request)
+        run = questions(folder, out=tmp_path / "run", llm=priced, listener=hearing, **given)
+        asked = stub.requests.total()
+    spent = run.manifest["spent"]["usd"]
+    sums = [
+        [float(one.replace(",", "")) for one in re.findall(r"\$([\d,.]*\d)", line)] for line in hearing.lines
+    ]
+    assert [int(line.split()[0]) for line in hearing.lines] == [25, 50, 100]
+    assert all(low <= expected <= high for _, expected, low, high in sums)
+    print(spent, sums)
+    assert [expected for _, expected, *_ in sums] == pytest.approx([spent] * 3, rel=0.1)
+    assert all(low <= spent <= high for *_, low, high in sums)
+    assert sums[-1][3] - sums[-1][2] < sums[0][3] - sums[0][2]
+    calls = sum(one.requests or 0 for one in before.cells)
+    assert calls < asked < 3 * calls
+    assert any("every first draft" in note for note in before.notes)
+    kept = (run.path / "drafts.jsonl").read_text().splitlines(keepends=True)
+    (run.path / "drafts.jsonl").write_text("".join(kept[:100]))
+    after = Questioning().foreseen(request, out=run.path)
+    there = [json.loads(line) for line in kept[:100]]
+    calls = sum(
+        one["attempts"] + sum(o in ("kept", "not answerable") for o in (*one["rejected"], one["outcome"]))
+        for one in there
+    )
+    assert calls + sum(one.requests or 0 for one in after.cells) == pytest.approx(asked, rel=0.1)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -94,8 +94,8 @@ def _cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Writer
     return Cell(TASK, dataset.name, by, key, 1, None, variant=kind)
 
 
-def forecast(plan: QuestionsPlan, done: Container[str]) -> Forecasts:
-    """Two calls for each draft that is not `done` (by key), as if the first attempt were kept."""
+def forecast(plan: QuestionsPlan, done: Mapping[str, Draft]) -> Forecasts:
+    """The calls for each draft that is not `done` (by key), and between which sums they may come to lie."""
     found: list[Forecast] = []
     for cell in plan.cells:
         head = Forecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
@@ -103,7 +103,8 @@ def forecast(plan: QuestionsPlan, done: Container[str]) -> Forecasts:
             found += drafts.forecast(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
         else:
             found.append(head)
-    return Forecasts(tuple(found))
+    said = "" if plan.writer is None else drafts.in_all(found, plan.writer, done)
+    return Forecasts(tuple(found), (said,) if said else ())
 
 
 USERS = "users"

@@ -113,7 +113,8 @@ class QuestionsSession(Attempt):
             return
         path = self.folder.path / DRAFTS
         before = len(self.drafts)
-        self.failed = drafts.write(writer, self.plan.drawn, path, self.drafts, listener)
+        ledger = self.accounts.ledger
+        self.failed = drafts.write(writer, self.plan.drawn, path, self.drafts, listener, ledger)
         self.done_now = len(self.drafts) - before
 
     def end(self) -> None:
