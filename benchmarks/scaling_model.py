@@ -1,8 +1,8 @@
 """From the sizes of a workload to CPU hours, wall time, memory, disk and money. Pure functions.
 
 Every unit cost is one that `scaling_costs.py` has measured, in CPU seconds or bytes; a total is a sum of products. What
-is assumed and not measured is a field of `Prices` or `Card`. Wall time follows from how the work is cut: a task is one
-shard of one version of a corpus, a core does one task at a time, and what only one process does is added.
+is not measured on the processor is a field of `Prices` or `Card`. Wall time follows from how the work is cut: a task is
+one shard of one version of a corpus, a core does one task at a time, and what only one process does is added.
 
 The memory of a process is what a run on few texts holds; what a corpus in memory takes with the copies made while its
 texts are written beside the items, which is not given back; and one shard. A corpus beyond `HELD` stays on disk.
@@ -74,12 +74,12 @@ WORDLLAMA, MINILM, BM25 = System("wordllama", 256), System("minilm", 384, 10.6e6
 
 @dataclass(frozen=True)
 class Card:
-    """A GPU: its peak in float32 products and sums on tensor cores (TF32 or better) a second, and the share of it that
-    an encoder of this size reaches. The share is an assumption until `bench_gpu.py` has run on the card."""
+    """A GPU: its peak in float32 products and sums a second, and the share of it that an encoder of this size reaches:
+    what `bench_gpu.py` found on that card, for texts of 28 tokens."""
 
-    name: str = "an H100"
-    peak: float = 400e12
-    share: float = 0.1
+    name: str = "an H200"
+    peak: float = 50.7e12
+    share: float = 0.2
 
 
 @dataclass(frozen=True)

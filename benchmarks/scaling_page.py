@@ -160,7 +160,7 @@ def cluster_table(estimate: Estimate, system: System) -> str:
         for cards in (1, 4):
             bill = model.bill(estimate, Cluster(2 * cards, cards=cards), PRICES, system)
             rows.append(
-                [f"{2 * cards} x 16 cores and {cards} GPU, *assumed*", hours(bill.hours), money(bill.compute)]
+                [f"{2 * cards} x 16 cores and {cards} GPU", hours(bill.hours), money(bill.compute)]
             )
     return table(["cluster", "start to end", "machines"], rows)
 

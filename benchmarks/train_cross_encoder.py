@@ -1,20 +1,25 @@
 """A small cross-encoder for benchmarks, trained here: the first layers of MiniLM with one output.
 
-    python benchmarks/train_cross_encoder.py OUT [--dataset FILE]... [--pairs 12000] [--layers 3]
+    python benchmarks/train_cross_encoder.py OUT [--dataset FILE]... [--pairs 12000] [--layers 3] [--judged FILE]...
 
 It learns to tell which passage a sentence was taken from (the inverse cloze task of Lee, Chang and Toutanova, ACL
-2019): a sentence, every other time the title, is the query, the rest of its document the answer. The wrong document is
-any other for the first third of the pairs, so that there is something to learn from, and then every other time one that
-BM25 finds for the sentence: a near miss, so that common words alone are no help. Corpora are read; queries and
-judgements are not, so what is measured with them stays unseen. Its AUC against wrong documents of either kind, for
-documents that it did not train on, is printed before and after.
+2019): a sentence, every other time the title, is the query, its document the answer, every other time without that
+sentence. The wrong document is any other for the first third of the pairs, so that there is something to learn from,
+and then every other time one that BM25 finds for the sentence at places 11 to 60: a near miss, so that common words
+alone are no help. (Those at the first places share more words with the sentence than the rest of its own document does,
+and teach that common words speak against a passage.)
+
+Of `--dataset` corpora are read; queries and judgements are not, so what is measured with them stays unseen. `--judged`
+names sets whose judgements it learns from afterwards, `--epochs` times, as a reranker is trained in use: for SciFact
+the claims of the training half (`datasets/scifact_train.yaml`). Its AUC against wrong documents of either kind, for
+documents that it did not train on, is printed before and after. It trains on a card where there is one.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from embassay.data import open_dataset
+from embassay.machine import card
 from embassay.search.bm25 import BM25Index
 from embassay.text.chunking import sentence_ends
 
@@ -29,7 +35,11 @@ HERE = Path(__file__).parent
 DATASETS = (HERE / "datasets" / "scifact.yaml", HERE / "datasets" / "cranfield.yaml")
 Triple = tuple[str, str, str]
 BATCH = 16
+WARM = 0.1
+"""Share of the steps over which the rate grows; it falls to nothing over the others."""
 HELD_OUT = 200
+NEAR = slice(10, 60)
+"""Places of near misses among what BM25 finds."""
 KINDS = ("any", "near")
 """Of wrong documents."""
 
@@ -44,16 +54,20 @@ class Source:
     train: list[str]
 
     def triple(self, key: str, kind: str, rng: random.Random) -> Triple:
-        """Sentence, the rest of its document, and a wrong document."""
+        """Sentence, its document with or without it, and a wrong document."""
         text, ends = self.texts[key], [0, *sentence_ends(self.texts[key])]
         place = 0 if rng.random() < 0.5 else rng.randrange(len(ends) - 1)
         sentence = text[ends[place] : ends[place + 1]].strip()
-        rest = f"{text[: ends[place]]} {text[ends[place + 1] :]}".strip()
-        near = [hit.id for hit in self.index.search(sentence, 8)] if kind == "near" else []
-        others = [other for other in near if other != key] or [
-            other for other in rng.sample(self.train, 2) if other != key
+        rest = text if rng.random() < 0.5 else f"{text[: ends[place]]} {text[ends[place + 1] :]}".strip()
+        return sentence, rest, self.wrong(sentence, {key}, kind, rng)
+
+    def wrong(self, query: str, right: Container[str], kind: str, rng: random.Random) -> str:
+        """A document that is none of the right ones."""
+        near = self.index.search(query, NEAR.stop)[NEAR] if kind == "near" else []
+        others = [hit.id for hit in near if hit.id not in right] or [
+            other for other in rng.sample(self.train, 20) if other not in right
         ]
-        return sentence, rest, self.texts[rng.choice(others)]
+        return self.texts[rng.choice(others)]
 
 
 def main() -> None:
@@ -63,15 +77,18 @@ def main() -> None:
     sources = [_source(path, rng) for path in asked.dataset or DATASETS]
     tests = {kind: _triples(sources, [kind] * HELD_OUT, rng, kept=True) for kind in KINDS}
     train = _triples(sources, _kinds(asked.pairs // 2), rng)
+    judged = [triple for path in asked.judged for triple in _judged(path, asked.epochs, rng)]
     model = _model(asked.layers, asked.max_length, asked.seed)
     before = {kind: _auc(model, triples) for kind, triples in tests.items()}
-    _train(model, train, asked.rate, asked.max_length)
+    for triples in (train, judged):
+        _train(model, triples, asked)
     for kind, triples in tests.items():
         print(
             f"held-out AUC, wrong documents {kind}: {before[kind]:.3f} before, {_auc(model, triples):.3f} after"
         )
     model.save_pretrained(str(asked.out))
-    print(f"saved after {2 * len(train)} pairs: cross:{asked.out}?max_length={asked.max_length}")
+    pairs = 2 * len(train) + 2 * len(judged)
+    print(f"saved after {pairs:,} pairs: cross:{asked.out}?max_length={asked.max_length}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -82,8 +99,29 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--max-length", type=int, default=96)
     parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--batch", type=int, default=BATCH, help="pairs a step")
+    parser.add_argument("--judged", type=Path, action="append", default=[])
+    parser.add_argument("--epochs", type=int, default=3, help="times that the judged ones are seen")
     parser.add_argument("--seed", type=int, default=1337)
     return parser.parse_args()
+
+
+def _judged(path: Path, epochs: int, rng: random.Random) -> Iterator[Triple]:
+    """Every query with each of its documents, each time against another wrong one."""
+    data = open_dataset(str(path)).load("retrieval").data
+    source, queries = _source(path, rng), dict(zip(data.queries.ids, data.queries.texts, strict=True))
+    pairs = [
+        (query, document)
+        for query, grades in data.qrels.items()
+        for document, grade in grades.items()
+        if grade > 0 and query in queries and document in source.texts
+    ]
+    for _ in range(epochs):
+        rng.shuffle(pairs)
+        for number, (query, document) in enumerate(pairs):
+            right = {key for key, grade in data.qrels[query].items() if grade > 0}
+            wrong = source.wrong(queries[query], right, KINDS[number % 2], rng)
+            yield queries[query], source.texts[document], wrong
 
 
 def _source(path: Path, rng: random.Random) -> Source:
@@ -122,31 +160,46 @@ def _model(layers: int, max_length: int, seed: int) -> Any:
 
     torch.manual_seed(seed)
     return CrossEncoder(
-        str(get_model_path()), num_labels=1, config_kwargs={"num_hidden_layers": layers}, device="cpu",
+        str(get_model_path()), num_labels=1, config_kwargs={"num_hidden_layers": layers}, device=card() or "cpu",
         max_length=max_length,
     )  # fmt: skip
 
 
-def _train(model: Any, triples: Sequence[Triple], rate: float, max_length: int) -> None:
+def _train(model: Any, triples: Sequence[Triple], asked: argparse.Namespace) -> None:
     """One pass; answer and wrong document of a sentence are in one batch, and the difference of their scores counts."""
     import torch
 
-    net, tokenizer = model.model, model.tokenizer
-    optimizer = torch.optim.AdamW(net.parameters(), lr=rate)
+    net = model.model
+    half = asked.batch // 2
+    optimizer, schedule = scheduled(net, asked.rate, len(triples) // half + 1)
     net.train()
-    half = BATCH // 2
     for start in range(0, len(triples), half):
-        batch = triples[start : start + half]
-        pairs = [(query, good) for query, good, _ in batch] + [(query, bad) for query, _, bad in batch]
-        inputs = tokenizer(pairs, padding=True, truncation=True, max_length=max_length, return_tensors="pt")
+        some = triples[start : start + half]
+        pairs = [(query, good) for query, good, _ in some] + [(query, bad) for query, _, bad in some]
+        inputs = model.tokenizer(
+            pairs, padding=True, truncation=True, max_length=asked.max_length, return_tensors="pt"
+        ).to(net.device)
         scores = net(**inputs).logits[:, 0]
-        target = torch.tensor([1.0] * len(batch) + [0.0] * len(batch))
+        target = torch.tensor([1.0] * len(some) + [0.0] * len(some), device=net.device)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(scores, target)
-        loss = loss + torch.nn.functional.softplus(scores[len(batch) :] - scores[: len(batch)]).mean()
+        loss = loss + torch.nn.functional.softplus(scores[len(some) :] - scores[: len(some)]).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        schedule.step()
     net.eval()
+
+
+def scheduled(net: Any, rate: float, steps: int) -> tuple[Any, Any]:
+    """An optimizer and its rate over the steps: up, and down to nothing."""
+    import torch
+
+    optimizer = torch.optim.AdamW(net.parameters(), lr=rate)
+    warm = max(1, int(WARM * steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, max(0.0, (steps - step) / (steps - warm + 1)))
+    )
+    return optimizer, schedule
 
 
 def _auc(model: Any, triples: Sequence[Triple]) -> float:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -91,6 +92,22 @@ def test_latex_says_rank_interval_first_and_reason(run: Path) -> None:
     assert r"lost, robustness: it, ''broke'' here." in text
     assert r"\textbackslash{}input\{/etc/passwd\}" in text
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}}") == 1
+
+
+def test_latex_leaves_out_what_nobody_has(run: Path) -> None:
+    """An overall score that the run's tasks do not allow is no column of n/a: the note says why it is missing."""
+    folder = RunFolder(run)
+    rows = [replace(row, value=None, ci_low=None, ci_high=None, reason="preference was not part of the run")
+            if row.task == "overall" else row for row in folder.read_results()]  # fmt: skip
+    folder.write_results(rows)
+    table = wide_of(read_run(run))
+    before, _, note = latex_table(table).partition(r"\footnotesize ")
+    assert "overall" not in before
+    assert "overall" in note
+    assert "preference was not part of the run" in note
+    aligns = re.search(r"begin\{tabular\}\{(\w+)\}", before)
+    assert aligns is not None
+    assert len(aligns[1]) == before.split(r"\toprule")[1].split(r"\\")[0].count("&") + 1
 
 
 MARKS = re.compile(

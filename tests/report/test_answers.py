@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.comparisons import Headline, Standing, write_standings
+from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, write_standings
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
 from embassay.report.answers import (
@@ -21,12 +21,17 @@ from embassay.report.answers import (
     Contender,
     Evidence,
     _answer,
+    _people,
     answers_of,
     recommendation,
+    times_of,
 )
 from embassay.report.overview import overview
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.terminal import render_answers
+
+from .hume_run import study, write_hume_run
+from .sweep_run import write_sweep_run
 
 MakeRun = Callable[..., Path]
 BY_NAME = {one.name: one for one in QUESTIONS}
@@ -114,6 +119,65 @@ def test_scripts_are_no_people() -> None:
     """What they answered is shown, and the question is not asked."""
     found = _answer(BY_NAME["people"], evidence(9, [(1, 1), (2, 2)], note="scripts answered"))
     assert (found.level, found.answer, len(found.top)) == ("not run", "not asked", 2)
+
+
+def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:
+    """In the order of scores, at most two systems beside them; one semicolon, whatever else is said."""
+    people = Contender("people", "human", 0.507, None, None, None)
+    found = replace(
+        evidence(4, [(1, 1), (2, 2), (3, 3)]), people=people, beside="people lead on 2 of 4 tasks"
+    )
+    sure = _answer(BY_NAME["people"], found)
+    assert [one.name for one in sure.top] == ["a", "people", "b"]
+    assert sure.names == ("a",)
+    assert "2 of 4" in sure.said
+    more = replace(found, replicates=evidence(1.5, [(1, 2), (1, 2)]).replicates)
+    likely = _answer(BY_NAME["people"], replace(more, contenders=evidence(1.5, [(1, 2), (1, 2)]).contenders))
+    assert likely.level == "likely"
+    assert likely.said.count(";") == 1
+    assert str(likely.more) in likely.said
+
+
+def test_people_of_a_study_are_those_of_its_record(tmp_path: Path) -> None:
+    """Their mean and the pairs that they win; of a study that scripts answered there are none."""
+    for kind in ("person", "simulated"):
+        made = study(kind=kind)
+        folder = write_hume_run(tmp_path / kind, made)
+        names = [one.system for one in made.places if one.kind == "embedding"]
+        draws = np.random.default_rng(0).normal(0, 0.01, (len(names), 200))
+        write_standings(
+            folder,
+            [
+                Standing(OVERALL, "", name, Headline(name, 0.7, 40, 0.7 + drawn, "bootstrap"))
+                for name, drawn in zip(names, draws, strict=True)
+            ],
+        )
+        evidence_of = _people(read_runs([folder])[0])
+        assert evidence_of is not None
+        found = _answer(BY_NAME["people"], evidence_of)
+        human = next(one.mean for one in made.places if one.kind == "human")
+        won = next(one for one in made.wins if (one.by, one.reference) == ("all", "best"))
+        if kind == "person":
+            assert found.people is not None
+            assert found.people.value == human.value
+            assert f"{won.wins} of {won.pairs}" in found.said
+        else:
+            assert (found.people, found.level) == (None, "not run")
+
+
+@pytest.mark.slow
+def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None:
+    """It is never the answer; the answer says that it is faster. Times stand on one scale on every page."""
+    write_sweep_run(tmp_path / "sweep")
+    runs = read_runs([tmp_path / "sweep"])
+    free = times_of(runs, Answer(BY_NAME["search"], "not run"))
+    fast, slow = free.all[:2]
+    assert free.names == (fast.name,)
+    search = replace(_answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,))
+    found = times_of(runs, search)
+    assert found.names == (slow.name,)
+    assert fast.name in found.said
+    assert [free.scale.at(one) for one in (0.1, 10_000)] == [0, 100]
 
 
 def test_the_recommendation_goes_by_what_is_decided() -> None:

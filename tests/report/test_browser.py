@@ -9,11 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from embassay.protocols.kernel.comparisons import Headline, Standing, write_standings
 from embassay.report import write_report
 
 from .conftest import Heard, turn_to
+from .sweep_run import write_sweep_run
 
 pytestmark = pytest.mark.browser
 MakeRun = Callable[..., Path]
@@ -130,12 +133,85 @@ def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open, plain_run
     page = report.go()
     ground = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(ground) == "rgb(20, 24, 29)"
+    turn_to(page, "method")
     page.select_option("#theme", "light")
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
     report.go("#sage")
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    turn_to(page, "method")
     page.select_option("#theme", "")
     assert page.evaluate(ground) == "rgb(20, 24, 29)"
+
+
+@pytest.fixture
+def answered(use: Callable[..., Heard], make_run: MakeRun, tmp_path: Path) -> Callable[[], Any]:
+    """Open a report of two runs that answer three questions: damaged copies, groups, time."""
+    systems = {"birch-base-instruct": "embedding", "aster": "embedding", "wordllama": "embedding"}
+    run = make_run(tasks=("clustering", "retrieval"), systems=systems)
+    draws = iter(np.random.default_rng(0).normal(0, 0.02, (6, 500)))
+    write_standings(
+        run,
+        [
+            Standing(
+                task,
+                "",
+                name,
+                Headline(name, 0.6 - 0.02 * at, 48, 0.6 - 0.02 * at + next(draws), "bootstrap"),
+            )
+            for task in ("clustering", "retrieval")
+            for at, name in enumerate(systems)
+        ],
+    )
+    write_sweep_run(tmp_path / "sweep")
+    report = write_report([run, tmp_path / "sweep"], out=tmp_path / "report.html")
+
+    def make() -> Any:
+        page = use().page
+        page.goto(report.as_uri())
+        return page
+
+    return make
+
+
+def test_the_first_screen_at_three_widths(answered: Callable[[], Any]) -> None:
+    """Nothing lies over another thing or goes on sideways: strips, names, the table of all systems, of which a phone
+    shows one question, chosen in a list."""
+    page = answered()
+    overlapping = """[...document.querySelectorAll('.answers td[data-a]')].filter(cell => [...cell.children]
+      .some(row => row.children[0].getBoundingClientRect().right > row.children[1].getBoundingClientRect().left))"""
+    for width in (390, 1024, 1440):
+        page.set_viewport_size({"width": width, "height": 1000})
+        assert page.evaluate(f"{overlapping}.length") == 0, width
+        sideways = page.eval_on_selector(
+            ".frame:has(.values.places)", "box => box.scrollWidth - box.clientWidth"
+        )
+        assert width == 1024 or sideways <= 0, (width, sideways)
+        shown = page.locator(".places thead th:visible").count()
+        asked = page.locator(".places thead th").count()
+        assert shown == (2 if width == 390 else asked), width
+    page.set_viewport_size({"width": 390, "height": 1000})
+    second = page.locator(".places thead th").nth(2).inner_text()
+    page.get_by_label("Question", exact=True).select_option(index=1)
+    assert [one.strip() for one in page.locator(".places thead th:visible").all_inner_texts()][1:] == [second]
+    heights = page.eval_on_selector_all(".answers td:last-child a", "all => all.map(one => one.clientHeight)")
+    assert min(heights) >= 44
+
+
+def test_the_first_screen_ends_with_one_line_of_notes(answered: Callable[[], Any]) -> None:
+    """In the order of the design; how many notes there are and how many can change an answer is said before opening."""
+    page = answered()
+    order = page.eval_on_selector_all(
+        "#overview :is(h1, .answers, .use, .places, details.care, .cards)",
+        "all => all.map(one => one.id || one.className)",
+    )
+    assert order == ["overview-title", "answers", "use", "values places", "care", "cards"]
+    line = page.locator("details.care summary")
+    assert line.inner_text().count("\n") == 0
+    link = page.locator("details.care a").text_content()
+    assert re.search(r"\d+", link)[0] in line.inner_text()
+    assert page.locator("details.care li").first.is_hidden()
+    page.locator(".use summary").click()
+    assert page.locator(".use li").count() >= 3
 
 
 def test_sorting_goes_best_worst_original(opened: Open, plain_run: Path) -> None:

@@ -148,6 +148,6 @@ def test_the_overview_has_its_card(go: Go) -> None:
     page = go("four", view="overview")
     card = page.locator(".card", has=page.get_by_role("heading", name="HUME", exact=True))
     assert "simulated annotators" in card.inner_text()
-    assert "HUME: All annotators are simulated" in page.locator("#overview .care li").first.inner_text()
+    assert "HUME: All annotators are simulated" in page.locator("#overview .care li").first.text_content()
     card.get_by_role("link").click()
     page.locator("#hume h1").wait_for()

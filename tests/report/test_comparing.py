@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from embassay.protocols.compare import Contrast, Entrant, Field, Pairing, PairOfSystems
+from embassay.protocols.kernel.quantities import undecided
 from embassay.report.terminal import fields_view, leading, pair_view
 from report.pages import printed
 
@@ -34,6 +35,14 @@ def test_the_verdict_is_on_the_first_difference_over_datasets() -> None:
 def test_known_errors_have_no_degrees() -> None:
     pair = PairOfSystems((replace(OVER, df=math.inf),), (), Pairing(True))
     assert "degrees" not in printed(pair_view(pair, "sage"))
+
+
+def test_what_more_items_would_buy_is_in_the_units_of_the_run() -> None:
+    """HUME speaks in points, SAGE in scores."""
+    open_ = PairOfSystems((replace(OVER, p=0.2, p_adjusted=0.2, low=-0.05, high=0.25),), (), Pairing(True))
+    half = undecided(0.1, 0.15, 40)[0].half
+    assert f"± {half:.3f}" in printed(pair_view(open_, "sage"))
+    assert f"± {100 * half:.2f}" in printed(pair_view(open_, "hume"))
 
 
 def test_what_has_no_ranks_comes_last() -> None:

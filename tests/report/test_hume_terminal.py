@@ -9,8 +9,12 @@ import pytest
 from embassay.document.blocks import plain
 from embassay.errors import DataError
 from embassay.protocols.hume.record import Summary
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.quantities import undecided
 from embassay.report import write_report
 from embassay.report.hume.conclusions import hume_view, verdict_of
+from embassay.report.hume.differences import forest_plots
+from embassay.report.hume.families import standings
 from embassay.report.terminal import run_view
 from report.pages import printed
 
@@ -54,6 +58,36 @@ def test_wide_shows_all_columns_and_places(run: tuple[Path, Summary]) -> None:
     assert "Of people" in text
     assert text.count("\n    1  ") + text.count("\n    4  ") >= 1
     assert f"{made.places[0].mean.value or 0.0:.1%}".rstrip("%") in text
+
+
+def test_more_items_are_told_of_where_the_best_model_and_people_cannot_be_told_apart(tmp_path: Path) -> None:
+    """By the paired test of the page: for these pairs and no others, in points, with what the labels would cost."""
+    made = RUNS["study"]
+    folder = write_hume_run(tmp_path / "run", made)
+    text = printed(hume_view(folder, True, 0.25), wide=True)
+    forests = {one.title.partition(",")[0]: one.rows for one in forest_plots(made)}
+    people = {pair.name: pair for pair in made.pairs}
+    told = set()
+    for pair in standings(made):
+        best, rows = pair.best, forests.get(pair.pair.name, ())
+        open_ = best is not None and any(row.label == best.system and not row.sure for row in rows)
+        if open_ and best is not None and best.difference is not None:
+            told.add(pair.pair.name)
+            bar = best.difference
+            first = undecided(bar.value or 0.0, ((bar.high or 0) - (bar.low or 0)) / 2, 40, len(rows))[0]
+            cost = 50 * 0.25 * len(people[pair.pair.name].annotators)
+            line = next(one for one in text.splitlines() if f"on {pair.pair.name}: 50 more" in one)
+            assert line.split()[-5:] == [
+                f"{50 * len(pair.pair.annotators)}", f"${cost:.2f}", "±", f"{100 * first.half:.1f}",
+                numbers.percent(first.chance),
+            ]  # fmt: skip
+    assert told
+    assert told != set(people)
+    assert text.count(": 400 more") == len(told)
+    html = write_report(folder).read_text("utf-8")
+    page = html[html.index("id=hume-undecided") :].split("</details>")[0]
+    assert page.count(": 400 more") == len(told)
+    assert "$" not in page
 
 
 def test_plain_ascii(run: tuple[Path, Summary]) -> None:

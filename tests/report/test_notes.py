@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from embassay.report.notes import notes_of
+from embassay.report.notes import Note, notes_of, weighed
 from embassay.report.record import read_record
 
 MakeRun = Callable[..., Path]
@@ -109,3 +109,16 @@ def test_what_one_system_lost_is_said_of_it(make_run: MakeRun) -> None:
     plain = [note.plain for note in notes_of(read_record(run))]
     what = "2 items of sample left out of sensitivity for birch-base alone"
     assert f"{what}: could not be encoded: too long." in plain
+
+
+def test_notes_that_can_change_an_answer_come_first() -> None:
+    """Grave ones of a run that an answer rests on, or of all runs; the others follow in their order."""
+    grave, other, small = (
+        Note("truncated", "a", slug="pteb"),
+        Note("failed", "b", slug="noise"),
+        Note("small n", "c"),
+    )
+    left = Note("left out", "d")
+    notes, changing = weighed([other, small, grave, left], {"pteb"})
+    assert notes == (grave, left, other, small)
+    assert changing == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from embassay.cli.main import app
 from embassay.document.blocks import Bullets, Figure, Heading, Table, plain
 from embassay.report import write_report
 from embassay.report.answers import QUESTIONS, Answer, answers_of
+from embassay.report.overview import run_verdict
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.summary import Summary, summary_of_runs
 
+from .hume_run import study, write_hume_run
 from .sweep_run import write_sweep_run
 
 
@@ -61,21 +64,32 @@ def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[ReportRun]) -
 
 
 def test_without_a_sweep_the_scores_stand_in_the_place_of_the_figure(runs: list[ReportRun]) -> None:
-    """Names, values and intervals of the top three of each answer."""
+    """Names, values and intervals, at least of the top three of each answer."""
     figures, without = parts(summary_of_runs(runs), Figure), summary_of_runs(runs[:3])
     assert len(figures) <= 1
     assert not parts(without, Figure)
     scores = next(one for one in parts(without, Table) if one.title == "Scores behind these answers")
     shown = [(line.group, line.label) for line in scores.lines]
-    assert shown == [(one.question.asks, top.name) for one in without.answers for top in one.top]
+    assert set(shown) >= {(one.question.asks, top.name) for one in without.answers for top in one.top}
 
 
 def test_a_run_that_answers_nothing_says_its_verdict(runs: list[ReportRun]) -> None:
-    """A sweep alone compares no systems on the questions of the page: it is told by its own heading."""
+    """A sweep alone compares no systems on the questions of the page: it is told by its own heading, and drawn."""
     alone = read_runs([runs[3].record.path])
     found = summary_of_runs(alone)
     assert found.answers == ()
-    assert any("Sweep" in plain(one.said) for one in found.first if isinstance(one, Heading))
+    assert found.use[0] == f"{plain(run_verdict(alone[0]).heading)}."
+    assert len(parts(found, Figure)) == 1
+
+
+def test_a_study_of_scripts_is_told_with_its_tables(tmp_path: Path) -> None:
+    """Every pair with people and the best model, an interval apart from its value; its notes are on the second page."""
+    made = study()
+    found = summary_of_runs(read_runs([write_hume_run(tmp_path / "hume", made)]))
+    pairs = next(one for one in parts(found, Table) if len(one.lines) == len(made.pairs))
+    assert [one.label for one in pairs.lines] == [one.name for one in made.pairs]
+    assert all(re.fullmatch(r"[\d.]+ \(.+\)", str(one.entries[1].text)) for one in pairs.lines)
+    assert any(isinstance(one, Heading) and plain(one.said) == "Read with care" for one in found.second)
 
 
 def test_from_the_command_line(runs: list[ReportRun], tmp_path: Path) -> None:

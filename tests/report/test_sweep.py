@@ -12,8 +12,11 @@ from markupsafe import escape
 
 from embassay.document.blocks import plain
 from embassay.errors import DataError
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.quantities import undecided
+from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings import Findings, findings_of
-from embassay.protocols.rag.sweep.findings.record import FILE
+from embassay.protocols.rag.sweep.findings.record import FILE, Alternative
 from embassay.protocols.rag.sweep.stacks import Rules
 from embassay.report import write_report
 from embassay.report.board import make_board
@@ -169,6 +172,33 @@ def test_wide_shows_every_column_and_advice(findings: Findings) -> None:
     assert "%PROC" in wide.split("\n\n")[1]
     assert "columns hidden" in narrow
     assert "Candidate depth 100 for @30: " in wide
+
+
+def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings: Findings) -> None:
+    """Of two alternatives the one whose interval holds 0, with what its labels would cost; on the page too."""
+    part = findings.parts[0]
+    names = [one.id for one in part.stacks[:2]]
+    near = Alternative("cheaper", names[0], Figure(-0.02, -0.06, 0.02, 19), -1.0, -0.1)
+    far = Alternative("faster", names[1], Figure(-0.2, -0.24, -0.16, 19), -9.0, -0.1)
+    found = replace(part.recommendation, alternatives=(near, far))
+    open_ = replace(findings, parts=(replace(part, recommendation=found),))
+    text = printed(sweep_view(open_, Path("run"), True, 30.0, 0.1), wide=True)
+    for one in undecided(-0.02, 0.04, 19):
+        cost = f"${one.more * 3:,.2f}"
+        pattern = (
+            rf"{names[0]}: {one.more} more +about {one.more * 30:,} +{re.escape(cost)} +± {one.half:.3f} +"
+        )
+        assert re.search(pattern + f"{numbers.percent(one.chance)}$", text, re.M)
+    assert f"{names[1]}: 50 more" not in text
+    table = page_of(open_).undecided
+    assert table is not None
+    assert len(table.lines) == 4
+    assert (
+        page_of(
+            replace(open_, parts=(replace(part, recommendation=replace(found, alternatives=(far,))),))
+        ).undecided
+        is None
+    )
 
 
 def test_each_dataset_has_a_word_on_the_terminal(run: Path) -> None:

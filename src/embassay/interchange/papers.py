@@ -45,19 +45,29 @@ def value_with_interval(
 def latex_table(table: Wide) -> str:
     r"""The table of a run, in parts where it has many columns; to be read with `\input`, needs booktabs and graphicx.
 
-    The columns over datasets, or all where there are none such. Missing values are n/a, their reasons below.
+    The columns over datasets, or all where there are none such. Missing values are n/a, their reasons below; a column
+    that nobody has a value in is left out, which is said there too.
     """
-    chosen = table.over_datasets
+    every = table.over_datasets
+    valued = [i for i in every if any(_is_valued(cells[i]) for cells in table.cells)]
+    chosen = valued or [*every]
+    empty = [i for i in every if i not in chosen]
     parts = [chosen[i : i + WIDEST] for i in range(0, len(chosen), WIDEST)]
     head = rf"% Made by Embassay from {escape(table.run.name)}, manifest {table.run.manifest_digest}."
     lines = [head, r"% Needs \usepackage{booktabs,graphicx}."]
     for number, places in enumerate(parts, start=1):
         of = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
-        lines += ["", *_part(table, places, of, number)]
+        lines += ["", *_part(table, places, of, number, empty if number == len(parts) else ())]
     return "\n".join(lines) + "\n"
 
 
-def _part(table: Wide, places: Sequence[int], of: str, number: int) -> Iterator[str]:
+def _is_valued(row: Result | None) -> bool:
+    return row is not None and row.value is not None
+
+
+def _part(
+    table: Wide, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
+) -> Iterator[str]:
     unit, ranked = unit_of(table.run.protocol), any(table.ranks)
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
     yield rf"\caption{{{_caption(table, unit, of)}}}"
@@ -76,7 +86,7 @@ def _part(table: Wide, places: Sequence[int], of: str, number: int) -> Iterator[
         place = [escape(numbers.rank(*rank)) if rank else ""] if ranked else []
         yield " & ".join([*place, escape(system), *values]) + r" \\"
     yield from (r"\bottomrule", r"\end{tabular}}")
-    if reasons := list(_reasons(table, places)):
+    if reasons := [*_reasons(table, places), *_left_out(table, empty)]:
         yield r"\par\smallskip\footnotesize " + " ".join(reasons)
     yield r"\end{table}"
 
@@ -126,6 +136,15 @@ def _reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
                 found.setdefault(f"{table.columns[j].title}: {row.reason or 'no value'}", []).append(system)
     for reason, systems in found.items():
         yield f"{escape(', '.join(systems))}, {escape(reason)}."
+
+
+def _left_out(table: Wide, empty: Sequence[int]) -> Iterator[str]:
+    """Which columns nobody has a value in, each with its first reason."""
+    for j in empty:
+        reasons = dict.fromkeys(
+            row.reason for cells in table.cells if (row := cells[j]) is not None and row.reason
+        )
+        yield f"{_words(table.columns[j].title)} is left out: {escape(next(iter(reasons), 'no value'))}."
 
 
 def _label(text: str) -> str:

@@ -121,8 +121,12 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     every, met = len(verdicts), sum(one.met is True for one in verdicts)
     missed, untested = (sum(one.met is state for one in verdicts) for state in (False, None))
     if untested == every:
-        return "No bar is tested"
+        return "No bar is tested" + (": the gate fails" if any(one.stops for one in verdicts) else "")
     rest = f"; {untested} {'is' if untested == 1 else 'are'} not tested" if untested else ""
+    fatal = sum(one.met is None and one.stops for one in verdicts)
+    if fatal:
+        who = "and" if fatal == untested else f"{fatal} of which"
+        rest += f" {who} {'fails' if fatal == 1 else 'fail'} the gate"
     if missed:
         return f"{missed} of {counted(every, 'bar')} missed{rest}"
     if rest:
@@ -254,9 +258,10 @@ UNPAIRED = "the errors of both runs add up, so only a larger fall is found"
 
 
 def word(one: Verdict) -> str:
-    """Met, missed or not tested, whether it was near, and whether its test was weaker than it could be."""
+    """Met, missed or not tested (in capitals where the gate fails for it), whether it was near, and whether its test
+    was weaker than it could be."""
     return (
-        {True: "met", False: "MISSED", None: "not tested"}[one.met]
+        {True: "met", False: "MISSED", None: "NOT TESTED" if one.stops else "not tested"}[one.met]
         + ", near" * one.near
         + ", unpaired" * bool(one.unpaired)
     )
@@ -389,11 +394,16 @@ def judged_against(
         _tested(now, base, place, system, paired=how.paired, margin=margin)
         for place in _places(base, tasks, measures)
         for system in systems or [one.system for one in base.at(place)]
-        if base.standing(place, system) is not None
+        if _has_value(base, place, system) or _has_value(now, place, system)
     ]
     if not tests:
         raise UsageError(f"{base.path} has nothing to compare with.", mend="Leave out -s, -t or -m.")
     return tuple(_verdicts(tests, alpha, margin, now.protocol, how.reason))
+
+
+def _has_value(run: RunValues, place: Place, system: str) -> bool:
+    found = run.standing(place, system)
+    return found is not None and found.headline.value is not None
 
 
 def _places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
@@ -409,7 +419,7 @@ def _tested(
     if before is None or before.headline.value is None:
         return _Test(place, system, None, reason="it had no value before")
     if after is None or after.headline.value is None:
-        why = after.headline.reason if after else "not in this run"
+        why = after.headline.reason if after else "not in this run (-s judges only the systems that it names)"
         return _Test(place, system, None, reason=f"no value now: {why}", stops=True)
     found = contrast(Side(after), Side(before), paired=paired)
     sign = 1.0 if higher_is_better(place[2]) else -1.0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Kind
-from embassay.document.marks import Scale
+from embassay.document.marks import LogScale, Scale
 from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.comparisons import (
     CLASSICAL,
@@ -49,6 +49,8 @@ MOST_MORE = 2000
 """More items than these are no advice."""
 RESAMPLES = 2000
 MILLISECONDS = Unit(1.0, 1, 0)
+TIMES = LogScale(0.1, 10_000.0)
+"""Milliseconds on every page alike: from a lookup of static vectors to a call of a slow server."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Contender:
     (None without tests)."""
 
     name: str
-    kind: Kind
+    kind: Kind | Literal["human"]
     value: float
     low: float | None
     high: float | None
@@ -104,7 +106,8 @@ class Answer:
 
     `all` are the systems that one method scored, best first, and `names` those of them that may be first. `ahead` of
     100 resamples, rounded down (100: more than 99.5); `more` items would decide with a chance of 80%, None where they
-    hardly would. `slug` is the page with the evidence. `percentile` is that of times.
+    hardly would. `slug` is the page with the evidence. `percentile` is that of times. `people` is what people score on
+    the same items, and `beside` how often they are above the best system.
     """
 
     question: Question
@@ -118,11 +121,15 @@ class Answer:
     note: str = ""
     slug: str = ""
     percentile: float | None = None
+    people: Contender | None = None
+    beside: str = ""
 
     @property
     def top(self) -> tuple[Contender, ...]:
-        """The first three."""
-        return self.all[:3]
+        """The first three; with people among them where people answered."""
+        if self.people is None:
+            return self.all[:3]
+        return tuple(sorted((*self.all[:2], self.people), key=lambda one: -one.value))
 
     @property
     def means(self) -> str:
@@ -136,9 +143,29 @@ class Answer:
         )
 
     @property
-    def scale(self) -> Scale | None:
-        """From 0 to 1 or to 100 points whatever the data are, so that rows can be read alike; none for times."""
-        return Scale(0.0, 1.0, 0.25, self.unit.factor) if self.unit is not MILLISECONDS else None
+    def scale(self) -> Scale | LogScale:
+        """From 0 to 1 or to 100 points whatever the data are, so that rows can be read alike; of times TIMES."""
+        return Scale(0.0, 1.0, 0.25, self.unit.factor) if self.unit is not MILLISECONDS else TIMES
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """What stands at both ends of the scale."""
+        if self.unit is MILLISECONDS:
+            return "0.1 ms", "10 s"
+        return "0", "1" if self.unit.factor == 1 else "100"
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its run's tests leave places to anybody."""
+        return any(one.ranks for one in self.all)
+
+    @property
+    def heading(self) -> str:
+        """Of its column in a table of all systems: the question in a word, and the unit."""
+        if self.unit is MILLISECONDS:
+            return "Time a query,\N{NO-BREAK SPACE}ms"
+        unit = "0 to 1" if self.unit.factor == 1 else "of 100"
+        return f"{self.question.short}, {unit.replace(' ', chr(160))}"
 
     @property
     def answer(self) -> str:
@@ -152,7 +179,10 @@ class Answer:
     @property
     def said(self) -> str:
         """How sure that is, in a sentence of at most 62 characters without full names."""
-        return self.note or _said(self)
+        said = self.note or _said(self)
+        if not self.beside:
+            return said
+        return f"{said}. {self.beside.capitalize()}" if ";" in said else f"{said}; {self.beside}"
 
     @property
     def brief(self) -> str:
@@ -193,7 +223,8 @@ def _from(ahead: str, one: Answer) -> str:
 @dataclass(frozen=True)
 class Evidence:
     """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples). `note`
-    says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader."""
+    says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader; `people`
+    and `beside` are those of an answer."""
 
     run: ReportRun
     contenders: tuple[Contender, ...]
@@ -202,6 +233,8 @@ class Evidence:
     unit: Unit
     note: str = ""
     equal: str = ""
+    people: Contender | None = None
+    beside: str = ""
 
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
@@ -210,7 +243,7 @@ def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     answers = [_answer(one, found[one.name]) for one in QUESTIONS[:-1]]
     if all(one.level == "not run" for one in answers):
         return ()
-    return (*answers, _price(QUESTIONS[-1], runs, answers[0]))
+    return (*answers, times_of(runs, answers[0]))
 
 
 def _evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
@@ -237,7 +270,10 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
     level = _level(question, evidence, names, ahead)
     told = names if level == "open" else names[:1]
     more = _more(evidence, names)
-    return Answer(question, level, told, evidence.n, ahead, more, contenders, evidence.unit, slug=slug)
+    return Answer(
+        question, level, told, evidence.n, ahead, more, contenders, evidence.unit, slug=slug,
+        people=evidence.people, beside=evidence.beside,
+    )  # fmt: skip
 
 
 def _first(contenders: Sequence[Contender]) -> tuple[str, ...]:
@@ -362,7 +398,13 @@ def _people(run: ReportRun) -> Evidence | None:
     from embassay.report.hume.families import answerers
 
     if answerers(summary) == "people":
-        return evidence
+        human = next((one.mean for one in summary.places if one.kind == "human"), None)
+        won = next((one for one in summary.wins if (one.by, one.reference) == ("all", "best")), None)
+        beside = f"people lead on {won.wins} of {tables.counted(won.pairs, 'task')}" if won else ""
+        if human is None or human.value is None:
+            return replace(evidence, beside=beside)
+        people = Contender("people", "human", human.value, human.low, human.high, None)
+        return replace(evidence, people=people, beside=beside)
     return replace(evidence, note="scripts answered; ask people: hume serve")
 
 
@@ -385,8 +427,10 @@ FINDERS: Mapping[str, Sequence[Callable[[ReportRun], Evidence | None]]] = {
 """Where evidence on a question is looked for, the best first."""
 
 
-def _price(question: Question, runs: Sequence[ReportRun], search: Answer) -> Answer:
-    """Of a sweep: each encoder's fastest stack. A system that search rules out is not chosen, however fast it is."""
+def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
+    """How long a query takes, of a sweep: each encoder's fastest stack. A system that search rules out is not chosen,
+    however fast it is."""
+    question = QUESTIONS[-1]
     swept = next(((run, found) for run in runs if (found := sweep_of(run)) is not None), None)
     if swept is None:
         return Answer(question, "not run")
@@ -405,7 +449,10 @@ def _price(question: Question, runs: Sequence[ReportRun], search: Answer) -> Ans
     able = [one for one in top if search.level == "not run" or one.name in _contending(search)]
     if not able:
         return Answer(question, "not run")
-    said, n = _said_of_time(able, fastest), len(findings.parts[0].stacks)
+    said = _said_of_time(able, fastest)
+    if ruled := [one.name for one in top if one not in able and one.value < able[0].value]:
+        said += f"; {ruled[0]} is faster, finds less"
+    n = len(findings.parts[0].stacks)
     first = (able[0].name,)
     level, percentile = _sure_of_time(able), findings.asked.percentile
     return Answer(question, level, first, n, None, None, top, MILLISECONDS, said, run.slug, percentile)
@@ -451,7 +498,7 @@ class Place:
 
 def places(
     answers: Sequence[Answer],
-) -> tuple[tuple[Answer, ...], tuple[tuple[str, Kind, tuple[Place, ...]], ...]]:
+) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[Place, ...]], ...]]:
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
     asked = tuple(one for one in answers if one.all)
@@ -488,9 +535,11 @@ def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[An
     for one in decided:
         winners.setdefault(one.names[0], []).append(WHERE[one.question.name])
     if not winners:
-        among = left[0].answer
+        names = left[0].names
+        many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
+        among = f"{'between' if len(names) == 2 else 'among'} {_listed(many)}"
         fast = next((one.names[0] for one in answers if one.question.name == "price" and one.names), "")
-        return f"These data do not choose between {among}" + (f"; take the faster, {fast}" if fast else "")
+        return f"These data do not choose {among}" + (f"; take the faster, {fast}" if fast else "")
     if len(winners) == 1:
         ((name, where),) = winners.items()
         return f"On texts like these, use {name}: it leads {_listed(where)}"

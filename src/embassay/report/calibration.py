@@ -26,6 +26,7 @@ from embassay.document.blocks import (
     figures,
 )
 from embassay.document.marks import SHARES
+from embassay.protocols.calibration.options import costs_of
 from embassay.protocols.calibration.probability import Translation
 from embassay.protocols.calibration.protocol import CHANCE, HALF
 from embassay.protocols.kernel import tables as numbers
@@ -43,7 +44,8 @@ MOST_DRAWN, MOST_TRADEOFFS = 4, 3
 
 @dataclass(frozen=True)
 class Wording:
-    """How a task says things: `are` of accepted ones, `units`, what `accepting` one is, and whose uncertainty it is."""
+    """How a task says things: `are` of accepted ones, `units`, what `accepting` one is, whose uncertainty it is, and
+    what `mistakes` cost."""
 
     measure: str
     are: str
@@ -51,17 +53,20 @@ class Wording:
     accept: str
     whether: str
     table: str
+    mistakes: str
 
 
 WORDINGS = {
     "pairs": Wording(
         "similarity", "mean the same", "pairs", "Accept pairs of this similarity or more.", "two texts mean the same",
         "Share that means the same minus the mean probability. Below 0 the system is too sure; 0 is right.",
+        "Accepting a pair that does not mean the same costs {wrong}, missing one that does {missed}.",
     ),
     "answers": Wording(
         "score", "have evidence among the first passages", "questions",
         "Answer where the best passage scores this or more; below, say that nothing was found.",
         "there is evidence among the first passages", "",
+        "An answer without evidence costs {wrong}, none where there is evidence {missed}.",
     ),
 }  # fmt: skip
 
@@ -172,7 +177,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield from (replace(_thresholds(record, board, one), title=one) for one in datasets)
     yield from (block for one in datasets for block in _next_labels(record, board, one))
-    yield from (Text(one) for one in _costs(record, board))
+    yield from _costs(record, board)
     yield from (figure for one in datasets for figure in _tradeoffs(record, board, one))
     yield Heading("What was predicted, and what came true", "calibration-reliability")
     yield from (figure for one in datasets if (figure := _reliability(record, board, one)) is not None)
@@ -302,25 +307,39 @@ def _curve(record: Record, system: str, dataset: str) -> Iterator[tuple[float, R
             yield at, row
 
 
-def _costs(record: Record, board: Board) -> Iterator[str]:
-    """Where mistakes cost least, beside accepting all and nothing."""
-    for dataset in record.datasets(task_of(record)):
-        for row in board.ranked:
-            costs = {
-                variant: record.find(
-                    task_of(record), row.system.name, "cost", dataset=dataset, variant=variant
-                )
-                for variant in (COST, "accept all", "accept nothing")
-            }
-            least, whole, none = costs.values()
-            threshold = _threshold(record, row, dataset, COST)
-            if least is None or whole is None or none is None or threshold is None:
-                continue
-            where = "nothing" if threshold.value is None else f"from {SCORE.text(threshold.value)} on"
-            yield (
-                f"{row.label} on {dataset}: mistakes cost least if you accept {where}: {least.value:.3f} each, at most "
-                f"{least.ci_high:.3f}; accepting all costs {whole.value:.3f}, nothing {none.value:.3f}."
-            )
+def _costs(record: Record, board: Board) -> Iterator[Block]:
+    """Where mistakes cost least, beside accepting all and nothing; no block where no cost was asked for."""
+    made = (replace(_cost_table(record, board, one), title=one) for one in record.datasets(task_of(record)))
+    tables = [one for one in made if one.lines]
+    if not tables:
+        return
+    wrong, missed = (f"{one:g}" for one in costs_of(record.arguments["options"]["cost"]))
+    confidence = numbers.percent(record.arguments["options"]["confidence"])
+    yield Heading("Where mistakes cost least", "calibration-costs")
+    yield Text(
+        f"{_words(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of the labels; "
+        f"costs are per label of the other half, and “at most” holds with {confidence} confidence."
+    )
+    yield from tables
+
+
+def _cost_table(record: Record, board: Board, dataset: str) -> Table:
+    heads: list[str | Column] = [
+        "System", *figures("Accept from", "Cost", "at most", "Accepting all", "Nothing")
+    ]  # fmt: skip
+    rows: list[list[Said | Entry]] = []
+    for row in board.ranked:
+        least, whole, none = (
+            record.find(task_of(record), row.system.name, "cost", dataset=dataset, variant=variant)
+            for variant in (COST, "accept all", "accept nothing")
+        )
+        threshold = _threshold(record, row, dataset, COST)
+        if least is None or whole is None or none is None or threshold is None:
+            continue
+        cells = (least.value, least.ci_high, whole.value, none.value)
+        where = Entry("nothing", why=threshold.reason) if threshold.value is None else _entry(threshold)
+        rows.append([row.label, where, *(Entry(_score(one), exact=str(one)) for one in cells)])
+    return Table.of(f"costs-{dataset}", heads, rows)
 
 
 def _points(record: Record, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
@@ -373,7 +392,8 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
                 for one in found
                 if one and one.reason
             ]
-    notes += [*_costs(record, board), *(note.plain for note in notes_of(record))]
+    notes += [note.plain for note in notes_of(record)]
+    yield from (one for one in _costs(record, board) if not isinstance(one, Heading))
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are the sample's.",))
     for dataset in datasets:
         yield from _next_labels(record, board, dataset, price)

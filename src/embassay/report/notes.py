@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from embassay.document.blocks import Care, Entry, Line, Link, Table, figures, listed, plain
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
+from embassay.protocols.kernel.quantities import undecided
 from embassay.report.board import all_tasks, leading_scope
 from embassay.report.record import FEW, OVERALL, Record, labels
 from embassay.report.runs import ReportRun
@@ -27,12 +28,14 @@ GRAVITY = ("simulated", "control", "left out", "failed", "not run", "partial", "
 
 @dataclass(frozen=True)
 class Note:
-    """One thing to know: what happened (with its count), what follows, and what mends it."""
+    """One thing to know: what happened (with its count), what follows, and what mends it; `slug` is the page of the run
+    that it is of, empty where it is of all or of the only one."""
 
     kind: str
     what: str
     consequence: str = ""
     mend: str = ""
+    slug: str = ""
 
     @property
     def plain(self) -> str:
@@ -53,13 +56,20 @@ def gathered_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
     left = [Note("left out", f"{one.path} is left out: {one.reason}.") for one in runs[0].left]
     if len(runs) == 1:
         return (*left, *(note for _, note in found))
-    named = [replace(note, what=f"{run.title}: {note.what}") for run, note in found]
+    named = [replace(note, what=f"{run.title}: {note.what}", slug=run.slug) for run, note in found]
     return tuple(
         sorted(
             [*left, *named],
             key=lambda note: GRAVITY.index(note.kind) if note.kind in GRAVITY else len(GRAVITY),
         )
     )
+
+
+def weighed(notes: Sequence[Note], slugs: Collection[str]) -> tuple[tuple[Note, ...], int]:
+    """The notes with those first that can change an answer, and how many these are: grave ones, of the runs that the
+    answers rest on (`slugs`) or of all."""
+    first = [one for one in notes if one.kind in GRAVITY and one.slug in {"", *slugs}]
+    return (*first, *(one for one in notes if one not in first)), len(first)
 
 
 def notes_of(record: Record) -> tuple[Note, ...]:
@@ -319,22 +329,54 @@ def outlook_table(
     rows: Sequence[Outlook],
     *,
     names: Sequence[str] = (),
-    labels: float | None = None,
+    labels: Sequence[float] | None = None,
     price: float | None = None,
     chance: str = "Chance to tell them apart",
+    unit: numbers.Unit = numbers.SCORE,
 ) -> Table:
-    """A line per step, after what it is for in `names`; with the `labels` that each of them takes, and what these cost
-    at a `price` in US dollars. `chance` is the head of that column."""
+    """A line per step, after what it is for in `names`; with the `labels` that each unit of it takes, and what these
+    cost at a `price` in US dollars. `chance` is the head of that column, which is left out where it is empty."""
+    takes = labels or [1.0] * len(rows)
     lines = tuple(
         Line(
             f"{name}{one.more:,} more",
             (
-                *(() if labels is None else (Entry(f"about {one.more * labels:,.0f}"),)),
-                *(() if price is None else (Entry(f"${one.more * (labels or 1.0) * price:,.2f}"),)),
-                Entry(f"± {one.half:.3f}"), Entry(numbers.percent(one.chance)),
+                *(() if labels is None else (Entry(f"about {one.more * each:,.0f}"),)),
+                *(() if price is None else (Entry(f"${one.more * each * price:,.2f}"),)),
+                Entry(f"± {unit.text(one.half)}"),
+                *((Entry(numbers.percent(one.chance)),) if chance else ()),
             ),
         )
-        for name, one in zip([f"{one}: " for one in names] or [""] * len(rows), rows, strict=True)
+        for name, one, each in zip([f"{one}: " for one in names] or [""] * len(rows), rows, takes, strict=True)
     )  # fmt: skip
     heads = [*(["Labels"] if labels is not None else []), *(["Cost"] if price is not None else [])]
-    return Table("next-labels", title, of, figures(*heads, "Interval", chance), lines, is_sortable=False)
+    columns = figures(*heads, "Interval", *([chance] if chance else []))
+    return Table("next-labels", title, of, columns, lines, is_sortable=False)
+
+
+@dataclass(frozen=True)
+class Open:
+    """A difference that is not decided: whose it is, half of its 95% interval over `n` units, one of so many `tests`.
+    A unit takes so many `labels`, 0 where that is not known."""
+
+    name: str
+    difference: float
+    half: float
+    n: int
+    tests: int = 1
+    labels: float = 0.0
+
+
+def open_table(
+    title: str, of: str, found: Sequence[Open], *, most: int | None = None, price: float | None = None,
+    chance: str = "Chance to tell them apart", unit: numbers.Unit = numbers.SCORE,
+) -> Table:  # fmt: skip
+    """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""
+    nearest = sorted(found, key=lambda one: -abs(one.difference) / one.half)[:most]
+    steps = [(one, step) for one in nearest for step in undecided(one.difference, one.half, one.n, one.tests)]
+    known = all(one.labels for one in nearest)
+    names = [one.name for one, _ in steps if one.name]
+    return outlook_table(
+        title, of, [step for _, step in steps], names=names, chance=chance, unit=unit,
+        labels=[one.labels for one, _ in steps] if known else None, price=price if known else None,
+    )  # fmt: skip

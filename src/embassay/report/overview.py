@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
     Care,
@@ -29,7 +28,7 @@ from embassay.registry import attribute
 from embassay.report.answers import Answer, Place, answers_of, places, recommendation
 from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, value_table
 from embassay.report.headlines import Together, together
-from embassay.report.notes import Note, gathered_notes
+from embassay.report.notes import Note, gathered_notes, weighed
 from embassay.report.record import OVERALL, Pair, Record, Scope
 from embassay.report.runs import ReportRun, declared
 
@@ -191,7 +190,8 @@ class Card:
 @dataclass(frozen=True)
 class Overview:
     """The content of the page: what several runs answer and what to `use` (a sentence, and what it leaves open), or one
-    run's verdict and board; and what each run says."""
+    run's verdict and board; and what each run says. `changing` of the notes can change an answer; `conditions` are
+    those that the recommendation holds under, and what was not tested."""
 
     facts: tuple[str, ...]
     verdict: Verdict
@@ -206,15 +206,19 @@ class Overview:
     footer: tuple[str, ...]
     answers: tuple[Answer, ...] = ()
     use: tuple[str, str] = ("", "")
+    changing: int = 0
+    conditions: tuple[Sentence, ...] = ()
 
     @property
-    def by_question(self) -> tuple[tuple[Answer, ...], tuple[tuple[str, Kind, tuple[Place, ...]], ...]]:
+    def by_question(self) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[Place, ...]], ...]]:
         """Every system's place in every answer."""
         return places(self.answers)
 
 
 def overview(runs: Sequence[ReportRun]) -> Overview:
     """The page of a report."""
+    from embassay.report.summary import conditions_of
+
     first = runs[0]
     notes = gathered_notes(runs)
     answers = answers_of(runs)
@@ -222,6 +226,7 @@ def overview(runs: Sequence[ReportRun]) -> Overview:
     if len(runs) == 1:
         # The finding of one run is its headline; that it depends on the question is worth saying from two on.
         answers = answers if len(asked) > 1 else ()
+    notes, changing = weighed(notes, {one.slug for one in asked}) if len(runs) > 1 else (notes, 0)
     return Overview(
         facts=_facts(runs),
         verdict=_verdict(runs),
@@ -236,6 +241,8 @@ def overview(runs: Sequence[ReportRun]) -> Overview:
         footer=_footer(runs),
         answers=answers if len(runs) > 1 else asked if answers else (),
         use=recommendation(answers),
+        changing=changing,
+        conditions=conditions_of(runs, answers) if len(runs) > 1 and answers else (),
     )
 
 

@@ -7,7 +7,7 @@ time against quality looks like.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,13 @@ from embassay.document import marks
 from embassay.document.blocks import (
     Block,
     Bullets,
+    Care,
     Column,
     Entry,
     Figure,
     Heading,
     Line,
+    Sentence,
     Table,
     Text,
     Words,
@@ -31,7 +33,7 @@ from embassay.document.blocks import (
 from embassay.document.html import asset, tight
 from embassay.document.marks import CLASSES, LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.answers import Answer, Contender, answers_of, recommendation
+from embassay.report.answers import QUESTIONS, Answer, Contender, answers_of, recommendation, times_of
 from embassay.report.html import POLICY_PLACE, STYLE_PLACE, environment, policy
 from embassay.report.method import OWN, SAMPLE, licence_of
 from embassay.report.notes import gathered_notes
@@ -44,6 +46,18 @@ STYLES = ("report.css", "answers.css", "summary.css")
 LEFT, WIDE, TALL, TOP = 7, 84, 250, 14
 """The plot: percent from the left and of the width, pixels of its height and above it."""
 MOST_COMMANDS, MOST_NAMED = 4, 4
+TABLES = {"pairs": "Pair by pair", "places": "Places by the mean", "board": "Scores", "drops": "Drops"}
+"""Tables of a terminal that stand on the first page where there are no answers."""
+LANGUAGES = {
+    "en": "English",
+    "eng": "English",
+    "fr": "French",
+    "fra": "French",
+    "de": "German",
+    "deu": "German",
+}
+"""Names of the commonest codes; others stand as they are."""
+MOST_LINES, MOST_COLUMNS, MOST_NOTES = 12, 6, 6
 LEVELS = (
     ("sure", "Sure", "The paired test, adjusted for all pairs, leaves one system in first place."),
     ("likely", "Likely", "Not so, but ahead in at least 80 of 100 resamples of the data."),
@@ -53,7 +67,8 @@ LEVELS = (
 
 @dataclass(frozen=True)
 class Summary:
-    """Both pages: the lines of their heads and feet, the answers with what to `use`, and the blocks of each page."""
+    """Both pages: the lines of their heads and feet, the answers with what to `use`, and the blocks of each page; one
+    page where the first `is_short`."""
 
     head: str
     systems: str
@@ -62,6 +77,17 @@ class Summary:
     use: tuple[str, str]
     first: tuple[Block, ...]
     second: tuple[Block, ...]
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the first page has neither answers nor a table or figure."""
+        return not self.answers and not any(isinstance(one, Table | Figure) for one in self.first)
+
+    @property
+    def title(self) -> str:
+        """What the first page is called."""
+        decides = self.answers or any(isinstance(one, Figure) for one in self.first)
+        return "Which system should we use?" if decides else "What was found"
 
 
 @dataclass(frozen=True)
@@ -96,38 +122,86 @@ def summary_of_runs(runs: Sequence[ReportRun]) -> Summary:
     updated = max(run.record.manifest.get("updated", "") for run in runs)
     title = next(iter(names)) if len(names) == 1 else numbers.counted(len(runs), "run")
     systems = {one.name for run in runs for one in run.record.ranked_systems}
-    notes = numbers.counted(len(gathered_notes(runs)), "note")
+    notes = len(gathered_notes(runs))
     return Summary(
         head=f"{title} · {numbers.date(updated)}",
         systems=f"{numbers.counted(len(systems), 'system')} · {plain(listed([run.title for run in runs]))}",
-        foot=f"Embassay {manifest.get('embassay', '')} · {notes} in the full report",
+        foot=f"Embassay {manifest.get('embassay', '')}"
+        + (f" · {numbers.counted(notes, 'note')} in the full report" if notes else ""),
         answers=answers,
-        use=recommendation(answers),
+        use=recommendation(answers) if answers else _found(runs),
         first=tuple(_first(runs, answers)),
         second=tuple(_second(runs, answers)),
     )
 
 
+def _found(runs: Sequence[ReportRun]) -> tuple[str, str]:
+    """What stands in the place of a recommendation where no question is answered: the finding of the only run."""
+    if len(runs) > 1:
+        return "No run compares two systems on the six questions of this page. What the runs say:", ""
+    return f"{plain(run_verdict(runs[0]).heading)}.", ""
+
+
 def _first(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
-    """Below the answers: what time buys where a sweep timed it, else the scores that the answers rest on."""
-    if not answers:
-        yield Text("Nothing here compares two systems on the six questions of this page. What the runs say:")
-        for run in runs:
-            found = run_verdict(run)
-            yield Heading((f"{run.title}: ", *found.heading))
-            yield from map(Text, found.lede)
+    """Below the answers: what time buys where a sweep timed it, else the scores that the answers rest on. Where nothing
+    is answered: what the runs found, with their tables."""
+    if answers:
+        traded = _traded(runs, answers[-1])
+        yield _trade(runs, traded) if len(traded) > 1 else _scores(answers)
         return
-    traded = _traded(runs, answers)
-    yield _trade(runs, traded) if len(traded) > 1 else _scores(answers)
+    for run in runs:
+        found = run_verdict(run)
+        if len(runs) > 1:
+            yield Heading((f"{run.title}: ", *found.heading))
+        yield Bullets(found.lede)
+        yield from _tables(run)
+    traded = _traded(runs, times_of(runs, Answer(QUESTIONS[0], "not run")))
+    if len(traded) > 1:
+        yield _trade(runs, traded)
 
 
-def _traded(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Traded, ...]:
+def _tables(run: ReportRun) -> Iterator[Block]:
+    """What a terminal shows of the run, as far as it fits across a page, and what its signs mean."""
+    from embassay.report.terminal import run_view
+
+    for one in run_view(run.record.path, wide=True):
+        if isinstance(one, Care) and one.more:
+            yield Text(" ".join(plain(said) if not isinstance(said, str) else said for said in one.more))
+        if isinstance(one, Table) and one.id in TABLES:
+            columns = one.columns[:MOST_COLUMNS]
+            lines = tuple(replace(line, entries=_apart(line, columns)) for line in one.lines[:MOST_LINES])
+            yield replace(
+                one,
+                id="",
+                title=TABLES[one.id],
+                columns=columns,
+                lines=lines,
+                style="plain",
+                is_sortable=False,
+                export="",
+            )
+
+
+def _apart(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ...]:
+    """The cells of a line; an interval stands in brackets behind its value, where a terminal leaves a space."""
+    made = []
+    for column, entry in zip(columns, line.entries, strict=False):
+        title = plain(column.title) if isinstance(column, Column) else column
+        value, _, interval = (
+            entry.text.strip().partition(" ") if isinstance(entry.text, str) else ("", "", "")
+        )
+        is_pair = title.endswith("95%") and bool(interval)
+        made.append(replace(entry, text=f"{value} ({interval.strip()})") if is_pair else entry)
+    return tuple(made)
+
+
+def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
     findings = next((found for run in runs if (found := sweep_of(run)) is not None), None)
     if findings is None:
         return ()
     stacks, made = findings.parts[0].stacks, []
-    for one in answers[-1].all:
+    for one in price.all:
         own = [stack for stack in stacks if stack.axes.get("encoder") == one.name]
         fastest = min(own, key=lambda stack: (stack.latency, stack.id), default=None)
         measured = None if fastest is None else fastest.measured(findings.asked.measure)
@@ -151,7 +225,7 @@ def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
         f"{one.system.name}: {numbers.score(one.quality)}, {one.system.value:.3g} ms" for one in traded
     )
     n = numbers.counted(findings.parts[0].queries, "query")
-    small = f"{asked.measure} of each encoder's fastest stack, {n}. Tick: score; bar: 95% interval."
+    small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
     drawing = _drawing(traded, f"ms a query at p{asked.percentile:g} (log scale)")
     return Figure(title, Markup(drawing), said, small)
 
@@ -200,9 +274,14 @@ def _down(y: Scale, value: float) -> float:
 
 def _scores(answers: Sequence[Answer]) -> Table:
     lines = [
-        Line(top.name, (_value(one, top),), kind=top.kind, group=one.question.asks)
+        Line(
+            top.name,
+            (_value(one, top),),
+            kind=None if top.kind == "human" else top.kind,
+            group=one.question.asks,
+        )
         for one in answers
-        for top in one.top
+        for top in one.all[: max(3, MOST_LINES // sum(bool(one.all) for one in answers))]
     ]
     return _table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
 
@@ -220,26 +299,40 @@ def _table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Lin
 
 
 def _second(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
-    yield Heading("The recommendation holds if")
+    yield Heading("The recommendation holds if" if answers else "This holds if")
     yield Bullets(tuple(_conditions(runs, answers)))
-    yield Heading("How to read “sure”")
-    yield Bullets(
-        tuple((Words(word, f"level {level}"), f" {means}") for level, word, means in LEVELS), style="levels"
-    )
+    if answers:
+        yield Heading("How to read “sure”")
+        yield Bullets(
+            tuple((Words(word, f"level {level}"), f" {means}") for level, word, means in LEVELS),
+            style="levels",
+        )
     yield _tested(runs, answers)
     if untested := tuple(_untested(runs, answers)):
         yield Heading("What was not tested")
         yield Bullets(untested)
+    notes = () if answers else gathered_notes(runs)[:MOST_NOTES]
+    if notes:
+        yield Heading("Read with care")
+        yield Bullets(tuple(note.plain for note in notes))
     yield _table("What it costs", "Of", ("Time and money",), tuple(_costs(runs, answers)))
     yield Heading("Run it again", level=3)
     yield from _again(runs)
 
 
+def conditions_of(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Sentence, ...]:
+    """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
+    held = ((f"It holds if {one}.",) for one in _conditions(runs, answers))
+    never = (
+        ("Not tested: ", *((one,) if isinstance(one, str) else one), ".") for one in _untested(runs, answers)
+    )
+    return (*held, *never)
+
+
 def _conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[str]:
     """Those that the records give: whose texts, how many questions, how long, on what machine."""
-    yield f"your texts are like those of {_named(_datasets(runs))}"
-    if _all_sample(runs):
-        yield "that is the project's own small sample: it shows how this works, and decides nothing for you"
+    own = ", this project’s small sample, which shows how it works and decides nothing for you"
+    yield f"your texts are like those of {_named(_datasets(runs))}{own if _all_sample(runs) else ''}"
     for one in answers:
         if one.level in ("sure", "likely", "open") and one.question.name == "search":
             yield f"your questions resemble the {one.n} that were asked"
@@ -305,6 +398,8 @@ def _items(run: ReportRun) -> str:
     for one in run.record.manifest.get("datasets", ()):
         for task, facts in (one.get("tasks") or {}).items():
             found[task] = found.get(task, 0) + facts.get("n", 0)
+    if len(found) == 1:
+        return numbers.counted(next(iter(found.values())), "item")
     return ", ".join(f"{task} {numbers.count(n)}" for task, n in found.items())
 
 
@@ -326,12 +421,13 @@ def _untested(
     for one in answers:
         if one.level == "not run":
             asks = one.question.asks[:1].lower() + one.question.asks[1:]
-            yield (f"{asks}: ", one.note) if one.note else (f"{asks}: ", Words(one.said, "command"))
+            yield (f"{asks} (", one.note or Words(one.said, "command"), ")")
     languages = sorted(
         {one.get("lang") for run in runs for one in run.record.manifest.get("datasets", ())} - {"", None}
     )
     if languages and "mul" not in languages:
-        yield f"languages other than {plain(listed(languages))}"
+        named = dict.fromkeys(LANGUAGES.get(str(one), str(one)) for one in languages)
+        yield f"languages other than {plain(listed([*named]))}"
     if any(run.record.kind in ("score", "sweep", "golden") for run in runs):
         yield "the answers that a language model writes from what was found"
     if any(run.record.kind == "sweep" for run in runs):
@@ -344,7 +440,8 @@ def _costs(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Lin
     spent = [(one.get("spent") or {}).get("usd", 0.0) for one in manifests]
     cores = numbers.counted((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
     money = "price unknown" if None in spent else dollars(sum(spent))
-    yield Line("This evaluation", (Entry(f"{numbers.duration(seconds)} on {cores}; {money}"),))
+    time = f"{numbers.duration(seconds)} on {cores}" if seconds else "time not recorded"
+    yield Line("This evaluation", (Entry(f"{time}; {money}"),))
     for one in answers:
         if one.level != "sure" and one.more:
             more = f"about {numbers.counted(one.more, f'more {one.question.noun}')}"

@@ -251,19 +251,18 @@ def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
     yield Finding((verdict(leading(pair.contrasts), unit, pair.among),))
     yield _pair_table(pair.contrasts, unit)
     yield Bullets(tuple(_notes(pair, unit)))
-    yield from _next_items(leading(pair.contrasts))
+    yield from _next_items(leading(pair.contrasts), unit)
 
 
-def _next_items(one: Contrast) -> Iterator[Block]:
+def _next_items(one: Contrast, unit: numbers.Unit) -> Iterator[Block]:
     """What more items would buy, where the two cannot be told apart."""
     if one.difference is None or math.isnan(one.p_adjusted) or one.p_adjusted < ALPHA or one.error <= 0:
         return
-    from embassay.report.notes import outlook_table
-    from embassay.report.rag.decision import undecided
+    from embassay.report.notes import Open, open_table
 
-    rows = undecided(one.difference, (one.high - one.low) / 2, one.n, one.tests)
+    found = Open("", one.difference, (one.high - one.low) / 2, one.n, one.tests)
     yield Text("What more items like these would buy, of each dataset alike:")
-    yield outlook_table("What more items would buy", "Items", rows)
+    yield open_table("What more items would buy", "Items", [found], unit=unit)
 
 
 def verdict(one: Contrast, unit: numbers.Unit, among: Among | None = None) -> str:

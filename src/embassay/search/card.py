@@ -261,8 +261,10 @@ def _scores(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> 
         a, b, c, e, f, g, h, i = sums.unbind(dim=1)
         found.append(((a + b) + (c + e)) + ((f + g) + (h + i)))
     exact = torch.cat(found) if found else torch.empty(0, dtype=torch.float64, device=queries.device)
-    # As numpy rounds; the zero takes away the sign of one.
-    return torch.round(exact * 10.0**SCORE_DECIMALS) / 10.0**SCORE_DECIMALS + 0.0
+    # As numpy rounds; the zero takes away the sign of one. A card divides by a number as it multiplies by its inverse,
+    # which ends in another digit one time in ten; by a tensor it divides.
+    unit = torch.tensor(10.0**SCORE_DECIMALS, dtype=torch.float64, device=exact.device)
+    return torch.round(exact * unit) / unit + 0.0
 
 
 def _merged(best: _Best, rows: Tensor, indices: Tensor, scores: Tensor) -> _Best:

@@ -212,6 +212,8 @@ POWER = 0.8
 """How often the number of labels that is asked for would be enough."""
 STEPS = 50
 """Thresholds that are tried, from the strictest to the laxest."""
+NEAR = 0.9
+"""Where the pairs below a start are right in so much of the aim, the test begins there; else at a stricter one."""
 MOST_LABELS = 1_000_000
 """Above so many more labels no number is told."""
 BANDS = 20
@@ -222,7 +224,7 @@ BANDS = 20
 class Threshold:
     """Accept what scores `value` or more. `value` is None where no threshold keeps the promise; then `labels` is about
     how many labels would do (None: no number, by the curve), `best` the highest precision of the curve, `most`
-    what the most similar tenth may have at most, and `ahead` what more labels would buy: half of the interval of a
+    what the pairs at the top may have at most, and `ahead` what more labels would buy: half of the interval of a
     probability, and the chance of a threshold.
 
     `n` are the labels, `accepted` how many of them the threshold accepts, `right` how many of these are the same;
@@ -260,36 +262,69 @@ def precise(
 
     `scores` and `same` (n,) are of independent pairs; `rng` breaks ties. Each threshold tried is the score of a pair,
     which is itself left out of the count, so that the count is binomial.
+
+    The test begins at a tenth of the pairs, or, where those below are poor, at a half, a quarter ... of that, down to
+    as few as can show the aim: so positives may be rarer than a tenth. That choice costs no confidence. Let N be how
+    many pairs score at least t, the score above which precision just is the aim: a promise is broken only where more
+    are accepted, and the first such threshold tried has passed. Beyond a tenth N tells which that is. Up to a tenth it
+    is a start, and which one N and labels below it tell, since a start is chosen by labels below it. Whatever these
+    are, the N pairs above are right with the aim, and the rest with no more: it passes in at most 1 - confidence.
     """
     _check(aim, confidence)
     n, alpha = len(scores), 1 - confidence
     order = np.lexsort((rng.permutation(n), -scores))
-    ranked, right = scores[order], np.cumsum(same[order])
+    ranked, right = scores[order], np.cumsum(same[order], dtype=np.int64)
     last = np.flatnonzero(
         np.append(ranked[1:] != ranked[:-1], True)
     )  # of one score, all are accepted or none
-    ends = last[np.searchsorted(last, _places(n, aim, alpha))]
+    starts, later = _places(n, aim, alpha)
+    sizes = np.append(starts[_first(right, last, starts, aim) :], later)
+    ends = last[np.searchsorted(last, sizes)]
     failed = np.flatnonzero(binom.sf(right[ends - 1] - 1, ends, aim) > alpha)
     kept = ends[: failed[0]] if len(failed) else ends
     found = Threshold("precision", aim, confidence, None, n, int(same.sum()))
     return _at(found, float(ranked[kept[-1]]), scores, same) if len(kept) else found
 
 
-def _places(n: int, aim: float, alpha: float) -> NDArray[np.int64]:
-    """The order in which thresholds are tried, by how many pairs are accepted; it depends on nothing but n."""
-    begin = _begin(n, aim, alpha)
-    if begin >= n:
-        return np.array([], dtype=np.int64)
-    return np.append(np.arange(begin, n - 1, max(1, n // STEPS)), n - 1)
+def _first(right: NDArray[np.int64], last: NDArray[np.int64], starts: NDArray[np.int64], aim: float) -> int:
+    """At which of the `starts` the test begins: the laxest below which as many pairs again are `NEAR` the aim. `right`
+    (n,) counts from the highest score on, and scores end at the places `last`."""
+    for place in range(len(starts) - 1, 0, -1):
+        end, beyond = last[np.searchsorted(last, starts[place])], min(2 * starts[place], len(right) - 1)
+        if beyond > end and right[beyond] - right[end] >= NEAR * aim * (beyond - end):
+            return place
+    return 0
+
+
+def _places(n: int, aim: float, alpha: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the test may begin, and what is tried after: how many pairs are accepted, from few to many; it depends on
+    nothing but n."""
+    starts = np.array(_starts(n, aim, alpha), dtype=np.int64)
+    if not len(starts):
+        return starts, starts
+    return starts, np.append(np.arange(starts[-1], n - 1, max(1, n // STEPS)), n - 1)[1:]
+
+
+def _fewest(aim: float, alpha: float) -> int:
+    """Pairs that show the aim if all are right."""
+    return math.ceil(math.log(alpha) / math.log(aim))
 
 
 @lru_cache(maxsize=1_000)
-def _begin(n: int, aim: float, alpha: float) -> int:
-    """Pairs that the strictest threshold accepts, of n: as few as show the aim, or a tenth, where mistakes can be
-    borne; of the sizes that bear as many the smallest, or some labels more would make the promise harder to keep."""
-    size = max(math.ceil(math.log(alpha) / math.log(aim)), n // 10)
-    mistakes = size - 1 - int(binom.isf(alpha, size, aim))
-    return mistakes + 1 + int(nbinom.isf(alpha, mistakes + 1, 1 - aim))
+def _starts(n: int, aim: float, alpha: float) -> tuple[int, ...]:
+    """Pairs that the first threshold may accept, of n, from few to many: as few as show the aim, and twice, four times
+    ... as many, up to a tenth, where mistakes can be borne; of the sizes that bear as many the smallest, or some labels
+    more would make the promise harder to keep. Empty where n are too few."""
+    size, fewest = n // 10, _fewest(aim, alpha)
+    sizes = {fewest}
+    while size > fewest:
+        sizes.add(size)
+        size //= 2
+    found = set()
+    for one in sizes:
+        mistakes = one - 1 - int(binom.isf(alpha, one, aim))
+        found.add(mistakes + 1 + int(nbinom.isf(alpha, mistakes + 1, 1 - aim)))
+    return tuple(sorted(found)) if max(found) < n else ()
 
 
 def sensitive(scores: Scores, same: Labels, aim: float, confidence: float) -> Threshold:
@@ -369,11 +404,21 @@ def more_for(chance: Callable[[int], float]) -> int | None:
     return high
 
 
-def best_tenth(probability: Values) -> float:
-    """The mean probability of the tenth of the pairs (n,) that has the highest: no threshold that `precise` tries has a
-    higher precision, with many labels."""
+def top_of(n: int, aim: float, confidence: float) -> int:
+    """How many pairs, of n, a threshold has to accept at least: as many as show the aim if all are right, but no more
+    than a tenth, for with many labels a tenth is enough.
+
+    >>> top_of(1_000, 0.9, 0.95), top_of(84, 0.9, 0.95)
+    (29, 9)
+    """
+    return min(_fewest(aim, 1 - confidence), math.ceil(n / 10))
+
+
+def best(probability: Values, aim: float, confidence: float) -> float:
+    """The mean probability of the pairs at the top, of those with a `probability` (n,): hardly a threshold that
+    `precise` tries has a higher precision, with many labels."""
     n = len(probability)
-    return float(np.sort(probability)[::-1][: math.ceil(n / 10)].mean())
+    return float(np.sort(probability)[::-1][: top_of(n, aim, confidence)].mean())
 
 
 def recall_chance(positives: int, n: int, aim: float, confidence: float) -> Callable[[int], float]:
@@ -405,11 +450,32 @@ class PrecisionChance:
         self._n = n
 
     def __call__(self, more: int) -> float:
+        """Over the starts, the laxest first: the chance that the test begins there, and that it passes."""
+        found, left = 0.0, 1.0
+        starts = _starts(self._n + more, self._aim, self._alpha)
+        for begin in reversed(starts):
+            here = self._begins(begin, more) if begin > starts[0] else 1.0
+            if left * here > 1e-6:
+                found += left * here * self._passes(begin, more)
+            left *= 1 - here
+        return found
+
+    def _begins(self, begin: int, more: int) -> float:
+        """The chance that pairs below a start, as many again, are near enough to the aim."""
+        n = self._n
+        ends = np.array([begin, min(2 * begin, n + more)]) / (n + more)
+        old = np.rint(ends * n).astype(np.int64)
+        known, size = (
+            int(self._right[old[1]] - self._right[old[0]]),
+            round((n + more) * (ends[1] - ends[0])),
+        )
+        mean = float(np.diff(np.interp(ends, np.arange(n + 1) / n, self._sum / n))[0] / (ends[1] - ends[0]))
+        missing = math.ceil(NEAR * self._aim * size) - known
+        return float(binom.sf(missing - 1, max(size - int(old[1] - old[0]), 0), min(mean, 1.0)))
+
+    def _passes(self, begin: int, more: int) -> float:
         """By how many of the kept pairs are among the first that are accepted: a binomial sum over each of these."""
         n = self._n
-        begin = _begin(n + more, self._aim, self._alpha)
-        if begin >= n + more:
-            return 0.0
         kept = np.arange(min(n, begin) + 1)
         # At least j kept ones are among the first, where at most begin - j new ones score more than the j-th.
         least = np.append(binom.cdf(begin - kept[1:], more, (kept[1:] - 0.5) / n), 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -369,9 +370,28 @@ def test_precision_and_recall_of_all_thresholds(run: Run) -> None:
 
 
 def test_what_mistakes_cost_is_told(run: Run) -> None:
-    """The cheapest threshold beside accepting all and nothing, in results and words."""
-    assert found(run, "cost", variant="cost").value < found(run, "cost", variant="accept all").value
-    assert "mistakes cost least if you accept from" in str(run)
+    """The cheapest threshold beside accepting all and nothing, and what a mistake of either kind costs: in the results,
+    in a table, on the page and on the terminal."""
+    least, threshold = found(run, "cost", variant="cost"), found(run, "threshold", variant="cost")
+    assert least.value < found(run, "cost", variant="accept all").value
+    table = csv.DictReader((run.path / "tables" / "calibration_costs.csv").read_text("utf-8").splitlines())
+    line = next(one for one in table if one["system"] == "jaccard")
+    assert line["costs"] == "wrong 5, missed 1"
+    assert [float(line[name]) for name in ("accept from", "cost", "at most")] == pytest.approx(
+        [threshold.value, least.value, least.ci_high]
+    )
+    for told in (str(run), run.report().read_text("utf-8")):
+        assert "does not mean the same costs 5, missing one that does 1" in " ".join(told.split())
+        assert f"{least.value:.3f}" in told
+        assert f"{least.ci_high:.3f}" in told
+
+
+def test_without_a_cost_there_is_no_table_of_costs(tmp_path: Path) -> None:
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows(60)))
+    made = eb.calibrate(["jaccard"], datasets=[str(data)], out=tmp_path / "run", tokenizer="words")
+    assert not (made.path / "tables" / "calibration_costs.csv").exists()
+    assert "Where mistakes cost least" not in made.report().read_text("utf-8")
 
 
 @pytest.fixture

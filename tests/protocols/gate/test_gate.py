@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,7 +19,10 @@ from embassay.protocols.gate import (
     judged_bars,
     read_bar,
     read_rows,
+    summary,
+    word,
 )
+from embassay.protocols.kernel.comparisons import read_standings, write_standings
 from embassay.records import Result
 from embassay.report.terminal import gate_view
 from embassay.runs.folder import RunFolder
@@ -168,9 +172,32 @@ def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
     base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
     now = read_values(write_run(tmp_path / "now", {"a": ITEMS}))
     found = {one.bar: one for one in judged_against(now, base)}
-    assert found["sage.overall[b] no worse"].reason == "no value now: not in this run"
+    assert found["sage.overall[b] no worse"].reason.startswith("no value now: not in this run")
     assert found["sage.overall[b] no worse"].met is None
     assert found["sage.overall[b] no worse"].stops
+    # Of two that are not tested alike, the one that fails the gate is told apart, in the table and in the first line.
+    words = {bar: word(one) for bar, one in found.items()}
+    assert words["sage.overall[b] no worse"] != word(Verdict("x", None, None))
+    fatal = [one for one in found.values() if one.met is None and one.stops]
+    harmless = [replace(one, stops=False) for one in fatal]
+    assert summary(fatal) != summary(harmless)
+    assert summary([*found.values(), Verdict("x", None, None)]) != summary([*found.values()])
+
+
+def test_what_never_had_a_value_is_no_bar(tmp_path: Path) -> None:
+    """A score that both runs lack, such as the overall of a run of one task, is not listed as untested."""
+    made = [write_run(tmp_path / name, {"a": ITEMS}) for name in ("base", "now")]
+    for path in made:
+        standings = read_standings(path)
+        write_standings(
+            path,
+            [
+                replace(one, headline=replace(one.headline, value=None)) if one.task == "overall" else one
+                for one in standings
+            ],
+        )
+    found = judged_against(read_values(made[1]), read_values(made[0]))
+    assert [one.bar for one in found] == [f"sage.{TASK}[a] no worse"]
 
 
 def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:

@@ -134,6 +134,23 @@ def test_what_all_people_say_against_gold(tmp_path: Path) -> None:
     assert (found.why, found.after) == ("consensus", _other(case, 0))
 
 
+def test_scripts_that_answer_are_no_people(tmp_path: Path) -> None:
+    """A dispute says so where no person answered the item."""
+    case = Case(tmp_path / "study", "classification")
+    case.annotate("one")
+    case.annotate("two", i0=_other(case, 0), i1=_other(case, 1))
+    rows = [row.model_copy(update={"kind": "simulated"}) for row in all_rows(case.folder)]
+    assert [one.simulated for one in disputes(case.folder, case.task, rows)] == [True, True]
+    rows = [
+        row.model_copy(update={"kind": "person"})
+        if (row.annotator_id, row.item_id) == ("one", case.items[0])
+        else row
+        for row in rows
+    ]
+    found = {one.item: one.simulated for one in disputes(case.folder, case.task, rows)}
+    assert found == {case.items[0]: False, case.items[1]: True}
+
+
 def test_marks_that_say_what_grades_say_keep_the_grades(tmp_path: Path) -> None:
     """Others become grades of 0 and 1; a query without a relevant document has no gold."""
     case = Case(tmp_path / "study", "reranking")

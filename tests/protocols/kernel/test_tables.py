@@ -64,6 +64,23 @@ def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
     assert "Bold" not in Printed("t", ["a"], "l", [["x"]]).latex("t")
 
 
+def test_latex_leaves_out_columns_without_a_value():
+    """The note names them; bold stays where it was; a table without any value keeps all its columns."""
+    body = ["Models", ["a", "n/a", "0.50"], ["b", "n/a", "n/a"]]
+    made = Printed("t", ["system", "overall", "sts"], "lrr", body, "A note.", frozenset({(1, 2)}))
+    text = made.latex("t")
+    assert r"\begin{tabular}{lr}" in text
+    assert r"system & sts \\" in text
+    assert r"a & \textbf{0.50} \\" in text
+    assert r"\multicolumn{2}{l}" in text
+    note = text.partition(r"\footnotesize ")[2]
+    assert "A note." in note
+    assert "overall" in note
+    assert "overall" not in text.partition(r"\footnotesize ")[0]
+    nothing = Printed("t", ["system", "sts"], "lr", [["a", "n/a"]])
+    assert r"a & n/a \\" in nothing.latex("t")
+
+
 def test_a_table_is_kept_in_three_forms(tmp_path):
     """Beside each other, of the same rows."""
     table = ColumnTable("t", "Title", (Column("system", "text"), Column("n", decimals=0)), (("a", 3),))

@@ -222,6 +222,44 @@ def test_chunks_done_together_are_those_done_alone(encoder, prompted, monkeypatc
         torch.set_num_threads(threads)
 
 
+@pytest.mark.parametrize("prompt", ["", "find: "])
+def test_batches_that_are_laid_out_here_are_the_librarys(encoder, prompt):
+    """Cut, filled, and whatever the tokenizer was used for meanwhile."""
+    import torch
+
+    def batch(n):
+        return [f"Über {'many words ' * (n * part)}, 東京 {part}" for part in range(1, 6)] + ["", " "]
+
+    cut = module._Cut(encoder._model, prompt)
+    for n in range(1, 60, 7):
+        expected = encoder._model.preprocess(batch(n), prompt=prompt)
+        encoder._model.tokenizer(["other use"], padding=False, truncation=False)
+        found = cut(batch(n))
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            assert (
+                torch.equal(found[name], value) if isinstance(value, torch.Tensor) else found[name] == value
+            )
+    assert cut._compared == module._COMPARED
+
+
+def test_a_library_that_does_more_is_left_to_it(encoder):
+    """What a model adds to the tokens on its own way is not lost."""
+
+    class Model:
+        tokenizer = encoder._model.tokenizer
+
+        def preprocess(self, texts, prompt):
+            features = encoder._model.preprocess([text.upper() for text in texts], prompt=prompt)
+            return {**features, "input_ids": features["input_ids"] + 1}
+
+    cut = module._Cut(Model(), "")
+    for _ in range(9):
+        found = cut(["a text", "another one"])
+        assert found["input_ids"][0, 0] == encoder._model.tokenizer.cls_token_id + 1
+    assert cut._compared is None
+
+
 def found_alone(encoder, texts):
     """What `encode` gives off a card."""
     return SentenceTransformer(encoder.target, device="cpu").encode(texts)

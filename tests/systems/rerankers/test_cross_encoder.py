@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from embassay.errors import ModelError, UsageError
+from embassay.systems.rerankers import cross_encoder as module
 from embassay.systems.rerankers.cross_encoder import CrossEncoder, _one_each
 
+WEIGHTS = SimpleNamespace(identity="weights", location="here", commit=None, cached=True)
 slow = [pytest.mark.torch, pytest.mark.slow, pytest.mark.minilm]
 
 
@@ -68,6 +72,26 @@ def test_a_folder_without_a_model_is_one_line(tmp_path):
     with pytest.raises(ModelError, match="cannot be loaded") as caught:
         CrossEncoder(str(tmp_path), device="cpu")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("asked", "given", "expected"), [("cpu", None, "cpu"), ("cpu", "cuda:1", "cuda:1")])
+def test_the_device_is_the_one_asked_for(monkeypatch, tmp_path, asked, given, expected):
+    """By the variable, or by the system's own parameter before it; scores of a card have an identity of their own."""
+    (tmp_path / "config.json").write_text("{}")
+    device = SimpleNamespace(type=expected.partition(":")[0])
+    seen = []
+
+    class Model:
+        def __init__(self, location, **options):
+            seen.append(options["device"])
+            self.device = device
+
+    monkeypatch.setenv("EMBASSAY_DEVICE", asked)
+    monkeypatch.setattr(module, "_library", lambda: SimpleNamespace(CrossEncoder=Model))
+    monkeypatch.setattr(module, "find_weights", lambda *arguments, **options: WEIGHTS)
+    found = CrossEncoder(str(tmp_path), device=given)
+    assert seen == [expected]
+    assert ("device=cuda" in found.identity) == (expected != "cpu")
 
 
 def test_code_from_the_hub_needs_a_commit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ import typer
 from embassay.cli.options import Spread, default_out, of_records
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
+from embassay.protocols.kernel.request import label_price
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
@@ -23,11 +25,18 @@ Study = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Scored(Spread):
+    """How a scoring is carried out and shown."""
+
+    price: float | None = label_price()
+
+
 @of_records(defaults={"results": ()})
 def score(
     scoring: partial[StudyRequest],
     published: partial[PublishedRequest],
-    running: Spread,
+    running: Scored,
     study: Study = None,
 ) -> None:
     """Score people, systems and language models on the same items.
@@ -45,7 +54,7 @@ def score(
     if published.keywords["results"]:
         _refuse(
             "--from-mteb", study=study, task=asked.get("tasks"), answers=asked.get("answers"),
-            human_ap_mode=asked.get("human_ap_mode"), no_give_k="give_k" in asked,
+            human_ap_mode=asked.get("human_ap_mode"), no_give_k="give_k" in asked, label_price=running.price,
         )  # fmt: skip
         of_files(_published_request(published), running, display, crew)
         return
@@ -59,7 +68,8 @@ def score(
     if running.dry_run:
         plan_study(request, place, display)
     else:
-        run_study(request, place, display, workers=crew, max_usd=running.max_cost)
+        price = running.price
+        run_study(request, place, display, price=price, workers=crew, max_usd=running.max_cost)
 
 
 def run_published(request: PublishedRequest, out: Path, display: Display, *, report: bool = True) -> None:
@@ -117,15 +127,22 @@ def plan_own(request: PublishedRequest, display: Display) -> None:
 
 
 def run_study(
-    request: StudyRequest, out: Path, display: Display, *, report: bool = True, **arguments: Any
+    request: StudyRequest,
+    out: Path,
+    display: Display,
+    *,
+    report: bool = True,
+    price: float | None = None,
+    **arguments: Any,
 ) -> None:
-    """Carry out a request for a study."""
+    """Carry out a request for a study, and say what more labels would cost at a `price` each."""
     from embassay.cli.session import carry_out
     from embassay.protocols.hume.results.protocol import Scoring
 
     carry_out(
-        partial(Scoring().carry_out, request), out, display=display, report=report, show=_show, **arguments
-    )
+        partial(Scoring().carry_out, request), out, display=display, report=report,
+        show=partial(_show, price=price), **arguments,
+    )  # fmt: skip
 
 
 def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # noqa: ARG001
@@ -136,11 +153,11 @@ def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # n
     show_plan(partial(Scoring().foreseen, request), display)
 
 
-def _show(path: Path, display: Display, report: bool) -> None:
+def _show(path: Path, display: Display, report: bool, price: float | None = None) -> None:
     from embassay.cli.session import show_run
     from embassay.report.hume.conclusions import hume_view
 
-    show_run(path, display, report, view=hume_view)
+    show_run(path, display, report, view=partial(hume_view, price=price))
 
 
 def _published_request(published: partial[PublishedRequest]) -> PublishedRequest:

@@ -19,7 +19,7 @@ from embassay.cli.options import (
     stopping_at_memory,
 )
 from embassay.errors import Interrupted
-from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, like, option
+from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, label_price, like, option
 from embassay.protocols.pteb.options import Batches, Drawing, Filters
 from embassay.protocols.wordings.pairs import Rules, Sample
 
@@ -147,6 +147,7 @@ class Scores(Shown):
     decisions: Path | None = option(None, "The inspector's file. Default: inspect.csv.")
     max_cost: float | None = like(Running, "max_cost")
     dry_run: bool = like(Running, "dry_run")
+    price: float | None = label_price()
 
 
 @app.command("score")
@@ -182,7 +183,7 @@ def score(
         results = [row.as_dict() for row in written.read_results()]
         typer.echo(dumps({"results": results, "warnings": scored.warnings}, ensure_ascii=False))
         return
-    _show_scored(scored, wide)
+    _show_scored(scored, wide, asked.price)
 
 
 def _estimate(study: Study, judges: Sequence[str], max_cost: float | None) -> None:
@@ -234,7 +235,7 @@ def _show_study(study: Study) -> None:
     typer.echo(f"When the files are back: embassay pteb validate score {study.path}")
 
 
-def _show_scored(scored: Scored, wide: bool) -> None:
+def _show_scored(scored: Scored, wide: bool, price: float | None = None) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.document.blocks import Column, Table, figures
 
@@ -242,7 +243,8 @@ def _show_scored(scored: Scored, wide: bool) -> None:
     titles = ("Median", "At the bar", "Alpha", "Pairs", "Ratings", "Rejected")
     heads: list[str | Column] = ["Language", *figures("Mean", "95%"), "Verdict", *figures(*titles)]
     show_blocks([Table.of("languages", heads, (_cells(one, scored.results) for one in scored.results))], wide)
-    _show_judged(scored, wide)
+    _show_undecided(scored, wide, price)
+    _show_judged(scored, wide, price)
     for one in scored.checked.raters:
         if one.fate != "kept":
             typer.echo(f"- {one.rater_id} {one.fate}: {one.reason}")
@@ -251,7 +253,28 @@ def _show_scored(scored: Scored, wide: bool) -> None:
     typer.echo(f"\n{scored.study.path / 'tables' / 'pteb_table11.md'}")
 
 
-def _show_judged(scored: Scored, wide: bool) -> None:
+def _show_undecided(scored: Scored, wide: bool, price: float | None) -> None:
+    """What more pairs would buy for the languages whose verdict other pairs could turn."""
+    from embassay.cli.terminal import show_blocks
+    from embassay.report.notes import Open, open_table
+
+    bar, each = scored.study.rules.threshold, float(scored.study.raters)
+    open_ = [
+        Open(one.lang, one.mean.estimate - bar, (one.mean.high - one.mean.low) / 2, one.rated, 1, each)
+        for one in scored.results
+        if one.lang and one.mean is not None and one.mean.low <= bar <= one.mean.high
+    ]
+    if open_:
+        typer.echo(
+            f"\nOther pairs could turn these verdicts. More of them, with {each:g} ratings each, would buy:"
+        )
+        chance = "Chance of a decision"
+        show_blocks(
+            [open_table("What more pairs would buy", "Pairs", open_, price=price, chance=chance)], wide
+        )
+
+
+def _show_judged(scored: Scored, wide: bool, price: float | None) -> None:
     """By each judge: mean ratings of all pairs, corrected by people's."""
     from dataclasses import replace
 
@@ -264,7 +287,8 @@ def _show_judged(scored: Scored, wide: bool) -> None:
         means = [replace(one.mean, name=one.lang or "all pairs") for one in own]
         typer.echo("")
         bar = scored.study.rules.threshold
-        show_blocks(quantities_blocks(means, own[0].off, f"Mean rating with {judge}", bar), wide)
+        title, each = f"Mean rating with {judge}", float(scored.study.raters)
+        show_blocks(quantities_blocks(means, own[0].off, title, bar, price, each), wide)
 
 
 def _verdict(scored: Scored) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import Running, default_out, of_records
-from embassay.protocols.kernel.request import SPEED, option
+from embassay.protocols.kernel.request import SPEED, label_price, option
 from embassay.protocols.rag.sweep.options import Overrides
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Sweeps(Running):
     """How a sweep is carried out."""
 
     force: bool = option(False, "Measure again what is done already.", name="--force", group=SPEED)
+    price: float | None = label_price()
 
 
 ONCE = ("--force",)
@@ -54,7 +55,7 @@ def sweep(config: Config, asked: Overrides, running: Sweeps) -> None:
         _show_plan(request, display)
         return
     out = running.out or default_out("sweep")
-    run_sweep(request, out, display, force=running.force, max_usd=running.max_cost)
+    run_sweep(request, out, display, force=running.force, max_usd=running.max_cost, price=running.price)
 
 
 def run_sweep(
@@ -64,14 +65,25 @@ def run_sweep(
     *,
     report: bool = True,
     max_usd: float | None = None,
+    price: float | None = None,
     **how: Any,
 ) -> None:
-    """Carry out a request; `how` is what `Sweeping` takes."""
+    """Carry out a request, and say what more labels would cost at a `price` each; `how` is what `Sweeping` takes."""
     from embassay.cli.session import carry_out
     from embassay.protocols.rag.sweep.protocol import Sweeping
 
     do = partial(Sweeping(**how).carry_out, request)
-    carry_out(do, out, display=display, report=report, once=ONCE, show=_show, max_usd=max_usd)
+    show = _show if price is None else partial(_show, labels=_labels(request), price=price)
+    carry_out(do, out, display=display, report=report, once=ONCE, show=show, max_usd=max_usd)
+
+
+def _labels(request: SweepRequest) -> float:
+    """How many judged passages a query has, over the datasets."""
+    from embassay.protocols.rag.sweep.collection import read_collection
+
+    found = [read_collection(one, request) for one in request.datasets]
+    grades = [own for one in found for own in one.grades]
+    return sum(map(len, grades)) / max(len(grades), 1)
 
 
 def _show_plan(request: SweepRequest, display: Display) -> None:
@@ -95,7 +107,9 @@ def _show_plan(request: SweepRequest, display: Display) -> None:
         typer.echo(line)
 
 
-def _show(path: Path, display: Display, report: bool) -> None:
+def _show(
+    path: Path, display: Display, report: bool, *, labels: float = 0.0, price: float | None = None
+) -> None:
     """The results as JSON, or the recommendation and what stands behind it; nothing where all has failed."""
     from embassay.protocols.rag.sweep.findings import read_findings
     from embassay.protocols.rag.sweep.findings.record import FILE
@@ -110,7 +124,8 @@ def _show(path: Path, display: Display, report: bool) -> None:
         from embassay.cli.terminal import show_blocks
         from embassay.report.rag.frontier import sweep_view
 
-        show_blocks(sweep_view(read_findings(path / FILE), path, display.wide), display.wide)
+        found = read_findings(path / FILE)
+        show_blocks(sweep_view(found, path, display.wide, labels, price), display.wide)
 
 
 def _print_json(path: Path, written: Path | None) -> None:

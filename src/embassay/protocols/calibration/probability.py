@@ -28,7 +28,7 @@ from embassay.stats.calibration import (
     PrecisionChance,
     Threshold,
     band,
-    best_tenth,
+    best,
     cheapest,
     choose,
     exact,
@@ -38,6 +38,7 @@ from embassay.stats.calibration import (
     precise,
     recall_chance,
     sensitive,
+    top_of,
 )
 from embassay.stats.few_labels import Outlook
 from embassay.stats.resampling import rows_of_resamples
@@ -310,9 +311,9 @@ def _ahead(
         return replace(one, labels=None if more is None else n + more, ahead=rows)
 
     if precision.value is None:
-        tenth = y[np.argsort(-x, kind="stable")][: math.ceil(n / 10)]
-        most = exact(int(tenth.sum()), len(tenth), precision.confidence)[1]
-        precision = replace(precision, best=best_tenth(smooth), most=most)
+        top = y[np.argsort(-x, kind="stable")][: top_of(n, precision.aim, precision.confidence)]
+        most = exact(int(top.sum()), len(top), precision.confidence)[1]
+        precision = replace(precision, best=best(smooth, precision.aim, precision.confidence), most=most)
         if (precision.best or 0.0) > precision.aim:
             chance = PrecisionChance(x, y, smooth, precision.aim, precision.confidence)
             precision = foretold(precision, chance)

@@ -34,7 +34,16 @@ from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import RunFolder, slug
-from embassay.stats.calibration import Chosen, Cost, Threshold, bins, calibration_error, exact, log_losses
+from embassay.stats.calibration import (
+    Chosen,
+    Cost,
+    Threshold,
+    bins,
+    calibration_error,
+    exact,
+    log_losses,
+    top_of,
+)
 from embassay.stats.intervals import wilson
 
 HEADLINE = "skill"
@@ -191,7 +200,8 @@ def without(one: Threshold, noun: str = "pairs") -> str:
         return f"{labelled}: about {one.labels - one.n:,} more"
     if one.best is None or one.most is None:
         return labelled
-    top = f"the {'most similar' if noun == 'pairs' else 'highest'} tenth of the {noun} reaches {one.best:.2f}"
+    count = top_of(one.n, one.aim, one.confidence)
+    top = f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {one.best:.2f}"
     if one.most >= one.aim:
         return f"{labelled}, and don't tell how many would: {top}, at most {one.most:.2f}"
     return f"no number of labels would do: {top}"
@@ -254,7 +264,7 @@ class Calibrations(TaskProtocol):
     """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
 
     name = "calibration"
-    version = 3
+    version = 4
     tasks = TASKS
     paper = ("pairs",)
     context = Context
@@ -315,6 +325,7 @@ class Calibrations(TaskProtocol):
         """Thresholds, and where the probability stops holding."""
         yield from super().tables(plan, rows)
         yield thresholds_table(rows)
+        yield from costs(rows)
         yield from next_labels(rows)
         yield gaps_table(rows)
 
@@ -344,6 +355,33 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
         "calibration_thresholds", "Thresholds with a promise", columns, tuple(body),
         "What is promised holds for pairs like these; what is seen is of the sample the threshold was chosen in.",
     )  # fmt: skip
+
+
+def costs(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+    """Where mistakes cost least, and what accepting all or nothing would cost; no table where no cost was asked for."""
+    found: dict[tuple[str, str], dict[tuple[str, str], Result]] = {}
+    for row in rows:
+        if row.measure == "cost" or (row.measure, row.variant) == ("threshold", "cost"):
+            found.setdefault((row.system, row.dataset), {})[row.measure, row.variant] = row
+    body = []
+    for (system, dataset), cell in found.items():
+        least, where = cell["cost", "cost"], cell["threshold", "cost"]
+        others = (cell["cost", f"accept {name}"].value for name in ("all", "nothing"))
+        body.append((
+            system, dataset, least.method.partition("; ")[2], where.value, least.value, least.ci_high, *others, least.n,
+            where.reason,
+        ))  # fmt: skip
+    if body:
+        columns = (
+            Column("system", "text"), Column("dataset", "text"), Column("costs", "text"),
+            Column("accept from", decimals=3), Column("cost", decimals=3), Column("at most", decimals=3),
+            Column("accepting all", decimals=3), Column("accepting nothing", decimals=3), Column("labels", decimals=0),
+            Column("why not", "text"),
+        )  # fmt: skip
+        yield ColumnTable(
+            "calibration_costs", "Where mistakes cost least", columns, tuple(body),
+            "The threshold is chosen on half of the labels; costs are per label of the other half.",
+        )  # fmt: skip
 
 
 def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:

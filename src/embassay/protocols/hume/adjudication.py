@@ -50,13 +50,15 @@ decision yet; adjudicators decided differently; all people say another and are b
 @dataclass(frozen=True)
 class Dispute:
     """An item to decide, and what people answered: `given` are their values, of clusters with a `letter` for each
-    person that is the same on all items; `refused` said that it cannot be judged, `remarks` are flags and comments."""
+    person that is the same on all items; `refused` said that it cannot be judged, `remarks` are flags and comments.
+    `simulated`: scripts answered, no people."""
 
     item: str
     apart: float
     given: tuple[tuple[str, Any], ...]
     refused: int = 0
     remarks: tuple[str, ...] = ()
+    simulated: bool = False
 
 
 def answers_of(folder: StudyFolder, task: Task, rows: Iterable[AnnotationRow]) -> dict[str, dict[str, Any]]:
@@ -91,11 +93,13 @@ def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> 
     if not any(apart.values()):
         return ()
     letters = _letters(folder.study.seed, task.name, answers)
+    by_scripts = {row.item_id for row in rows if row.kind == "simulated"}
+    by_people = {row.item_id for row in rows if row.kind != "simulated"}
     wanted = [item for item in items if apart[item.id] > 0 or task.family == "clustering"]
     found = [
         Dispute(
             item.id, apart[item.id], tuple(_given(task, item, answers, letters)), refused[item.id],
-            tuple(_remarks(row for row in rows if row.item_id == item.id)),
+            tuple(_remarks(row for row in rows if row.item_id == item.id)), item.id in by_scripts - by_people,
         )
         for item in wanted
     ]  # fmt: skip

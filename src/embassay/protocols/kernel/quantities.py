@@ -6,6 +6,7 @@ own answer, since that is what one knows of a unit that no person has seen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from embassay.stats.intervals import t_quantile
 
 STEPS = (50, 100, 200, 400)
 """Labels more that an outlook is for."""
+REACH = 1.96
+"""Standard errors in half of a 95% interval."""
 
 Floats = NDArray[np.float64]
 Groups = NDArray[np.int64]
@@ -122,6 +125,16 @@ def ahead(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:
         return ()
     distance = float("inf") if bar is None else abs(one.value - bar)
     return outlook(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
+
+
+def undecided(difference: float, half: float, n: int, tests: int = 1) -> tuple[Outlook, ...]:
+    """For a difference over `n` items with `half` of its 95% interval, one of so many `tests` by Holm: what more items
+    like them would buy. Intervals are those of the difference alone, chances are with the correction."""
+    reach = t_quantile(1 - 0.025 / max(tests, 1), math.inf)
+    rows = outlook(
+        abs(difference), half * reach / REACH, n, n + 2 * STEPS[-1], steps=STEPS, reach=reach, finite=False
+    )
+    return tuple(Outlook(one.more, one.half * REACH / reach, one.chance) for one in rows)
 
 
 def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]) -> ColumnTable:

@@ -257,26 +257,43 @@ class Printed:
         return "\n".join([*lines, *(["", self.note] if self.note else [])]) + "\n"
 
     def latex(self, name: str) -> str:
-        r"""For `\input` into a paper with booktabs and graphicx: caption, label `tab:NAME`, `first` in bold, note."""
+        r"""For `\input` into a paper with booktabs and graphicx: caption, label `tab:NAME`, `first` in bold, note. The
+        note names the columns that are left out, as they hold no value."""
+        shown, empty = self._columns()
+        note = f"{self.note} Left out, as no system has a value: {', '.join(empty)}." if empty else self.note
         caption = escape(self.title) + ". Bold: may be first by the tests of the run." * bool(self.first)
         lines = [
             r"% Made by Embassay. Needs \usepackage{booktabs,graphicx}.", r"\begin{table}", r"\centering", r"\small",
             rf"\caption{{{caption}}}", rf"\label{{tab:{name.replace('_', '-')}}}",
             r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-            rf"\begin{{tabular}}{{{self.aligns}}}",
-            r"\toprule", " & ".join(map(escape, self.heads)) + r" \\", r"\midrule",
+            rf"\begin{{tabular}}{{{''.join(self.aligns[i] for i in shown)}}}",
+            r"\toprule", " & ".join(escape(self.heads[i]) for i in shown) + r" \\", r"\midrule",
         ]  # fmt: skip
         for place, row in enumerate(self.body):
             if isinstance(row, str):
                 lines += [r"\addlinespace"] * (place > 0)
-                lines.append(rf"\multicolumn{{{len(self.heads)}}}{{l}}{{\emph{{{escape(row)}}}}} \\")
+                lines.append(rf"\multicolumn{{{len(shown)}}}{{l}}{{\emph{{{escape(row)}}}}} \\")
                 continue
-            cells = [_cell(text, (place, column) in self.first) for column, text in enumerate(row)]
+            cells = [
+                _cell(row[column], (place, column) in self.first) for column in shown if column < len(row)
+            ]
             lines.append(" & ".join(cells) + r" \\")
         lines += [r"\bottomrule", r"\end{tabular}}"]
-        if self.note:
-            lines.append(r"\par\smallskip\footnotesize " + escape(self.note))
+        if note:
+            lines.append(r"\par\smallskip\footnotesize " + escape(note.strip()))
         return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+    def _columns(self) -> tuple[list[int], list[str]]:
+        """The places of the columns to print, and the headings of those that hold nothing but missing values; all where
+        none holds more."""
+        rows = [row for row in self.body if not isinstance(row, str)]
+        empty = [
+            i for i, align in enumerate(self.aligns)
+            if align == "r" and rows and all(len(row) > i and row[i] == NOTHING for row in rows)
+        ]  # fmt: skip
+        if len(empty) == self.aligns.count("r"):
+            empty = []
+        return [i for i in range(len(self.heads)) if i not in empty], [str(self.heads[i]) for i in empty]
 
 
 First = Mapping[str, Collection[str]]

@@ -107,11 +107,10 @@ function themeField() {
     else delete document.documentElement.dataset.theme;
     try { localStorage.setItem("embassay-theme", theme); } catch { /* a file may have no storage */ }
   };
-  const select = el("select", { id: "theme", ariaLabel: "Theme", onchange: () => apply(select.value) });
-  for (const [value, text] of [["", "System"], ["light", "Light"], ["dark", "Dark"]]) select.append(el("option", { value }, text));
-  select.value = saved();
-  apply(select.value);
-  $("#tools").append(select);
+  const label = field("Theme", [["", "System"], ["light", "Light"], ["dark", "Dark"]], saved(), apply);
+  $("select", label).id = "theme";
+  apply(saved());
+  $("#method h1").after(el("div.fields", label));
 }
 
 /** Several tables of one kind: one at a time, with a field to choose; what is chosen in one is shown in all. */

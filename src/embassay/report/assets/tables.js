@@ -108,12 +108,13 @@ function foldMore(table) {
   set(false);
 }
 
-/** On a phone a board shows one score at a time. */
+/** On a phone a board shows one score at a time, and the table of all systems one question. */
 function narrow(table) {
-  const heads = $$("thead th.c0, thead th.c0 ~ th", table);
+  const board = table.matches(".board"), heads = $$(board ? "thead th.c0, thead th.c0 ~ th" : "thead th ~ th", table);
   if (heads.length < 2) return;
-  const show = (which) => $$(".c0, .task", table).forEach((cell) => cell.classList.toggle("off", !cell.matches(`.c${which}`)));
-  const label = field("Score shown", heads.map((head, i) => [i, heading(head)]), 0, show);
+  const off = (cell, which) => board ? !cell.matches(`.c${which}`) : cell.cellIndex !== Number(which) + 1;
+  const show = (which) => $$(board ? ".c0, .task" : "th ~ *", table).forEach((cell) => cell.classList.toggle("off", off(cell, which)));
+  const label = field(board ? "Score shown" : "Question", heads.map((head, i) => [i, heading(head)]), 0, show);
   label.classList.add("narrow");
   table.closest(".frame").before(label);
   show(0);
@@ -200,5 +201,5 @@ const done = new Set();
 views.forEach((view) => onView(view.id, () => {
   if (done.has(view)) return;
   done.add(view);
-  for (const [which, add] of [["figure", drawn], [".board", narrow], ["table[data-sort]", sortable], ["table[data-filter]", filterable], ["table", foldMore], ["table[data-export]", exportable]]) $$(which, view).forEach(add);
+  for (const [which, add] of [["figure", drawn], [".board, .places", narrow], ["table[data-sort]", sortable], ["table[data-filter]", filterable], ["table", foldMore], ["table[data-export]", exportable]]) $$(which, view).forEach(add);
 }));

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embassay.document.blocks import Block, Care, Column, Name, Sentence, Table, Verdict, figures
+from embassay.document.blocks import Block, Care, Column, Name, Sentence, Table, Text, Verdict, figures
 from embassay.protocols.hume.record import PairRecord, Summary, read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Board
+from embassay.report.hume.differences import undecided_table
 from embassay.report.hume.families import (
     POINTS,
     PairModels,
@@ -303,8 +304,12 @@ def _on(pairs: Sequence[PairRecord]) -> str:
 _LEADERS = 5
 
 
-def hume_view(run: Path, wide: bool = False) -> Iterator[Block]:
-    """A HUME run. DataError where the folder has no `summary.json`."""
+MOST_OPEN = 3
+"""Pairs of which it is told what more items would buy, unless all are asked for."""
+
+
+def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iterator[Block]:
+    """A HUME run; what more labels would cost at a `price` each. DataError where the folder has no `summary.json`."""
     folder = Path(run)
     summary = read_summary(folder)
     label = labels(system_names(summary))
@@ -312,6 +317,10 @@ def hume_view(run: Path, wide: bool = False) -> Iterator[Block]:
     yield _pairs(summary, label)
     if wide:
         yield _places(summary, label)
+    made = undecided_table(summary, standings(summary), None if wide else MOST_OPEN, price)
+    if made is not None:
+        yield Text(f"{made.title}:")
+        yield made
     notes = [note.plain for note in notes_of(read_record(folder))]
     notes += [*_llms(summary, label), *_leaders(summary, label)]
     yield Care(tuple(notes), more=tuple(_signs(summary)))

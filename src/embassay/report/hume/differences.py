@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
 from markupsafe import Markup
 
+from embassay.document.blocks import Table
 from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
 from embassay.protocols.hume.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
 from embassay.protocols.hume.study import FAMILIES
@@ -29,6 +30,7 @@ from embassay.report.hume.families import (
     points,
     system_names,
 )
+from embassay.report.notes import Open, open_table
 from embassay.report.record import labels
 from embassay.stats import wilson
 from embassay.stats.tests import holm
@@ -286,6 +288,34 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
         tuple((plot.title, plot.scale) for plot in plots), lines, any(plot.has_among for plot in plots),
         tuple(dict.fromkeys(reason for plot in plots for reason in plot.reasons)),
     )  # fmt: skip
+
+
+def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open, ...]:
+    """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
+    correction over the systems of the pair. An item takes a label of each annotator."""
+    found = []
+    for one in every:
+        best, tested = one.best, [own for own in _known(one.pair) if own.p is not None]
+        if best is None or best not in tested or best.difference is None:
+            continue
+        low, high = best.difference.low, best.difference.high
+        p = holm([own.p or 0.0 for own in tested])[tested.index(best)]
+        if p >= ALPHA and low is not None and high is not None and high > low:
+            name = f"{labels(system_names(summary))[best.system]} on {one.pair.name}"
+            people = len(one.pair.annotators)
+            n, value = best.difference.n or one.pair.n, best.difference.value or 0.0
+            found.append(Open(name, value, (high - low) / 2, n, len(tested), people))
+    return tuple(found)
+
+
+def undecided_table(
+    summary: Summary, every: Sequence[PairModels], most: int | None = None, price: float | None = None
+) -> Table | None:
+    """What more items would buy for these, those nearest to a decision first; None where there are none."""
+    found = undecided_pairs(summary, every)
+    title = f"What more items would buy: chance to tell the best model from {answerers(summary)}"
+    made = open_table(title, "Items", found, most=most, price=price, chance="Chance", unit=POINTS)
+    return replace(made, id="hume-next") if found else None
 
 
 def forest_plots(summary: Summary) -> tuple[Against, ...]:

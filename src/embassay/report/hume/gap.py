@@ -40,6 +40,7 @@ from embassay.report.hume.differences import (
     gap_charts,
     places,
     side_by_side,
+    undecided_table,
     win_panels,
 )
 from embassay.report.hume.families import (
@@ -98,6 +99,7 @@ class HumePage:
     lead: Lead | None
     llms: Llms | None
     ceilings: Ceilings | None
+    undecided: Table | None
     annotators: Annotators
     disputes: tuple[Disputes, ...]
     conventions: Conventions | None
@@ -131,6 +133,7 @@ def hume_page(record: Record, _: Board) -> HumePage:
         lead=lead(summary, every),
         llms=llms(summary),
         ceilings=ceilings(summary, every),
+        undecided=undecided_table(summary, every),
         annotators=annotators(summary.pairs),
         disputes=disputes(summary.pairs),
         conventions=conventions(summary.pairs),

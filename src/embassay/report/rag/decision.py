@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, figures
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import STEPS, JudgeBias, Quantity, ahead
+from embassay.protocols.kernel.quantities import JudgeBias, Quantity, ahead, undecided
 from embassay.protocols.rag.decision.outcome import Ahead, Decision, Standing
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 from embassay.protocols.rag.scoring.score import Score
 from embassay.report.notes import outlook_table
-from embassay.stats.few_labels import Outlook, outlook
-from embassay.stats.intervals import t_quantile
-
-REACH = 1.96
-"""Standard errors in half of a 95% interval."""
 
 
 def decision_view(found: Decision) -> Iterator[Block]:
@@ -85,17 +80,7 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
     labels = score.judgements.documents / max(score.judgements.queries, 1)
     title = f"What more questions like these would buy, {one.a} minus {one.b}"
     yield Text(f"{title}:")
-    yield outlook_table(title, "Questions", rows, labels=labels, price=price)
-
-
-def undecided(difference: float, half: float, n: int, tests: int) -> tuple[Outlook, ...]:
-    """For a difference of two systems over `n` items, one of so many `tests` by Holm: what more items like them would
-    buy. Intervals are those of the difference alone, chances are with the correction."""
-    reach = t_quantile(1 - 0.025 / max(tests, 1), math.inf)
-    rows = outlook(
-        abs(difference), half * reach / REACH, n, n + 2 * STEPS[-1], steps=STEPS, reach=reach, finite=False
-    )
-    return tuple(Outlook(one.more, one.half * REACH / reach, one.chance) for one in rows)
+    yield outlook_table(title, "Questions", rows, labels=[labels] * len(rows), price=price)
 
 
 def corrections_view(found: Corrections, headline: str, price: float | None = None) -> Iterator[Block]:
@@ -131,10 +116,15 @@ def _corrected(one: Correction) -> Line:
 
 
 def quantities_blocks(
-    found: Sequence[Quantity], off: Sequence[JudgeBias], title: str, bar: float | None = None
+    found: Sequence[Quantity],
+    off: Sequence[JudgeBias],
+    title: str,
+    bar: float | None = None,
+    price: float | None = None,
+    labels: float | None = None,
 ) -> Iterator[Block]:
     """Means by people and judge beside either alone, what the judge is worth, where it is off, and what more labels
-    would buy."""
+    would buy, at a `price` each; a unit takes so many `labels`, one where they are left out."""
     if not found:
         return
     lines = tuple(Line(one.name, tuple(map(Entry, _figures(one)))) for one in found)
@@ -150,26 +140,14 @@ def quantities_blocks(
             f"off-{title}", "Where the judge is off", "It says, or where", columns, biased, is_sortable=False
         )
     yield Text(f"{found[0].name.capitalize()}: {found[0].use}.")
-    rows = ahead(found[0], bar)
-    if rows:
-        bought = tuple(
-            Line(f"{one.more:,} more", tuple(map(Entry, _buys(one, bar)))) for one in rows
-        )  # fmt: skip
-        titles = ("Interval", *(() if bar is None else ("Chance of a decision",)))
-        yield Table(
-            f"ahead-{title}",
-            "What more labels would buy",
-            "Labels",
-            figures(*titles),
-            bought,
-            is_sortable=False,
+    if rows := ahead(found[0], bar):
+        chance = "" if bar is None else "Chance of a decision"
+        takes = None if labels is None else [labels] * len(rows)
+        title_of = "Labels" if labels is None else "Units"
+        made = outlook_table(
+            "What more labels would buy", title_of, rows, labels=takes, price=price, chance=chance
         )
-
-
-def _buys(one: Outlook, bar: float | None) -> Iterator[str]:
-    yield f"± {one.half:.3f}"
-    if bar is not None:
-        yield numbers.percent(one.chance)
+        yield replace(made, id=f"ahead-{title}")
 
 
 def _figures(one: Quantity) -> Iterator[str]:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from embassay.document.blocks import Block, Care, Entry, Table, Verdict, Words, figures
+from embassay.document.blocks import Block, Care, Entry, Table, Text, Verdict, Words, figures
 from embassay.document.marks import LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.recommendation import ms, percent, usd
 from embassay.protocols.rag.sweep.findings.record import Findings, Part, StackFacts, Terms
 from embassay.protocols.rag.tradeoffs import ROUNDING
+from embassay.report.notes import Open, open_table
 from embassay.report.terminal import where
 
 
@@ -67,8 +68,28 @@ FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
 
-def sweep_view(findings: Findings, run: Path, wide: bool = False) -> Iterator[Block]:
-    """A sweep: verdict, frontier, notes and paths."""
+def undecided_stacks(part: Part, labels: float = 0.0, price: float | None = None) -> Table | None:
+    """What more queries would buy for the named stacks that cannot be told apart from the recommended one in quality; a
+    query takes so many `labels`, 0 where that is not known. None where there are none."""
+    found = {
+        one.stack: Open(one.stack, value, (high - low) / 2, one.quality.n, labels=labels)
+        for one in part.recommendation.alternatives
+        if (value := one.quality.value) is not None
+        and (low := one.quality.low) is not None
+        and (high := one.quality.high) is not None
+        and low <= 0 <= high > low
+    }
+    measure = part.recommendation.measure
+    title = f"What more queries would buy: chance to tell {measure} from that of the recommended stack"
+    made = open_table(title, "Queries", [*found.values()], price=price, chance="Chance")
+    return replace(made, id="sweep-next") if found else None
+
+
+def sweep_view(
+    findings: Findings, run: Path, wide: bool = False, labels: float = 0.0, price: float | None = None
+) -> Iterator[Block]:
+    """A sweep: verdict, frontier, what more queries would buy (of so many `labels` each, at a `price`), notes and
+    paths."""
     part = findings.parts[0]
     yield Verdict((part.verdict,), tuple((one,) for one in part.lede))
     spots = shown_frontier(part, findings.asked)
@@ -76,6 +97,9 @@ def sweep_view(findings: Findings, run: Path, wide: bool = False) -> Iterator[Bl
     titles = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
     rows = (_table_row(part, findings, id, place) for place, id in shown)
     yield Table.of("frontier", ("Frontier, fastest first", *figures(*titles)), rows)
+    if (made := undecided_stacks(part, labels, price)) is not None:
+        yield Text(f"{made.title}:")
+        yield made
     equal = sum(len(one.equal) for one in spots)
     signs = (RECOMMENDED,) if part.recommendation.stack else ()
     yield Care(tuple(_notes(findings, len(spots) - len(shown), equal, wide)), more=signs)

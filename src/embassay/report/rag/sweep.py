@@ -32,7 +32,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     read_findings,
 )
 from embassay.report.board import Board
-from embassay.report.rag.frontier import FrontierPlot, Spot, frontier_plot, shown_frontier
+from embassay.report.rag.frontier import FrontierPlot, Spot, frontier_plot, shown_frontier, undecided_stacks
 from embassay.report.record import Record
 
 MIB = 2**20
@@ -473,6 +473,7 @@ class SweepPage:
     asked: Terms
     scopes: tuple[Scope, ...]
     alternatives: tuple[Alternative, ...]
+    undecided: Table | None
     scenarios: Table
     bars: Bars
     steps: Table | None
@@ -522,6 +523,7 @@ def page_of(findings: Findings) -> SweepPage:
         asked=asked,
         scopes=tuple(_scope(one, asked, i) for i, one in enumerate(findings.parts)),
         alternatives=part.recommendation.alternatives,
+        undecided=undecided_stacks(part),
         scenarios=scenario_table(part, asked),
         bars=stage_bars(part, asked),
         steps=step_table(part, asked),

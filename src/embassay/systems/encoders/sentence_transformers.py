@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -294,6 +294,7 @@ class OnTorch:
 
     def __init__(self, model: Any, batch: int, name: str) -> None:
         self._model, self._batch, self._name = model, batch, name
+        self._cut: dict[str, _Cut] = {}
         self._joined = Joined(self._vectors, _halves, is_out_of_memory)
 
     def chunks(
@@ -338,11 +339,12 @@ class OnTorch:
             yield place, vectors
 
     def _padded(self, texts: list[str], prompt: str) -> Padded:
-        features = self._model.preprocess(texts, prompt=prompt)
+        cut = self._cut.setdefault(prompt, _Cut(self._model, prompt))
+        features = cut(texts)
         ids = features.get("input_ids")
         # Some models lay the texts of a batch in one row, without filling.
-        filled = ids is not None and ids.ndim == 2 and len(ids) == len(texts)
-        return Padded(len(texts), int(ids.shape[1]) if filled else None, features)
+        width = int(ids.shape[1]) if ids is not None and ids.ndim == 2 and len(ids) == len(texts) else None
+        return Padded(len(texts), width, features)
 
     def _vectors(self, group: Sequence[Padded]) -> NDArray[np.float32]:
         import torch
@@ -355,6 +357,77 @@ class OnTorch:
         with torch.inference_mode():
             found = self._model(joined)["sentence_embedding"]
         return np.asarray(found.float().cpu().numpy(), dtype=np.float32)
+
+
+_COMPARED = 4
+_PROBE = (
+    " Blanks  at both ends \n",
+    "\tÜber\u00a0\u6771\u4eac\u200b",
+    "https://example.org/a.png",
+    "word " * 600,
+)
+"""What libraries treat in ways of their own: some strip blanks, some open what looks like a picture."""
+_ARRAYS = {"input_ids": "ids", "token_type_ids": "type_ids", "attention_mask": "attention_mask"}
+
+
+class _Cut:
+    """The features of a batch of texts after a prompt, as the library makes them.
+
+    Of a small model on a card, the library's way from text to tensor takes longer than the card. So what the tokenizer
+    gives is laid into arrays here; the first batches are made both ways, and once they differ the library's way is the
+    only one. The tokenizer is a copy, since each caller of the model's own sets how it cuts and fills.
+    """
+
+    def __init__(self, model: Any, prompt: str) -> None:
+        self._model, self._prompt = model, prompt
+        self._tokenizer: Any = None
+        self._rest: dict[str, Any] = {}
+        self._names: list[str] = []
+        self._compared: int | None = 0
+
+    def __call__(self, texts: list[str]) -> Mapping[str, Any]:
+        if self._compared is not None and self._compared >= _COMPARED:
+            return self._direct(texts)
+        features = cast("Mapping[str, Any]", self._model.preprocess(texts, prompt=self._prompt))
+        if self._compared is not None:
+            if not self._compared:
+                self._learn(features)
+            alike = self._tokenizer is not None and _same(features, self._direct(texts))
+            self._compared = self._compared + 1 if alike else None
+        return features
+
+    def _learn(self, features: Mapping[str, Any]) -> None:
+        """What a batch consists of, and how the tokenizer is set for it; no tokenizer where that is not known."""
+        import torch
+        from tokenizers import Tokenizer
+
+        self._names = [name for name, value in features.items() if isinstance(value, torch.Tensor)]
+        self._rest = {name: value for name, value in features.items() if name not in self._names}
+        own = getattr(getattr(self._model, "tokenizer", None), "backend_tokenizer", None)
+        if isinstance(own, Tokenizer) and own.padding is not None and set(self._names) <= set(_ARRAYS):
+            self._tokenizer = Tokenizer.from_str(own.to_str())
+            probe = self._model.preprocess(list(_PROBE), prompt=self._prompt)
+            self._tokenizer = self._tokenizer if _same(probe, self._direct(list(_PROBE))) else None
+
+    def _direct(self, texts: list[str]) -> dict[str, Any]:
+        import torch
+
+        found = self._tokenizer.encode_batch_fast([self._prompt + text for text in texts])
+        arrays = {
+            name: torch.from_numpy(np.array([getattr(one, _ARRAYS[name]) for one in found], dtype=np.int64))
+            for name in self._names
+        }
+        return {**self._rest, **arrays}
+
+
+def _same(features: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two batches hold the same."""
+    import torch
+
+    return features.keys() == other.keys() and all(
+        torch.equal(value, other[name]) if isinstance(value, torch.Tensor) else value == other[name]
+        for name, value in features.items()
+    )
 
 
 def _halves(batch: Padded) -> tuple[Padded, Padded]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
+from embassay.machine import asked_device
 from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
@@ -26,7 +27,7 @@ class CrossEncoder:
     """The cross-encoder `target`: a hub id (ORG/MODEL, at `revision`) or a folder.
 
     `max_length` is in tokens of query and document together, longer ones are cut; `device` is torch's name for
-    one (cuda, mps, cpu), by default the best there is. Code that comes with a model runs only with
+    one (cuda, mps, cpu), by default $EMBASSAY_DEVICE or the best there is. Code that comes with a model runs only with
     `trust_remote_code` and a pinned `revision`. Scores are the model's logits: what it puts through a sigmoid
     for probabilities would make many good documents equal. ModelError when the model cannot be loaded or does
     not give one score per pair.
@@ -52,12 +53,14 @@ class CrossEncoder:
         self._model = _loaded(
             library,
             weights,
-            device=device,
+            device=device or asked_device(),
             max_length=max_length,
             trust_remote_code=trust_remote_code,
         )
         self.name = name or f"cross:{target}"
         self.identity = f"cross-encoder/1:{weights.identity}:max_length={max_length}"
+        if (kind := self._model.device.type) != "cpu":  # whose last digits are its own
+            self.identity += f":device={kind}"
 
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
         """The model's logits, (n,), finite. ModelError where it gives none."""

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from embassay.cli.pteb import validation
 from embassay.errors import UsageError
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.quantities import undecided
 from embassay.protocols.pteb.validation import scoring
 from embassay.protocols.pteb.validation.study import read_study
 from embassay.runs.folder import RunFolder
@@ -268,6 +270,35 @@ def test_the_command_line(paraphrases, tmp_path, fill):
     done = runner.invoke(validation.app, ["score", str(out), "--json"], catch_exceptions=False)
     rows = json.loads(done.stdout)["results"]
     assert {row["task"] for row in rows} == {"validation"}
+
+
+def test_more_pairs_are_told_of_where_others_could_turn_a_verdict(draw, fill):
+    """French is rated around the bar, the others far above it; two ratings of a pair cost twice a label."""
+    study = draw(pairs=12)
+    fill(
+        study,
+        lambda item, _: truth(item) if item.is_dummy or item.lang != "fra" else 2.0 + 2 * (hash_of(item) % 2),
+    )
+    scored = scoring.score(read_study(study.path))
+    mean = next(one.mean for one in scored.results if one.lang == "fra")
+    assert mean.low <= 3 <= mean.high
+    said = CliRunner().invoke(validation.app, ["score", str(study.path), "--label-price", "0.5"]).output
+    first = undecided(mean.estimate - 3, (mean.high - mean.low) / 2, 12)[0]
+    line = next(one for one in said.splitlines() if one.startswith("fra: 50 more"))
+    assert line.split()[3:] == [
+        "about",
+        "100",
+        "$50.00",
+        "±",
+        f"{first.half:.3f}",
+        numbers.percent(first.chance),
+    ]
+    assert "deu: 50 more" not in said
+
+
+def hash_of(item):
+    """A number by the words of a pair."""
+    return sum(map(ord, item.text))
 
 
 def test_a_judge_of_all_pairs_is_corrected_by_the_people_of_some(draw, fill):

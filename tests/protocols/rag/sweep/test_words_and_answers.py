@@ -171,6 +171,7 @@ def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
     """SPLADE and ColBERT: dense and fused lists, the dense ones as each system searches."""
     from embassay.protocols.rag.sweep.collection import read_collection
     from embassay.protocols.rag.sweep.config import request_of
+    from embassay.protocols.rag.sweep.findings.conclusions import memory_of
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
 
@@ -180,6 +181,9 @@ def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
     eb.rag.sweep(config, out=tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     assert not sweep.skipped
+    sizes = memory_of([one for one in sweep.measured if one.configuration.encoder in encoders])
+    assert sizes.vectors is None  # a formula of one vector a text says nothing here
+    assert sizes.memory
     assert {(one.configuration.encoder, one.configuration.mode) for one in sweep.measured} == {
         (encoder, mode) for encoder in encoders for mode in ("dense", "hybrid")
     }

@@ -84,6 +84,12 @@ def test_deciding_by_keyboard(serve: Callable[..., Any], visit: Callable[..., An
     judy.at("sort/topics")
     letters = judy.page.locator(".others li").all_inner_texts()
     assert [one[:1] for one in letters] == ["A", "B"]
+    # Both put 2 and 4 together, and one of them 0 with these.
+    judy.page.locator(".card[data-id='topics/2']").click()
+    beside = judy.page.eval_on_selector_all(
+        ".card", "all => all.map(one => [one.dataset.id, one.dataset.with || ''])"
+    )
+    assert {name: len(said.split(", ")) for name, said in beside if said} == {"topics/4": 2, "topics/0": 1}
     assert axe_findings(judy.page, within="#stage") == []
     assert serving.answers().keys() == {
         "emotion/0",

@@ -87,6 +87,32 @@ def test_the_table_needs_no_scrolling_at_a_desk(served: Served, visit: Visit) ->
     )
 
 
+def test_the_chosen_score_is_read_whole(served: Served, visit: Visit) -> None:
+    """The list is as wide as what is chosen in it; what is too long for a phone stands whole over the table."""
+    page = visit(served.board_url)
+    for width in (390, 1024, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        if width == 390:
+            page.get_by_role("button", name="Filters").click()
+        for name in ("Score", "Show"):
+            field = page.get_by_label(name, exact=True)
+            longest = "list => [...list.options].sort((a, b) => b.text.length - a.text.length)[0].value"
+            field.select_option(field.evaluate(longest))
+            room = """list => {
+              const drawn = document.createElement('canvas').getContext('2d'), style = getComputedStyle(list);
+              drawn.font = style.font;
+              return list.clientWidth - drawn.measureText(list.selectedOptions[0].text).width;
+            }"""
+            chosen = page.get_by_label(name, exact=True)
+            is_whole = chosen.evaluate(room) >= 16
+            if width == 390 and name == "Score" and not is_whole:
+                words = chosen.evaluate("list => list.selectedOptions[0].text").split()
+                head = page.locator("#board thead .lead")
+                is_whole = head.is_visible() and all(word in head.inner_text() for word in words)
+            assert is_whole, (width, name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_a_phone_folds_the_filters(served: Served, visit: Visit) -> None:
     """Find and score stay; the rest opens, and says how much is chosen."""
     page = visit(served.board_url, width=390)

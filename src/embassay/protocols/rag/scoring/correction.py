@@ -350,7 +350,8 @@ def _correction(
     if not np.isfinite(error):
         return None
     least = -1.0 if other else 0.0
-    scaled = replace(found, error=error)
+    arms = None if found.arms is None else (found.arms[0] / under, found.arms[1] / under)
+    scaled = replace(found, error=error, arms=arms)
     p = scaled.p
     low, high = max(scaled.ends(CONFIDENCE)[0], least), min(scaled.ends(CONFIDENCE)[1], 1.0)
     alone_low, alone_high = max(found.alone.low, least), min(found.alone.high, 1.0)

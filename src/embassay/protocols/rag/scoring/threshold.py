@@ -20,6 +20,7 @@ from embassay.protocols.calibration.probability import Calibration, Curve, too_f
 from embassay.protocols.calibration.protocol import (
     HEADLINE,
     Context,
+    costs,
     fit_pairs,
     next_labels,
     quality,
@@ -140,7 +141,7 @@ def _write(
             ).save(folder.path / "calibrations" / name)  # fmt: skip
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
-    write_tables(folder.path, [thresholds_table(rows), *next_labels(rows)])
+    write_tables(folder.path, [thresholds_table(rows), *costs(rows), *next_labels(rows)])
     folder.write_manifest(_manifest(folder, inputs, request, cells, command))
 
 

@@ -196,7 +196,7 @@ STATES = {
 STATUSES = {"live": "● live", "stale": "◌ no news", "done": "✓ complete"}
 KINDS = {
     "embedding": "embedding model", "classical": "classical metric", "reference": "reference, not ranked",
-    "llm": "language model", "person": "people", "run": "stack",
+    "llm": "language model", "person": "people", "run": "retrieval run or stack",
 }  # fmt: skip
 
 

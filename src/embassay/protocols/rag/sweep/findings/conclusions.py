@@ -74,6 +74,7 @@ from embassay.protocols.rag.tradeoffs import (
 from embassay.records import Result
 from embassay.search.indexes.faiss_index import nearest_divisor
 from embassay.spec import QUERY
+from embassay.systems import RAGGED
 
 LINKS, PART = 16, 8
 """Links of a node, and values of a part of a product code, where the name of an index does not say."""
@@ -166,8 +167,13 @@ def _cutoffs(rows: Sequence[Measured]) -> list[int]:
 
 
 def memory_of(rows: Sequence[Measured]) -> Memory:
-    """Bytes over all datasets together: by formula from the name of the index and its size, and as measured."""
-    estimates = [estimate(one.configuration.index, one.index) for one in rows]
+    """Bytes over all datasets together: by formula from the name of the index and its size, and as measured. The
+    formulas are of one vector a text, so there is none for weights of terms and vectors of tokens."""
+    estimates = [
+        (None, None) if one.configuration.encoder.partition("?")[0].partition(":")[0] in RAGGED
+        else estimate(one.configuration.index, one.index)
+        for one in rows
+    ]  # fmt: skip
     disks, memories = [one.index.disk_bytes for one in rows], [one.index.memory_bytes for one in rows]
     vectors, graphs = [one[0] for one in estimates], [one[1] for one in estimates]
     return Memory(_sum(vectors), _sum(graphs), _whole(_sum(disks)), _whole(_sum(memories)))

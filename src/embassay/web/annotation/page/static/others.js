@@ -6,8 +6,9 @@ import { readId, title } from "./groups.js";
 export function othersView(task, { others }) {
   if (!others) return null;
   const rows = { classification: labelled, sts: rated, reranking: marked, clustering: grouped }[task.family](task, others);
+  const who = others.simulated ? count(others.people, "script") : count(others.people, "person", "people");
   return el(
-    "section.others", { "aria-label": "What people answered" }, el("h2", `What ${count(others.people, "person", "people")} answered`),
+    "section.others", { "aria-label": "What was answered" }, el("h2", `What ${who} answered`),
     el("ul.given", rows.map((row) => el("li", row))),
     others.refused > 0 && el("p.note", `${count(others.refused, "person", "people")} could not judge it.`),
     others.remarks.length > 0 && el("ul.plain.note", { "aria-label": "Remarks" }, others.remarks.map((text) => el("li", { dir: "auto" }, text))),
@@ -41,4 +42,10 @@ function nameOf(group) {
 
 function grouped(_, { groups }) {
   return groups.map(({ letter, group, texts }) => [el("b", letter), ": ", named(nameOf(group)), ` (${count(texts, "text")})`]);
+}
+
+/** The letters of those who put two texts into one group. */
+export function together(one, other) {
+  const groups = new Map((one?.groups ?? []).map(({ letter, group }) => [letter, group]));
+  return (other?.groups ?? []).filter(({ letter, group }) => groups.get(letter) === group).map(({ letter }) => letter);
 }

@@ -2,7 +2,7 @@
 import { action, count, el, say } from "./dom.js";
 import { asked, flagWords, keepFlag, undoButton } from "./items.js";
 import { KEYS } from "./keys.js";
-import { othersView } from "./others.js";
+import { othersView, together } from "./others.js";
 import { Sorter } from "./sorter.js";
 
 const ANY = "Make as many or as few groups as you find. ", NAMES = "Names are for you; only who is with whom counts.";
@@ -31,9 +31,19 @@ export async function sortingView(app, { task: name, chosen = null }) {
   view.sorter = sorter;
   sorter.chosen = chosen;
   const bar = sortingBar(view);
+  // Beside the chosen text's groups, every text says who put it with that one.
+  const decided = () => {
+    const own = payloads.get(sorter.chosen);
+    others.replaceChildren(othersView(task, own ?? {}) ?? "");
+    for (const card of sorter.list.querySelectorAll(".card")) {
+      const id = card.dataset.id, letters = id === sorter.chosen ? [] : together(own?.others, payloads.get(id)?.others);
+      if (letters.length) card.dataset.with = letters.join(", ");
+      else delete card.dataset.with;
+    }
+  };
   view.refresh = () => {
     bar.refresh();
-    if (session.adjudicates) others.replaceChildren(othersView(task, payloads.get(sorter.chosen) ?? {}) ?? "");
+    if (session.adjudicates) decided();
   };
   sorter.draw();
   return {
