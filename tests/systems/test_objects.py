@@ -12,7 +12,7 @@ import pytest
 
 import embassay
 from embassay.errors import ModelError, UsageError
-from embassay.systems.objects import given, open_given
+from embassay.systems.objects import GivenEncoder, given, open_given
 
 ROWS = [
     {
