@@ -166,16 +166,20 @@ def test_it_prints(see: See, tmp_path: Path) -> None:
 def test_a_summary_prints_on_two_pages_at_most(
     runs: list[Path], use: Callable[..., Heard], tmp_path: Path
 ) -> None:
-    """Of eight runs with hostile names and of one; one page of a run without an answer. Nothing is cut off, fetched or
+    """Of eight runs with hostile names, of one, and of a study; one page of a run without an answer. Nothing is cut off, fetched or
     seriously hard to read, and what makes an answer sure is printed too."""
     pytest.importorskip("axe_playwright_python")
-    for folders, pages in ((runs, 2), (runs[:1], 2), (runs[2:3], 1)):
+    for folders, pages in ((runs, 2), (runs[:1], 2), (runs[2:3], 1), (runs[6:7], 2)):
         file = write_report(folders, out=tmp_path / "summary.html", summary=True)
         heard = use(width=703)
         heard.page.goto(file.as_uri())
         assert axe_findings(heard.page, within="main", least="serious") == []
         heard.page.emulate_media(media="print", color_scheme="dark")
         assert heard.page.evaluate("document.documentElement.scrollWidth") <= 703
+        heard.page.set_viewport_size({"width": 390, "height": 900})
+        heard.page.emulate_media(media="screen", color_scheme="dark")
+        assert heard.page.evaluate("document.documentElement.scrollWidth") <= 390
+        heard.page.emulate_media(media="print", color_scheme="dark")
         said = heard.page.locator(".answers tbody td:last-child")
         assert all(said.nth(at).is_visible() for at in range(said.count()))
         paper = heard.page.pdf(prefer_css_page_size=True)
