@@ -98,7 +98,7 @@ def golden(**changes: Any) -> Golden:
             "queries_without_grade5": 0, "queries_without_grade4plus5": 0,
         },
         Tokens("words", 232.8, 109.6, 240, 207.0, 754),
-        Repeated(60, 1, SOME, SOME, SOME, Figure(0.02, -0.08, 0.11, 60), ((37, 6), (6, 7)), 12, SOME),
+        Repeated(60, 1, SOME, SOME, SOME, Figure(0.02, -0.08, 0.11, 60), ((37, 6, 0, 0, 0), (6, 7, 0, 0, 0)), 12, SOME),
         (
             HumanCheck(
                 "check.csv", 1, 20, 20, 20, 2, 1, SOME, SOME, SOME, SOME, SOME, 2.0,

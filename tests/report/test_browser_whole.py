@@ -166,8 +166,8 @@ def test_it_prints(see: See, tmp_path: Path) -> None:
 def test_a_summary_prints_on_two_pages_at_most(
     runs: list[Path], use: Callable[..., Heard], tmp_path: Path
 ) -> None:
-    """Of eight runs with hostile names, of one, and of a study; one page of a run without an answer. Nothing is cut off, fetched or
-    seriously hard to read, and what makes an answer sure is printed too."""
+    """Of eight runs with hostile names, of one, and of a study; one page of a run without an answer. Nothing is cut
+    off, fetched or seriously hard to read, and what makes an answer sure is printed too."""
     pytest.importorskip("axe_playwright_python")
     for folders, pages in ((runs, 2), (runs[:1], 2), (runs[2:3], 1), (runs[6:7], 2)):
         file = write_report(folders, out=tmp_path / "summary.html", summary=True)
