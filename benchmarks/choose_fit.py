@@ -536,7 +536,7 @@ def _rules(measured: Sequence[Measured]) -> Iterator[str]:
     yield "\n## Other ways to name one\n"
     yield (
         "The system with the highest score is named. Weights are fitted on the other collections; nothing else is "
-        "fitted. The rule that is shipped was found by trying these, and two dozen more, on these collections, so its "
+        "fitted. The rule that is shipped was found by trying these, and about 80 more, on these collections, so its "
         "own figure is too good. What its choice is worth is the line *whichever is best on the others*.\n"
     )
     yield "| Rule | Mean regret | Median of collections | Against naive | 95% |"

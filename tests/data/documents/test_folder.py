@@ -97,6 +97,20 @@ def test_a_passage_is_a_span_of_its_document(folder: Path) -> None:
     assert "Bär" in rows[4].cells["text"]
 
 
+def test_what_a_browser_saves_beside_a_page_is_no_document(tmp_path: Path) -> None:
+    """Its folder has advertisements in frames of their own; one of that name without a page is read."""
+    own = tmp_path / "own"
+    for name in ("Wiki – Rye_files", "alone_files"):
+        (own / name).mkdir(parents=True)
+        (own / name / "ads.html").write_text(f"<p>An advertisement in {name} asks you to buy bread.")
+    (own / "Wiki – Rye.html").write_text("<h1>Rye</h1><p>Rye keeps for a week in a dry place.")
+    dataset = open_dataset(str(own))
+    assert counted(dataset) == {"folders of what belongs to a saved page": 1}
+    texts = dataset.load("documents").data.texts
+    assert len(texts) == 2
+    assert not any("Rye_files" in text for text in texts)
+
+
 def test_links_are_never_followed(folder: Path, tmp_path: Path) -> None:
     """Neither to a file or folder outside nor to one inside; each is counted."""
     outside = tmp_path / "outside"

@@ -112,10 +112,11 @@ def has_any(folder: Path) -> bool:
 
 
 def _files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
-    """Path, and name within the folder, of every file that is not hidden, in order; what is hidden and every link are
-    counted, a hidden folder once."""
+    """Path, and name within the folder, of every file that is not hidden, in order; what is hidden, the folder that a
+    browser saves beside a page (its frames, scripts and pictures), and every link are counted, a folder once."""
     for place, folders, files in bounded_walk(folder):
         kept = []
+        saved = {f"{Path(name).stem}_files" for name in files if name.lower().endswith((".html", ".htm"))}
         for name in sorted(folders):
             path = Path(place, name)
             within = _shown(path, folder)
@@ -123,6 +124,8 @@ def _files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
                 tally.skip("symbolic links, which are never followed", within)
             elif name.startswith("."):
                 tally.skip("hidden files and folders", within)
+            elif name in saved:
+                tally.skip("folders of what belongs to a saved page", within)
             else:
                 kept.append(name)
         folders[:] = kept

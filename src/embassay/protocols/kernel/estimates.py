@@ -238,7 +238,9 @@ class Items:
         self.columns: dict[str, list[Any]] = {"item_id": [], "variant": [], "measure": [], "value": []}
 
     def add(self, ids: Sequence[str], values: NDArray[Any], measure: str, variant: str = "") -> None:
-        """One value (float; NaN is kept as missing) per id."""
+        """One value (float; NaN is kept as missing) per id. ValueError for more or fewer of them."""
+        if len(values) != len(ids):
+            raise ValueError(f"{len(values)} values of {measure} for {len(ids)} items")
         self.columns["item_id"] += ids
         self.columns["variant"] += [variant] * len(ids)
         self.columns["measure"] += [measure] * len(ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from embassay.document.blocks import (
     Verdict,
     figures,
 )
+from embassay.limits import WHOLE, read_bounded
 from embassay.protocols.choose.options import AS_GOOD, FEW
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
@@ -41,8 +43,8 @@ SIGNALS = {
 }  # fmt: skip
 """What questions a passage asks of itself, by family."""
 BIAS = (
-    "Questions made of a passage's own words favour systems that match words, so they are also asked without the "
-    "words they share with it; public collections say how much each counts."
+    "Questions made of a passage's own words favour systems that match words, so they are also asked without half of "
+    "the rare words that they share with it; public collections say how much both count."
 )
 
 
@@ -135,7 +137,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Heading("What would decide", "choose-labels")
         yield Text(_labels(told))
         if (record.path / TO_GRADE).exists():
-            yield Text(("Questions to judge next, with the passages to grade: ", Command(TO_GRADE), "."))
+            yield Text(("Questions to judge next: ", Command(TO_GRADE), f" ({_amount(record.path)})."))
             yield from _next(record)
         yield replace(_after(told), title="Expected regret after so many judged questions")
         yield Text(f"The weights of the signals were fitted on {', '.join(told['trained_on'])}.")
@@ -153,8 +155,16 @@ def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator
     notes += _of_model(record)
     yield Care(tuple(notes), more=(BIAS,))
     if (run / TO_GRADE).exists():
-        yield Text(("To judge next: ", Command(str(run / TO_GRADE))))
+        yield Text(("To judge next: ", Command(str(run / TO_GRADE)), f" ({_amount(run)})"))
         yield from _next(record)
+
+
+def _amount(run: Path) -> str:
+    """How much there is to judge, and how to learn what that costs."""
+    rows = [json.loads(line) for line in read_bounded(run / TO_GRADE, WHOLE).splitlines() if line.strip()]
+    passages = sum(len(row["passages"]) for row in rows)
+    asked, graded = numbers.counted(len(rows), "question"), numbers.counted(passages, "passage")
+    return f"{asked}, {graded} to grade; --dry-run says what a judge takes for them"
 
 
 def _of_model(record: Record) -> Iterator[str]:

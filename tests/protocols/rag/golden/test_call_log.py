@@ -107,6 +107,16 @@ def test_a_log_of_something_else_is_begun_anew(tmp_path: Path, change: dict[str,
     assert CallLog(path, ABOUT | change).entries == [CALLS[2]]
 
 
+def test_of_a_log_without_an_answer_nothing_is_said(tmp_path: Path) -> None:
+    """A pool that has grown begins the logs of all questions anew: where nobody was asked, nothing is lost."""
+    path = tmp_path / "q.jsonl"
+    written(path, CALLS[0])
+    path.write_text(path.read_text("utf-8").splitlines(keepends=True)[0], "utf-8")
+    warnings: list[str] = []
+    assert CallLog(path, ABOUT | {"pool": 2}, warnings.append).entries == []
+    assert warnings == []
+
+
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\x00", b"{", b'{"log": 1}\n', b"[]\n[]\n"])
 def test_a_file_that_is_no_log(tmp_path: Path, content: bytes) -> None:
     """Whatever lies there, a new log is begun."""

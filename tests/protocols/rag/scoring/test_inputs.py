@@ -101,6 +101,14 @@ def test_runs_without_a_judged_query() -> None:
         eb.rag.score({"1": {"a": 5}}, {"r": {"q1": ["a"]}})
 
 
+def test_runs_without_a_judged_document() -> None:
+    """Ids of other passages are no run that finds nothing; one of two runs may find nothing that is judged."""
+    with pytest.raises(DataError, match=r"no document of any run is judged \(expected .*'a#1'; found 'a'\)"):
+        eb.rag.score({"1": {"a#1": 5}}, {"r": {"1": ["a"]}})
+    found = eb.rag.score({"1": {"a": 5}}, {"r": {"1": ["a"]}, "s": {"1": ["b"]}}, measures=["RR"])
+    assert dict(found.values.select("run", "value").iter_rows()) == {"r": 1.0, "s": 0.0}
+
+
 def test_names_of_runs(tmp_path: Path) -> None:
     """A run is called as its file, with its folder where two files have one name, or as it is told."""
     for folder in ("a", "b"):

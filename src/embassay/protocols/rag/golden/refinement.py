@@ -122,7 +122,8 @@ class CallLog:
         known = _parsed(lines[0]) if lines else None
         self._begun = known == json.loads(to_json(self._about))
         if not self._begun:
-            if known is not None or len(lines) > 1:
+            # Of a log without an answer nothing is lost.
+            if len(lines) > 1:
                 warn(
                     f"{path}: {_difference(known, self._about)}; {max(0, len(lines) - 1)} answers are discarded."
                 )

@@ -83,7 +83,8 @@ class _Coded:
 
 
 def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) -> Board:
-    """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them.
+    """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them, and where no
+    document of any run is judged for any query.
 
     With a `separator` the runs know which documents are of one source: see `source_codes`.
     """
@@ -101,6 +102,8 @@ def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) 
     numbers[first] = np.arange(len(first))
     key = _Judged(numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged))
     by_file = dict(zip(distinct, coded[1:], strict=True))
+    if not any(np.isin(codes.doc, coded[0].doc).any() for codes in by_file.values()):
+        raise _strange(next(iter(distinct.values())), judgements.frame["doc"])
     placed = {one: _placed(entries, by_file[one], numbers, key, judged) for one, entries in distinct.items()}
     runs = [
         _with_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
@@ -222,6 +225,16 @@ def _foreign(entries: Entries, queries: pl.Series) -> DataError:
         "no query of the run is judged", path=entries.path,
         expected="queries of the qrels, such as " + ", ".join(map(repr, queries.head(3).to_list())),
         found=", ".join(map(repr, found)), mend="Check that the run and the qrels belong together.",
+    )  # fmt: skip
+
+
+def _strange(entries: Entries, docs: pl.Series) -> DataError:
+    found, expected = (some.unique(maintain_order=True).head(3) for some in (entries.frame["doc"], docs))
+    return DataError(
+        "no document of any run is judged", path=entries.path,
+        expected="documents of the qrels, such as " + ", ".join(map(repr, expected.to_list())),
+        found=", ".join(map(repr, found.to_list())),
+        mend="Check that their ids are of the same passages; judgements of spans fit any (export/spans.jsonl).",
     )  # fmt: skip
 
 
