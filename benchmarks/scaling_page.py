@@ -159,9 +159,7 @@ def cluster_table(estimate: Estimate, system: System) -> str:
     if system.parameters:
         for cards in (1, 4):
             bill = model.bill(estimate, Cluster(2 * cards, cards=cards), PRICES, system)
-            rows.append(
-                [f"{2 * cards} x 16 cores and {cards} GPU", hours(bill.hours), money(bill.compute)]
-            )
+            rows.append([f"{2 * cards} x 16 cores and {cards} GPU", hours(bill.hours), money(bill.compute)])
     return table(["cluster", "start to end", "machines"], rows)
 
 

@@ -140,7 +140,7 @@ def test_parameters_get_the_types_of_the_signature(text: str, values: tuple[Any,
         ("thing?dims=true", "needs dims as int, found True", ""),
         ("thing?dims=none", "needs dims as int, found None", ""),
         ("thing?scale=true", "needs scale as float, found True", ""),
-        ("thing?on=1", "needs on as bool, found 1", ""),
+        ("thing?on=1", "needs on as bool, found 1", "on=true or on=false"),
         ("thing?label=1.10", "needs label as str, found 1.1", "label='...'"),
         ("thing?label=none", "needs label as str, found None", "label='...'"),
         ("thing?mode=hard", "has no mode 'hard'", "none, soft"),
@@ -220,7 +220,11 @@ class Upper:
         self.times = times
 
 def make(times: int = 1):
+    '''Letters made large.'''
     return Upper(times)
+
+def broken():
+    return {}["nothing"]
 """
 
 CHILD = """
@@ -232,6 +236,8 @@ assert "gadget_plugin" not in sys.modules
 try:
     thing = registry.build("upper?times=3")
     print(thing.times, [entry.name + "|" + entry.summary for entry in registry])
+    print([entry.summary for entry in registry.described()])
+    registry.build("broken")
 except Exception as error:
     print(type(error).__name__, error)
 """
@@ -247,15 +253,30 @@ def _install(folder: Path, name: str, entry_points: str) -> None:
 
 
 def _child(folder: Path) -> str:
-    environment = os.environ | {"PYTHONPATH": str(folder)}
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": path}
     command = [sys.executable, "-c", CHILD]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_an_installed_package_joins_by_entry_point(tmp_path: Path) -> None:
     """A package that declares `embassay.<kind>s` is found, listed and built with parameters."""
-    _install(tmp_path, "embassay-gadgets", "upper = gadget_plugin:make")
-    assert _child(tmp_path) == "3 ['own|', 'upper|from the package embassay-gadgets']"
+    _install(tmp_path, "embassay-gadgets", "upper = gadget_plugin:make\nbroken = gadget_plugin:broken")
+    listed, described, failed = _child(tmp_path).splitlines()
+    assert listed.startswith("3 ['own|', 'upper|from the package embassay-gadgets'")
+    assert "'Letters made large. (from the package embassay-gadgets)'" in described
+    assert "'broken'" in failed
+    assert "(gadget_plugin.py, line 1" in failed
+
+
+def test_a_registry_of_another_package_names_what_it_has() -> None:
+    """`embassay list` does not show it."""
+    tasks: Registry[int] = Registry("task", group="shout.tasks")
+    tasks.add("capitals", lambda: 1)
+    with pytest.raises(UsageError, match="no task called 'quarters'") as caught:
+        tasks.build("quarters")
+    assert "capitals" in caught.value.mend
+    assert "embassay list" not in caught.value.mend
 
 
 def test_a_plugin_cannot_take_a_name(tmp_path: Path) -> None:

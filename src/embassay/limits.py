@@ -10,6 +10,7 @@ import gzip
 import io
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -274,3 +275,22 @@ def bounded_entries(entries: Iterable[T], path: Path) -> list[T]:
     if len(found) > most:
         raise FILES.exceeded(path)
     return found
+
+
+def forbidden(path: Path) -> Path | None:
+    """What keeps this user from reading a file or folder: itself, or the first folder above it that may not be entered.
+    None where nothing does, or it is not there."""
+    whole = path.expanduser()
+    for one in (*reversed(whole.parents), whole):
+        if not os.access(one, os.F_OK):
+            return None
+        is_last = one == whole
+        wanted = os.X_OK if not is_last else os.R_OK | os.X_OK if one.is_dir() else os.R_OK
+        if not os.access(one, wanted):
+            return one
+    return None
+
+
+def permission_mend(path: Path) -> str:
+    """What to do about a file or folder that this user may not read."""
+    return f"Ask its owner; if that is you: chmod u+rX {shlex.quote(str(path))}."

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, is_dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from math import inf, isfinite
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from embassay.errors import EmbassayError, UsageError
@@ -34,6 +36,17 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find
+
+
+def place_of(error: Exception, module: str) -> str:
+    """Where in the package of `module` an error arose, as ` (FILE, line N)`; nothing where it was not on the way."""
+    top = module.partition(":")[0].partition(".")[0]
+    ways = [
+        f" ({Path(frame.f_code.co_filename).name}, line {line})"
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == top
+    ]
+    return ways[-1] if ways else ""
 
 
 @dataclass(frozen=True)
@@ -153,7 +166,7 @@ class Entry(Generic[T]):
                 raise
             raise UsageError(
                 f"The package {self.package!r} brings {self.name!r}, and {doing} failed: "
-                f"{type(error).__name__}: {error}.",
+                f"{type(error).__name__}: {error}{place_of(error, self.module)}.",
                 mend=f"Fix or uninstall {self.package!r}; with --debug, the traceback is shown.",
             ) from error
 
@@ -205,6 +218,19 @@ class Registry(Generic[T]):
         self._load_plugins()
         return iter(self._entries.values())
 
+    def described(self) -> Iterator[Entry[T]]:
+        """All entries, those of other packages with what their own code says of them, if it can be loaded."""
+        for name in [entry.name for entry in self]:
+            if package := self._entries[name].package:
+                whence, said = _unknown(package), ""
+                with suppress(EmbassayError):
+                    doc = inspect.getdoc(self._entries[name].load()) or ""
+                    # Its module may have registered it now, with more to say.
+                    said = self._entries[name].summary.replace(whence, "") or doc.partition("\n")[0]
+                yield replace(self._entries[name], summary=f"{said} ({whence})" if said else whence)
+            else:
+                yield self._entries[name]
+
     def __contains__(self, name: str) -> bool:
         if name not in self._entries:
             self._load_plugins()
@@ -215,9 +241,15 @@ class Registry(Generic[T]):
         the nearest known names."""
         if name not in self:
             hint = attribute(self.advice)(text or name) if self.advice else ""
+            # What another package keeps in a registry of its own, the command does not list.
+            listed = self.group.startswith("embassay.")
+            where = (
+                f"`embassay list {self.plural}` shows all."
+                if listed
+                else f"There is {', '.join(self._entries)}."
+            )
             raise UsageError(
-                f"There is no {self.kind} called {name!r}.",
-                mend=f"{hint or self._nearest(name)}`embassay list {self.plural}` shows all.",
+                f"There is no {self.kind} called {name!r}.", mend=f"{hint or self._nearest(name)}{where}"
             )
         return self._entries[name]
 
@@ -347,7 +379,7 @@ class Registry(Generic[T]):
         self._plugins_loaded = True
         for point in entry_points(group=self.group):
             package = point.dist.name if point.dist else "?"
-            entry: Entry[T] = Entry(point.name, point.value, f"from the package {package}", package=package)
+            entry: Entry[T] = Entry(point.name, point.value, _unknown(package), package=package)
             taken = self._entries.get(point.name)
             if taken is not None and not _same(taken, entry):
                 raise UsageError(
@@ -356,6 +388,11 @@ class Registry(Generic[T]):
                     mend=f"Uninstall {package!r}, or ask its authors for another name.",
                 )
             self._entries[point.name] = replace(taken, package=package) if taken else entry
+
+
+def _unknown(package: str) -> str:
+    """What is said of a thing whose code was not read."""
+    return f"from the package {package}"
 
 
 def _same(one: Entry[T], other: Entry[T]) -> bool:
@@ -408,6 +445,8 @@ def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Val
     mend = (
         f"Put it in quotes: {key}='...'." if str in accepted else f"Write a number, such as {key}={example}."
     )
+    if bool in accepted and not {int, float, str} & set(accepted):
+        mend = f"Write {key}=true or {key}=false."
     raise UsageError(f"The {kind} {name!r} needs {key} as {wanted}, found {value!r}.", mend=mend)
 
 

@@ -2,8 +2,15 @@
 
 import gzip
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+
+import embassay
 
 NOTES = [{"text": f"note {n} says a thing of its own", "label": "ab"[n % 2]} for n in range(12)]
 
@@ -210,3 +217,46 @@ def test_what_is_wrong_is_said_before_a_vocabulary_is_looked_for(embassay, tmp_p
     assert "cl100k" not in said
     said = embassay("sage", "run", "-s", "jaccard", "--dry-run", env=empty, check_code=3).stderr
     assert "--tokenizer words" in said
+
+
+LOCKED = {
+    "data check locked": 4,
+    "sage run -s jaccard --tokenizer words -d locked": 4,
+    "sage run -s jaccard --tokenizer words -d locked/notes.jsonl": 4,
+    "sage run -s jaccard --tokenizer words -d secret.jsonl": 4,
+    "choose locked -s jaccard -s bm25": 4,
+    "sage run -s static:./locked --tokenizer words -d notes.jsonl": 3,
+    "rag sweep locked/sweep.yaml": 4,
+    "report locked": 2,
+    "serve locked": 2,
+}
+"""Words on a folder or file without permission to read -> the exit code."""
+
+
+@pytest.mark.slow
+def test_what_may_not_be_read(tmp_path):
+    """The folder itself is named, not a file that was looked for in it; what to do; no traceback. Root may read all, so
+    the commands run without its right to."""
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked" / "notes.jsonl").write_text("{}")
+    lines = [json.dumps(one) for one in NOTES]
+    for name in ("notes.jsonl", "secret.jsonl"):
+        (tmp_path / name).write_text("\n".join(lines))
+    (tmp_path / "locked").chmod(0)
+    (tmp_path / "secret.jsonl").chmod(0)
+    less = "-dac_override,-dac_read_search"
+    plain = ["setpriv", f"--bounding-set={less}", f"--inh-caps={less}"] if os.geteuid() == 0 else []
+    if plain and shutil.which("setpriv") is None:
+        pytest.skip("root without setpriv may read everything")
+    env = {**os.environ, "PYTHONPATH": str(Path(embassay.__file__).parents[1])}
+    try:
+        for words, code in LOCKED.items():
+            command = [*plain, sys.executable, "-m", "embassay", *words.split()]
+            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+            said = done.stdout + done.stderr
+            assert done.returncode == code, (words, said)
+            assert "Traceback" not in said
+            assert "chmod u+rX" in said, (words, said)
+            assert "train.jsonl" not in said, (words, said)
+    finally:
+        (tmp_path / "locked").chmod(0o755)

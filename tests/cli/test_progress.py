@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from embassay.cli.progress import BRIEF, Lines, in_words, time_left
+from embassay.cli.session import Display, show_plan
 from embassay.runs.folder import Cell, failed
+from embassay.runs.forecast import Forecasts
 
 CELLS = [
     Cell("robustness", "notes", f"system{i}", f"key{i}", units, job=None)
@@ -117,6 +119,22 @@ def test_a_stage_has_a_line_once_it_takes_a_second(capsys, monkeypatch):
     late[-1].ring()
     assert capsys.readouterr().err == "S6 orders\n"
     lines.stop()
+    assert late[-1].cancelled
+
+
+def test_a_plan_says_what_it_opens_meanwhile(capsys, monkeypatch):
+    """After a second, and no more once the plan is there."""
+    late = []
+    monkeypatch.setattr(
+        "embassay.cli.progress.threading.Timer", lambda *how: late.append(Late(*how)) or late[-1]
+    )
+
+    def planned(_):
+        late[-1].ring()
+        return Forecasts(())
+
+    show_plan(planned, Display(json=False, wide=False), ["st:nosuch/model"])
+    assert "st:nosuch/model" in capsys.readouterr().err
     assert late[-1].cancelled
 
 

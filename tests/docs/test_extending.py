@@ -8,11 +8,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from embassay.protocols.kernel.tables import Column, ColumnTable
 from page_examples import declared_protocol
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
@@ -139,6 +142,85 @@ def test_a_protocol_of_another_package(tmp_path: Path, embassay: Any) -> None:
     assert other.returncode == 2
     assert "marks" in other.stderr
     assert embassay(target, "compare", "one").returncode == 0
+
+
+@pytest.fixture
+def shout(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the page's protocol, as another package's."""
+    from embassay.report.runs import PAGES
+
+    monkeypatch.setattr(PAGES, "_entries", dict(PAGES._entries))
+    module = ModuleType("shout")
+    monkeypatch.setitem(sys.modules, "shout", module)
+    exec(declared_protocol(), module.__dict__)
+    return module
+
+
+def _run(protocol: Any, out: Path) -> Any:
+    return protocol.run(["jaccard"], limit=8, tokenizer="words", out=out)
+
+
+def _with_tables(shout: Any, then: Callable[[], Any]) -> Any:
+    class Wider(shout.Shout):
+        """SHOUT with one more table."""
+
+        name = "wider"
+
+        def tables(self, plan: Any, rows: Any) -> Any:
+            yield from super().tables(plan, rows)
+            yield then()
+
+    return Wider()
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        (lambda: {}["nothing"], "KeyError: 'nothing'"),
+        (lambda: ColumnTable("shout_missed", "Again", (), ()), "two tables called shout_missed"),
+        (lambda: ColumnTable("../outside", "Away", (), ()), "no name of a table"),
+        (
+            lambda: ColumnTable("short", "Short", (Column("a"), Column("b")), ((1.0,),)),
+            "row 1 of the table short",
+        ),
+    ],
+)
+def test_a_table_that_fails_costs_no_run(shout: Any, tmp_path: Path, then: Any, said: str) -> None:
+    """The tables before it are written, results and all, and a note names what went wrong."""
+    run = _run(_with_tables(shout, then), tmp_path / "run")
+    (warning,) = run.manifest["warnings"]
+    assert "stop after shout_missed" in warning
+    assert said in warning
+    assert run.manifest["status"] == "finished"
+    assert run.table("shout_missed").height == 3
+    assert "Texts not known again" in (tmp_path / "run" / "tables" / "shout_missed.md").read_text("utf-8")
+    assert not (tmp_path / "run" / "outside.csv").exists()
+    assert not list(tmp_path.glob("outside*"))
+
+
+def test_a_score_that_is_not_the_tasks_fails_its_cell(shout: Any, tmp_path: Path) -> None:
+    """Under another name it would be ranked as what it is not."""
+    shout.capitals.__globals__["TASKS"]._entries["capitals"] = replace(
+        shout.TASKS._entries["capitals"], factory=lambda: replace(shout.capitals(), headline="knwon")
+    )
+    run = _run(shout.Shout(), tmp_path / "run")
+    (cell,) = (one for one in run.manifest["cells"] if one["system"] == "jaccard")
+    assert cell["status"] == "failed"
+    assert "declares 'knwon', and its scores are known" in cell["reason"]
+
+
+def test_a_page_of_anything_but_blocks_is_named(shout: Any, tmp_path: Path) -> None:
+    """In a line, with what it gave."""
+    from embassay.report.runs import PAGES, read_runs
+
+    PAGES._entries["shout"] = replace(
+        PAGES._entries["shout"], factory=lambda run, alone: ["a bare string"], package="x"
+    )
+    run = _run(shout.Shout(), tmp_path / "run")
+    (found,) = read_runs([run.path])
+    blocks, why = found.brought
+    assert not blocks
+    assert "'a bare string', which is no block" in why
 
 
 @pytest.mark.parametrize(

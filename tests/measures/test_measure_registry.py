@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.measures import MEASURES, Measure, RankingMeasure, evaluate
+from embassay.measures import MEASURES, Judged, Measure, RankingMeasure, evaluate
+from embassay.measures.registry import measure
 
 RANKING = ({"a": 2, "b": 1, "c": 0}, {"a": 0.9, "b": 0.8, "c": 0.7}, {"a": 0.1, "b": 0.2, "x": 0.9})
 GROUPS = ([0, 0, 1, 1, 2, 2], [5, 5, 6, 6, 7, 7], [0, 1, 2, 0, 1, 2])
@@ -185,6 +186,25 @@ def test_misspelt_measures_are_refused(text: str, message: str) -> None:
     """With what was wrong and the nearest right spelling."""
     with pytest.raises(UsageError, match=message):
         MEASURES.build(text)
+
+
+def test_a_cutoff_that_could_never_be_given_is_refused() -> None:
+    """Before the star nothing after the at sign would reach it."""
+
+    def last(judged: Judged, cutoff: int | None = None) -> float:
+        return float(judged.queries)
+
+    facts = dict.fromkeys(("range", "needs", "undefined", "source"), "none")
+    with pytest.raises(UsageError, match="after a star") as caught:
+        measure("LastOfAll", direction="higher", **facts)(last)
+    assert "def last(judged, *, cutoff" in caught.value.mend
+    assert "LastOfAll" not in MEASURES
+
+
+def test_arguments_in_another_order_are_named() -> None:
+    """Not an attribute that a list does not have."""
+    with pytest.raises(UsageError, match="found dict, dict and list"):
+        evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["nDCG@10"])  # type: ignore[arg-type]
 
 
 def test_only_measures_of_rankings_are_evaluated_on_rankings() -> None:

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.document.blocks import plain
+from embassay.document.blocks import Table, plain
 from embassay.errors import DataError
-from embassay.protocols.hume.record import Summary, read_summary
+from embassay.protocols.hume.record import Bar, Divided, Summary, read_summary, write_divided
 from embassay.report import write_report
 from embassay.report.board import make_board
-from embassay.report.hume.conclusions import heading, hume_notes, verdict_of
+from embassay.report.hume.conclusions import heading, hume_notes, hume_view, verdict_of
 from embassay.report.hume.families import COEFFICIENT, POINTS, averages, of_side, standings
 from embassay.report.hume.gap import HumePage, hume_page
 from embassay.report.record import read_record
+from report.pages import printed
 
 from .hume_run import published, study, summary, write_hume_run
 
@@ -379,3 +380,28 @@ def test_groups_of_people_and_languages_stand_on_the_page(tmp_path: Path) -> Non
     html = write_report([run], out=tmp_path / "report.html").read_text("utf-8")
     assert html.count(people.title) >= 1
     assert "81.5" in html
+
+
+def test_items_of_a_model_and_of_people_stand_on_the_page(tmp_path: Path) -> None:
+    """The blocks that a terminal shows, from the same record; a run without one has no such part."""
+    run = write_hume_run(tmp_path / "hume")
+    assert page(run).divided == ()
+    wrong = Bar(value=0.1, low=0.02, high=0.4, n=10, method="Wilson")
+    write_divided(
+        run,
+        [
+            Divided(task="mood", llm="gpt", items=40, counts={"agreed": 23, "check": 10, "disagree": 7},
+                    contradicted=wrong, biased=False, open=9),
+            Divided(task="sts", llm="gpt", items=30, counts={"biased": 30}, contradicted=wrong, biased=True, open=11),
+        ],
+    )  # fmt: skip
+    shown = [one for one in page(run).divided if isinstance(one, Table)]
+    assert [[line.label, line.entries[3].text, line.entries[0].text] for line in shown[0].lines] == [
+        ["mood", "23", "9"], ["sts", "0", "11"],
+    ]  # fmt: skip
+    text, html = printed(hume_view(run, wide=True), wide=True), write_report(run).read_text("utf-8")
+    for said in ("23 of 70 items", "20 wait", "sts: people contradict"):
+        assert said in text.replace("\n", " ")
+        assert said in html
+    assert "id=hume-hybrid" in html
+    assert "id=hume-hybrid" not in write_report(write_hume_run(tmp_path / "other")).read_text("utf-8")

@@ -12,7 +12,7 @@ import pytest
 
 import embassay
 from embassay.errors import ModelError, UsageError
-from embassay.systems.objects import given, open_given
+from embassay.systems.objects import GivenEncoder, given, open_given
 
 ROWS = [
     {
@@ -170,3 +170,14 @@ def test_an_argument_that_there_is_not_has_the_nearest_as_its_mend(call: Any, wr
         call(**{wrong: ("x",)})
     assert wrong in told.value.message
     assert repr(near) in told.value.mend
+
+
+def test_an_object_that_fails_is_told_with_its_place():
+    """The file and the line of the caller's code, since no traceback is shown."""
+
+    class Failing:
+        def encode(self, texts):
+            return {}["oops"]
+
+    with pytest.raises(ModelError, match=r"failed on a text: KeyError: 'oops' \(test_objects.py, line \d+\)"):
+        GivenEncoder(Failing(), "failing").encode(["one"])

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.models import find_weights, folder_identity, is_pinned
+from embassay.systems.models import find_weights, folder_identity, is_pinned, weights_and_library
 
 COMMIT, OTHER = "0123456789abcdef" * 2 + "01234567", "f" * 40
 
@@ -133,6 +133,18 @@ def test_what_cannot_be_had_names_the_folder_to_fill(hub: Hub) -> None:
     ) as error:
         find_weights("org/model", system="static")
     assert "\n" not in str(error.value)
+
+
+def test_a_model_that_is_not_there_is_said_before_the_library_is_imported(hub: Hub) -> None:
+    """Which takes seconds; a library that is not installed is still said first."""
+    hub.answer = OSError("no route")
+    imported: list[str] = []
+    with pytest.raises(ModelError, match="cannot be reached"):
+        weights_and_library(lambda: imported.append("torch"), "org/model", system="st")
+    assert imported == []
+    hub.answer = COMMIT
+    weights, _ = weights_and_library(lambda: imported.append("torch"), "org/model", system="st")
+    assert (weights.commit, imported) == (COMMIT, ["torch"])
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ class Retrieved:
 def calibrate(request: CalibrationRequest, running: Spread, retrieved: Retrieved) -> None:
     """Find what a similarity means, and where to set a threshold.
 
-    It is fitted to labelled or graded pairs; or to a run and judgements: from which score to answer a question.
+    Fit it to labelled or graded pairs; or to a run and its judgements, for the score from which to answer a question.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """

@@ -124,7 +124,7 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
     tasks = [({"protocol": name}, (f"embassay.protocols.{name}", "TASKS")) for name in ("sage", "pteb")]
     no_more: dict[str, str] = {}
     for more, (module, name) in tasks if what is What.tasks else [(no_more, homes[what])]:
-        for one in getattr(import_module(module), name):
+        for one in getattr(import_module(module), name).described():
             yield {"name": one.name, "summary": one.summary, **more, **dict(one.facts)}
 
 

@@ -80,6 +80,7 @@ MENDS = {
     r"No such option:? '?(-o|--output)\b": "The folder of a run is --out DIR. ",
     r"No such option:? '?--add\b": "A run grows by its --out: name the old systems, datasets and tasks, and more. ",
     r"No such option:? '?--data\b": "A dataset is -d NAME or -d FILE. ",
+    r"path '.+' is not readable": "Ask its owner; if that is you, chmod u+rX it. ",
     r"No such option:? '?-[sdt]\b": "It is of a command: `{path} run`. ",
 }
 """What to write in place of the commonest mistakes, by what is said of them."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,17 @@ def in_words(seconds: float) -> str:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+@contextmanager
+def opening(names: Sequence[str]) -> Iterator[None]:
+    """Say what is being opened, where that takes a second or more."""
+    heard = Lines()
+    heard.opening(names)
+    try:
+        yield
+    finally:
+        heard.say_late()
 
 
 class _Tally(Silent):

@@ -20,8 +20,10 @@ import typer
 
 from embassay.cli.options import Running, Spread, default_out, of_records, within_memory
 from embassay.cli.progress import listener as progress
+from embassay.cli.progress import opening
 from embassay.cli.terminal import show_blocks, show_table
-from embassay.errors import BudgetExceeded, EmbassayError, Interrupted, ModelError
+from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError
+from embassay.limits import forbidden, permission_mend
 from embassay.protocols.kernel.request import TaskRequest
 from embassay.runs.spending import in_one_line
 
@@ -112,7 +114,12 @@ _FILES = (errno.EMFILE, errno.ENFILE)
 
 
 def of_files(error: OSError) -> EmbassayError:
-    """What the system said of a file or folder, in one line: it is full, cannot be made or is not there."""
+    """What the system said of a file or folder, in one line: it is full, cannot be made, read or found."""
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
+    if error.errno in (errno.EACCES, errno.EPERM) and path is not None:
+        blocked = forbidden(path)
+        if blocked is not None:
+            return DataError("You may not read it", path=blocked, mend=permission_mend(blocked))
     said = error.strerror or str(error) or type(error).__name__
     place = f"{error.filename}: " if error.filename else ""
     if error.errno in _FULL:
@@ -122,7 +129,7 @@ def of_files(error: OSError) -> EmbassayError:
     elif error.errno in _FILES:
         mend = "Allow more open files: ulimit -n 4096."
     else:
-        mend = "Check the path and who may write there." if place else ""
+        mend = "Check the path, and that you may write there." if place else ""
     return EmbassayError(f"{place}{said}.", mend=mend)
 
 
@@ -166,12 +173,13 @@ def show_verdict(path: Path) -> None:
     show_blocks(verdict_view(path, sentences=1))
 
 
-def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display) -> None:
-    """Show what would run and what it takes. `forecast` gets a ledger that lets no request through."""
+def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display, systems: Sequence[str] = ()) -> None:
+    """Show what would run and what it takes; meanwhile that `systems` and data are opened. `forecast` gets a ledger
+    that lets no request through."""
     from embassay.runs.forecast import in_words, table
     from embassay.systems.remote import NoCalls, keyless
 
-    with keyless():
+    with keyless(), opening(systems):
         forecasts = forecast(NoCalls())
     if display.json:
         import json
@@ -274,7 +282,8 @@ def do(protocol: Any, request: Any, running: Running, name: str, **shown: Any) -
     `carry_out`."""
     display, out = Display(running.json, running.wide), running.out or default_out(name)
     if running.dry_run:
-        show_plan(partial(protocol.foreseen, request, out=out), display)
+        systems = [str(name) for name in getattr(request, "systems", ())]
+        show_plan(partial(protocol.foreseen, request, out=out), display, systems)
         return None
     return carry_out(
         partial(protocol.carry_out, request), out, display=display, workers=running.crew(),

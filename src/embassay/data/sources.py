@@ -40,7 +40,7 @@ from embassay.data.views import (
     View,
 )
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_entries
+from embassay.limits import bounded_entries, forbidden, permission_mend
 from embassay.records import Skipped
 
 
@@ -412,6 +412,8 @@ def _opened(spec: str, mapping: Mapping[str, str], split: str | None, grades: st
     if spec.partition("?")[0].partition(":")[0] in DATASETS:
         return _from_catalogue(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
+    if (blocked := forbidden(path)) is not None:
+        raise DataError("You may not read it", path=blocked, mend=permission_mend(blocked))
     if not path.exists():
         if documents := _cut_documents(spec, mapping, split, grades):
             return documents

@@ -66,7 +66,8 @@ _NUMBER = re.compile(r"(\d+)")
 
 
 def file_tables(run: Path, names: str = "*") -> tuple[Table, ...]:
-    """The tables of a run whose file names match, as it wrote them, those with a number first, in its order."""
+    """The tables of a run whose file names match, as it wrote them, those with a number first, in its order; nothing
+    where none does."""
     paths = sorted((run / "tables").glob(f"{names}.md"), key=_order)
     made = (_table(path) for path in paths)
     return tuple(table for table in made if table is not None and table.lines)

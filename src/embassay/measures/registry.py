@@ -191,6 +191,12 @@ def evaluate(
     >>> evaluate(["nDCG@10", "P@1"], {"q": {"a": 1}}, {"q": ["b", "a"]})
     {'nDCG@10': array([0.63092975]), 'P@1': array([0.])}
     """
+    if not isinstance(qrels, Mapping) or not isinstance(retrieved, Mapping):
+        raise UsageError(
+            "`evaluate` takes measures, the judgements of each query and what was retrieved for each, found "
+            f"{type(measures).__name__}, {type(qrels).__name__} and {type(retrieved).__name__}.",
+            mend="Write evaluate(['nDCG@10'], {'q1': {'d1': 1}}, {'q1': ['d1', 'd2']}).",
+        )
     judged = judge(qrels, retrieved)
     return {str(given): _ranking(given).compute(judged) for given in measures}
 
@@ -232,6 +238,11 @@ def _ranking(given: str | Measure, called: str | Measure = "") -> RankingMeasure
 def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())
     options = [one for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    if any(one.name == "cutoff" and one not in options for one in parameters):
+        raise UsageError(
+            f"The cutoff of the measure {name} is not a parameter after a star, so nothing could be given for it.",
+            mend=f"Write def {function.__name__}({parameters[0].name}, *, cutoff: int | None = None).",
+        )
     kinds: dict[Any, type[Measure]] = {Judged: RankingMeasure, Graded: GradedMeasure}
     kind = kinds.get(parameters[0].annotation, Measure)
 

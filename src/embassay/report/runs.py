@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from embassay.contracts import Kind
 from embassay.document.blocks import Block, Verdict
@@ -188,6 +188,10 @@ class ReportRun:
             page = PAGES.get(kind)
             with page.blamed("making its page"):
                 blocks = tuple(page.load()(self, self.alone))
+                if odd := [one for one in blocks if not isinstance(one, get_args(Block))]:
+                    raise TypeError(
+                        f"it yields {odd[0]!r:.60}, which is no block of embassay.document.blocks"
+                    )
                 if sum(isinstance(one, Verdict) for one in blocks) > 1:
                     raise ValueError("a page has one Verdict")
                 html.drawn(blocks)

@@ -168,7 +168,7 @@ SYSTEMS.add(
 SYSTEMS.add(
     "constant",
     "embassay.systems.reference:Constant",
-    "1 for every two texts: what a score is worth without looking",
+    "gives any two texts 1: what a score is worth without reading them",
     kind="reference",
 )
 SYSTEMS.add(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -16,7 +17,7 @@ from typing import Any
 
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.limits import bounded_entries
+from embassay.limits import bounded_entries, forbidden, permission_mend
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,20 @@ def model_library(name: str, *, what: str, mend: str) -> Any:
     return library
 
 
+def weights_and_library(
+    library: Callable[[], Any], target: str, revision: str | None = None, *, system: str
+) -> tuple[Weights, Any]:
+    """The weights that `target` names and what `library` imports of sentence-transformers: that a model is not there is
+    said before the seconds that the import takes. ModelError for either."""
+    if LIBRARY not in sys.modules and find_spec(LIBRARY) is None:
+        library()
+    weights = find_weights(target, revision, system=system)
+    return weights, library()
+
+
+LIBRARY = "sentence_transformers"
+
+
 def first_line(error: Exception) -> str:
     """The first line of what a library says, as a sentence."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:") + "."
@@ -298,6 +313,8 @@ def foreign_code(weights: Weights) -> tuple[str, ...]:
 
 def folder_identity(folder: Path) -> str:
     """The checksum of all files that a model may be made of, their names included; ModelError where none are."""
+    if (blocked := forbidden(folder)) is not None:
+        raise ModelError(f"You may not read {blocked}.", mend=permission_mend(blocked))
     digest = hashlib.sha256()
     files = [path for path in sorted(bounded_entries(folder.rglob("*"), folder)) if _counts(path, folder)]
     if not files:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
+from embassay.registry import place_of
 
 __all__ = ["GivenEncoder", "given", "open_given"]
 
@@ -64,8 +65,10 @@ class GivenEncoder:
             made = self._call(list(texts), **more)
             vectors = np.asarray(made.detach().cpu() if hasattr(made, "detach") else made, dtype=np.float32)
         except Exception as error:
+            many = "a text" if len(texts) == 1 else f"{len(texts)} texts"
+            where = place_of(error, str(getattr(self.model, "__module__", "")))
             raise ModelError(
-                f"{self.name} failed on {len(texts)} texts: {type(error).__name__}: {error}.",
+                f"{self.name} failed on {many}: {type(error).__name__}: {error}{where}.",
                 mend="It is called with a list of strings, and gives one vector per text.",
             ) from error
         if vectors.ndim != 2 or len(vectors) != len(texts):

@@ -14,6 +14,7 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration import CalibrationOptions, translations
 from embassay.protocols.calibration.probability import read_pairs
+from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
@@ -121,7 +122,28 @@ def test_what_is_no_two_texts_has_no_probability(run: Run) -> None:
         saved.probability("amber", ["amber"])  # type: ignore[call-overload]
     with pytest.raises(DataError, match="no number"):
         saved.of([0.5, float("nan")])
+    for similarities in (None, ["amber"]):
+        with pytest.raises(DataError, match="no number"):
+            saved.of(similarities)  # type: ignore[arg-type]
+    for texts in (None, 3, np.array("amber")):
+        with pytest.raises(UsageError, match="no list of texts"):
+            saved.probability(texts, texts)  # type: ignore[call-overload]
     assert saved.probability([], []) == []
+    assert saved.probability(np.array([], dtype=str), np.array([], dtype=str)) == []
+
+
+def test_texts_may_be_in_any_row_of_texts(run: Run) -> None:
+    """Two texts are one pair, also where they are accepted; arrays and what is used up by reading are lists."""
+    saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
+    first, second = ["amber basin", "cedar"], ["amber basin", "amber"]
+    wanted = saved.probability(first, second)
+    assert saved.probability(np.array(first), np.array(second, dtype=object)) == wanted
+    assert saved.probability((one for one in first), tuple(second)) == wanted
+    assert saved.probability(first[0], second[0]) == wanted[0]
+    assert saved.accepts(np.array(first), second, "recall") == [True, False]
+    assert saved.accepts(first[0], second[0], "recall") is True
+    assert saved.accepts("amber", "cedar", "recall") is False
+    assert saved.of(saved.similarity(first[0], second[0])[0]) == wanted[:1]
 
 
 @pytest.mark.parametrize(
@@ -254,6 +276,7 @@ def test_another_file_is_no_calibration(run: Run, tmp_path: Path) -> None:
         (tmp_path / "other.json", "not a calibration"),
         (run.path, "several calibrations"),
         (tmp_path, "no calib"),
+        (tmp_path / "nowhere.json", "no such file"),
     ):
         with pytest.raises(DataError, match=said):
             eb.calibration(path)
@@ -384,6 +407,42 @@ def test_what_mistakes_cost_is_told(run: Run) -> None:
         assert "does not mean the same costs 5, missing one that does 1" in " ".join(told.split())
         assert f"{least.value:.3f}" in told
         assert f"{least.ci_high:.3f}" in told
+
+
+def test_a_cell_is_fitted_once_and_resampled_in_one_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cell finds is what its file has, from one fit; large kinds of pairs share one resample. Two references are
+    cells as well."""
+    from embassay.protocols.calibration import protocol, slices
+    from embassay.stats import resampling
+
+    passes: list[int] = []
+    monkeypatch.setattr(slices, "TOGETHER", 50)
+    drawn = resampling.resample_means
+    monkeypatch.setattr(
+        inputs,
+        "resample_means",
+        lambda columns, **more: passes.append(len(columns)) or drawn(columns, **more),
+    )
+    protocol._fitted.cache_clear()
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    options = CalibrationOptions(edits=False, resamples=100)
+    made = eb.calibrate(
+        ["jaccard"], datasets=[str(data)], out=tmp_path / "run", tokenizer="words", options=options,
+    )  # fmt: skip
+    kept = protocol._fitted.cache_info()
+    assert (kept.misses, kept.hits) == (3, 3)
+    assert passes == [240, 240] * 3
+    alone = found(made, "gap", subset="short pairs")
+    monkeypatch.setattr(slices, "TOGETHER", 10_000)
+    again = eb.calibrate(
+        ["jaccard"], datasets=[str(data)], out=tmp_path / "again", tokenizer="words", options=options,
+    )  # fmt: skip
+    other = found(again, "gap", subset="short pairs")
+    assert (alone.value, alone.n) == (pytest.approx(other.value), other.n)
+    assert (alone.ci_low, alone.ci_high) == pytest.approx((other.ci_low, other.ci_high), abs=0.04)
 
 
 def test_without_a_cost_there_is_no_table_of_costs(tmp_path: Path) -> None:

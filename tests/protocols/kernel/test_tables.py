@@ -13,11 +13,33 @@ from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
     Printed,
+    check_table_name,
     csv_text,
     inert,
     meant,
     write_tables,
 )
+
+
+@pytest.mark.parametrize("rows", [((1.0,),), ((1.0, 2.0), (1.0, 2.0, 3.0))])
+def test_a_row_has_a_value_for_every_column(rows):
+    """Said where the table is made, with its name and the row."""
+    with pytest.raises(ValueError, match=f"row {len(rows)} of the table widths has"):
+        ColumnTable("widths", "Widths", (Column("a"), Column("b")), rows)
+
+
+def test_a_column_has_a_style_that_there_is():
+    """Another one would be written as a number."""
+    with pytest.raises(ValueError, match=r"the column a is 'txt', not text, number"):
+        Column("a", "txt")
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden"])
+def test_a_table_stays_in_its_folder(name):
+    """Its name is that of its files."""
+    with pytest.raises(ValueError, match="no name of a table"):
+        check_table_name(name)
+
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 

@@ -18,7 +18,7 @@ from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
 from embassay.protocols.kernel.request import OUTPUT, SERVER, SPEED, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.llms.protocol import Hybrid, Outcome
+    from embassay.protocols.hume.llms.protocol import Outcome
     from embassay.web.annotation.service import ServeOptions, Service
 
 
@@ -319,59 +319,26 @@ def hybrid(study: Study, asked: Splitting) -> None:
 
     Example: embassay hume hybrid study --check 0.3
     """
-    from embassay.protocols.hume.llms.protocol import study_hybrid, write_hybrid
+    from embassay.cli.terminal import show_blocks
+    from embassay.protocols.hume.llms.protocol import divided, study_hybrid, write_hybrid
+    from embassay.protocols.hume.record import write_divided
     from embassay.protocols.hume.study import read_study
+    from embassay.report.hume.conclusions import divided_view
 
     found = study_hybrid(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
     write_hybrid(path, found)
+    rows = divided(found)
+    write_divided(study, rows)
     if asked.json:
         from dataclasses import asdict
         from json import dumps
 
         typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
         return
-    _show_hybrid(found, path, asked.wide)
-
-
-def _show_hybrid(found: Sequence[Hybrid], path: Path, wide: bool) -> None:
-    from collections import Counter
-
-    from embassay.cli.terminal import show_table
-    from embassay.protocols.kernel.tables import interval, percent
-
-    rows = []
-    for one in found:
-        why, wrong = Counter(one.why.values()), one.contradicted
-        said = (
-            "not yet"
-            if wrong is None
-            else f"{percent(wrong.estimate)} ({interval(wrong.low, wrong.high, 2)})"
-        )
-        counts = [f"{why[name]:,}" for name in ("agreed", "check", "disagree", "unread", "biased")]
-        rows.append([one.task, *counts, said, f"{len(one.open):,}", percent(one.share_of_people)])
-    heads = [
-        "task",
-        "model's",
-        "sample",
-        "disagree",
-        "unread",
-        "biased",
-        "contradicted, 95%",
-        "open",
-        "people's share",
-    ]
-    show_table(heads, rows, wide=wide)
-    biased = [one.task for one in found if one.biased]
-    if biased:
-        typer.echo(
-            f"\n{', '.join(biased)}: people contradict the sample, so the model's answers are not used there."
-        )
-    saved, every = sum(one.saved for one in found), sum(len(one.why) for one in found)
-    typer.echo(
-        f"\n{saved:,} of {every:,} items need no person; {sum(len(one.open) for one in found):,} wait for one."
-    )
+    show_blocks(divided_view(rows), asked.wide)
     typer.echo(f"Items: {path}")
+    typer.echo(f"Show it in the report: embassay hume score {shlex.quote(str(study))} --out RUN")
 
 
 @dataclass(frozen=True)

@@ -125,24 +125,28 @@ class Calibration:
         ModelError when the system cannot be opened, DataError when it is not the one that was calibrated, or when a
         text cannot be encoded.
         """
-        alone = isinstance(first, str)
-        if alone != isinstance(second, str):
-            raise UsageError(
-                "One is a text and the other a list.", mend="Give two texts, or two lists of texts."
-            )
-        found = self.of(self.similarity([first] if alone else first, [second] if alone else second))
-        return found[0] if alone else found
+        found = self.of(self.similarity(first, second))
+        return found[0] if isinstance(first, str) else found
 
     def of(self, similarities: Sequence[float] | Values) -> list[Probability]:
-        """How likely pairs of these similarities mean the same. DataError for one that is no number."""
-        at, curve = np.asarray(similarities, dtype=np.float64), self.curve
+        """How likely pairs of these similarities (n,) mean the same. DataError for one that is no number."""
+        curve = self.curve
+        try:
+            at = np.asarray(similarities, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            at = np.array([np.nan])
         if np.isnan(at).any():
-            raise DataError("A similarity is no number", found="NaN", mend="Leave it out.")
+            raise DataError("A similarity is no number", found=f"{similarities!r:.80}", mend="Leave it out.")
         lines = (np.interp(at, curve.scores, line) for line in (curve.probabilities, curve.low, curve.high))
         return [Probability(*map(float, three)) for three in zip(*lines, strict=True)]
 
-    def similarity(self, first: Sequence[str], second: Sequence[str]) -> Values:
-        """The similarities that the system gives the pairs (n,)."""
+    def similarity(self, first: str | Sequence[str], second: str | Sequence[str]) -> Values:
+        """The similarities that the system gives the pairs (n,); of two texts, of one pair."""
+        if isinstance(first, str) != isinstance(second, str):
+            raise UsageError(
+                "One is a text and the other a list.", mend="Give two texts, or two lists of texts."
+            )
+        first, second = _listed(first), _listed(second)
         if len(first) != len(second):
             raise UsageError(
                 f"There are {len(first)} first and {len(second)} second texts.",
@@ -174,10 +178,17 @@ class Calibration:
             )
         return value
 
-    def accepts(self, first: Sequence[str], second: Sequence[str], measure: str = "precision") -> list[bool]:
-        """Whether each pair is accepted at the threshold of a promise."""
+    @overload
+    def accepts(self, first: str, second: str, measure: str = "precision") -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def accepts(
+        self, first: Sequence[str], second: Sequence[str], measure: str = "precision"
+    ) -> list[bool]: ...
+    def accepts(self, first: Any, second: Any, measure: str = "precision") -> Any:
+        """Whether two texts, or each pair of two lists, are accepted at the threshold of a promise."""
         bar = self.threshold(measure)
-        return [bool(one >= bar) for one in self.similarity(first, second)]
+        found = [bool(one >= bar) for one in self.similarity(first, second)]
+        return found[0] if isinstance(first, str) else found
 
     @cached_property
     def _opened(self) -> Any:
@@ -200,9 +211,23 @@ class Calibration:
         write_atomic(path, to_json({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1) + "\n")
 
 
+def _listed(texts: Any) -> list[str]:
+    """UsageError for what is neither a text nor several."""
+    try:
+        return [texts] if isinstance(texts, str) else list(texts)
+    except TypeError:
+        raise UsageError(
+            f"{texts!r:.80} is no list of texts.", mend="Give two texts, or two lists of texts."
+        ) from None
+
+
 def calibration(path: str | Path) -> Calibration:
     """Load what `embassay calibrate` saved: a file, or the folder of a run that has one. DataError for any other."""
     file = Path(path)
+    if not file.exists():
+        raise DataError(
+            "There is no such file", path=file, mend="Give a file that `embassay calibrate` wrote."
+        )
     if file.is_dir():
         found = sorted((file / "calibrations").glob("*.json"))
         if len(found) != 1:
@@ -214,7 +239,7 @@ def calibration(path: str | Path) -> Calibration:
         file = found[0]
     try:
         plain = json.loads(read_bounded(file).decode("utf-8"))
-        if (plain.pop("format"), plain.pop("version")) != (FORMAT, VERSION):
+        if (plain.pop("format", ""), plain.pop("version", "")) != (FORMAT, VERSION):
             raise ValueError("another format")
         return Calibration(**plain | {"curve": _curve(plain["curve"])})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

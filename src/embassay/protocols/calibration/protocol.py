@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.errors import DataError
-from embassay.protocols.calibration.options import CalibrationOptions
+from embassay.protocols.calibration.options import CalibrationOptions, Promises
 from embassay.protocols.calibration.probability import CORPUS, Calibration, Curve, fitted, read_pairs, too_few
 from embassay.protocols.calibration.slices import DAMAGED, EDITED, KnownPairs, gaps, labels, loaded_as
 from embassay.protocols.kernel import evaluation
@@ -20,7 +21,8 @@ from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
     Lost,
-    estimate,
+    Statistic,
+    estimates,
     named_groups,
     undefined,
 )
@@ -30,6 +32,7 @@ from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.session import Session, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable
 from embassay.protocols.tasks.task import outcome, similarity
+from embassay.randomness import generator
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
@@ -82,14 +85,21 @@ def evaluate(system: Similarity, data: KnownPairs, context: Context) -> TaskOutc
     held = np.full(len(data), np.nan)
     held[kept] = chosen.held_out
     items.add(data.ids, held, "probability")
-    found = skill(held[kept], same[kept], groups, context)
+    found = figures(held[kept], same[kept], groups, context)
     scores = [
-        *quality(similar[kept], same[kept], held[kept], groups, curve, context),
+        *quality(similar[kept], same[kept], held[kept], curve, found),
         *gaps(system, data, held, same, kept, curve, context),
     ]
     warnings = tuple(_warnings(data, n, curve.units, context.options.same_from))
     return outcome(
-        HEADLINE, found, items, n=n, scores=scores, skipped=lost.skipped, warnings=warnings, counts=counts
+        HEADLINE,
+        found[HEADLINE],
+        items,
+        n=n,
+        scores=scores,
+        skipped=lost.skipped,
+        warnings=warnings,
+        counts=counts,
     )
 
 
@@ -112,8 +122,19 @@ def _warnings(data: KnownPairs, n: int, units: int, same_from: float | None) -> 
 def fit_pairs(
     similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
 ) -> tuple[Curve, Chosen]:
-    """The curve of a cell, the same whenever it is made."""
-    return fitted(similar, same, groups, context.options.promises, context.stream("calibration"))
+    """The curve of a cell, the same whenever it is made: the cell and the file that is saved of it need it."""
+    tied = None if groups is None else groups.astype(np.int64).tobytes()
+    scores = similar.astype(np.float64).tobytes()
+    return _fitted(scores, same.tobytes(), tied, context.options.promises, context.seed, context.dataset)
+
+
+@lru_cache(maxsize=16)
+def _fitted(
+    scores: bytes, same: bytes, groups: bytes | None, promises: Promises, seed: int, dataset: str
+) -> tuple[Curve, Chosen]:
+    tied = None if groups is None else np.frombuffer(groups, dtype=np.int64)
+    rng = generator(seed, "bootstrap", dataset, "calibration")
+    return fitted(np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng)
 
 
 def _numbers(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArray[np.int64] | None:
@@ -124,44 +145,33 @@ def _numbers(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArr
     return numbers if len(np.unique(numbers)) < len(kept) else None
 
 
-def skill(
+def figures(
     held: Values, same: Mask, groups: NDArray[np.int64] | None, context: Context, noun: str = "pairs"
-) -> Estimate:
-    """The share of the uncertainty that similarity takes away: 1 less held-out log loss over that of the base rate."""
+) -> dict[str, Estimate]:
+    """What is measured of held-out probabilities (n,): log loss, Brier score, the share that is the same, and as skill
+    the share of the uncertainty that similarity takes away, 1 less log loss over that of the base rate."""
     base = np.full(len(same), same.mean())
-    columns = np.column_stack([log_losses(held, same), log_losses(base, same)])
-    method = f"bootstrap over {noun}"
-    return estimate(
-        columns, lambda means: 1 - means[..., 0] / means[..., 1], context, noun, method, groups=groups
-    )
+    columns = np.column_stack([
+        log_losses(held, same), log_losses(base, same), (held - same) ** 2, same.astype(float)
+    ])  # fmt: skip
+    of: dict[str, Statistic] = {
+        HEADLINE: lambda means: 1 - means[..., 0] / means[..., 1], "log_loss": lambda means: means[..., 0],
+        "brier": lambda means: means[..., 2], "share_same": lambda means: means[..., 3],
+    }  # fmt: skip
+    return estimates(columns, of, context, noun, f"bootstrap over {noun}", groups=groups)
 
 
 def quality(
     similar: Values,
     same: Mask,
     held: Values,
-    groups: NDArray[np.int64] | None,
     curve: Curve,
-    context: Context,
+    found: Mapping[str, Estimate],
     noun: str = "pairs",
 ) -> Iterator[Score]:
-    """What is measured of held-out probabilities (n,) besides skill, the thresholds of the curve with what they promise
+    """What was `found` of held-out probabilities (n,) besides skill, the thresholds of the curve with what they promise
     or cost, and the precision and recall of all."""
-    columns = {
-        "log_loss": log_losses(held, same),
-        "brier": (held - same) ** 2,
-        "share_same": same.astype(float),
-    }
-    for name, column in columns.items():
-        found = estimate(
-            column[:, None],
-            lambda means: means[..., 0],
-            context,
-            noun,
-            f"bootstrap over {noun}",
-            groups=groups,
-        )
-        yield found.score(name)
+    yield from (one.score(name) for name, one in found.items() if name != HEADLINE)
     method = "10 bins of as many pairs, held out; biased upwards by chance"
     yield Score("calibration_error", calibration_error(held, same), len(same), method=method)
     for place, one in enumerate(bins(held, same), 1):

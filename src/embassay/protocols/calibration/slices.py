@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import UsageError
 from embassay.protocols.calibration.probability import Curve
-from embassay.protocols.kernel.estimates import estimate
+from embassay.protocols.kernel.estimates import Estimate, estimate, estimates
 from embassay.protocols.tasks.task import similarity
 from embassay.records import LabelledPairs, Loaded, Score, ScoredPairs
 from embassay.text import PERTURBATIONS, perturb_all
@@ -35,6 +35,8 @@ WEIGHTS = frozenset(["weight", "weights", "sample_weight"])
 """Columns that would have some pairs count for more."""
 MOST_KINDS, FEWEST = 12, 10
 """A column of more values is no column of kinds; values of fewer pairs are not looked at."""
+TOGETHER = 1_000
+"""Pairs of a kind from which on it is resampled with all pairs."""
 NEGATION = frozenset(
     ["no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "cannot", "without", "n't"]
 )
@@ -139,15 +141,31 @@ def gaps(
     context: Any,
 ) -> Iterator[Score]:
     """What came true minus what was foretold, by kind of pair and of edited copies: 0 where the probability holds."""
-    for name, mask in slices(data, kept):
-        rows = kept[mask]
-        if len(rows) >= 2:
-            yield _gap(same[rows] - held[rows], context, f"slice {name}").score("gap", subset=name)
+    off = same[kept] - held[kept]
+    kinds = {name: mask for name, mask in slices(data, kept) if mask.sum() >= 2}
+    # What has many pairs is resampled with all, in one pass; of few a resample of all may have none.
+    many = {name: mask for name, mask in kinds.items() if mask.sum() >= TOGETHER}
+    found = _gaps(off, many, context)
+    for name, mask in kinds.items():
+        one = found[name] if name in many else _gap(off[mask], context, f"slice {name}")
+        yield one.score("gap", subset=name)
     if context.options.edits:
         yield from _edits(system, data, same, kept, curve, context)
 
 
-def _gap(values: Values, context: Any, stream: str) -> Any:
+def _gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Estimate]:
+    """The mean of what is off (n,) over the rows of each mask (n,)."""
+    if not kinds:
+        return {}
+    columns = np.column_stack(
+        [column for mask in kinds.values() for column in (off * mask, mask.astype(float))]
+    )
+    of = {name: lambda means, at=2 * at: means[..., at] / means[..., at + 1] for at, name in enumerate(kinds)}
+    found = estimates(columns, of, context, "slices", "bootstrap over pairs")
+    return {name: replace(found[name], n=int(mask.sum())) for name, mask in kinds.items()}
+
+
+def _gap(values: Values, context: Any, stream: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
 
 
@@ -158,10 +176,11 @@ def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mas
     yield "short pairs", lengths <= low
     yield "medium pairs", (lengths > low) & (lengths <= high)
     yield "long pairs", lengths > high
-    denied = np.array([_denied(data.first[row]) != _denied(data.second[row]) for row in kept])
+    words = [(_words(data.first[row]), _words(data.second[row])) for row in kept]
+    denied = np.array([NEGATION.isdisjoint(one) != NEGATION.isdisjoint(two) for one, two in words])
     yield "pairs with one negation", denied
     yield "pairs with none or two", ~denied
-    common = np.array([_common(data.first[row], data.second[row]) for row in kept])
+    common = np.array([len(one & two) / len(one | two) for one, two in words])
     few, many = np.quantile(common, [1 / 3, 2 / 3])
     if few < many:
         yield "pairs in other words", common <= few
@@ -173,19 +192,9 @@ def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mas
             yield from ((f"{column} {one}", own == one) for one in counts if counts[one] >= FEWEST)
 
 
-def _words(text: str) -> list[str]:
+def _words(text: str) -> set[str]:
     plain = text.lower().replace("n't", " n't").replace("’", "'")
-    return [word.strip(MARKS) for word in plain.split()]
-
-
-def _denied(text: str) -> bool:
-    return not NEGATION.isdisjoint(_words(text))
-
-
-def _common(first: str, second: str) -> float:
-    """Share of their words that two texts have in common."""
-    a, b = set(_words(first)), set(_words(second))
-    return len(a & b) / len(a | b)
+    return {word.strip(MARKS) for word in plain.split()}
 
 
 def _edits(

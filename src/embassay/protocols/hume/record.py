@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -191,6 +192,57 @@ class Summary(_Frozen):
     def simulated(self) -> bool:
         """Whether any annotator of any pair is simulated."""
         return any(pair.simulated for pair in self.pairs)
+
+
+class Divided(_Frozen):
+    """A task that a language model and people answer together, as `hume hybrid` divided it: `counts` of its items by
+    why they are whose, the share of the sample that people contradict, and how many wait for people."""
+
+    task: str
+    llm: str
+    items: int
+    counts: dict[str, int]
+    contradicted: Bar
+    biased: bool
+    open: int
+
+    @property
+    def share_of_people(self) -> float:
+        """The share of the items that people answer, 0 to 1; nan without items."""
+        return (self.items - self.counts.get("agreed", 0)) / self.items if self.items else math.nan
+
+
+class _AllDivided(_Frozen):
+    tasks: tuple[Divided, ...]
+
+
+DIVIDED = "hybrid.json"
+
+
+def write_divided(folder: Path, tasks: Sequence[Divided]) -> None:
+    """Write `hybrid.json` of a study or a run; where there is nothing to write, what was there goes."""
+    if tasks:
+        write_atomic(folder / DIVIDED, _AllDivided(tasks=tuple(tasks)).model_dump_json(indent=1) + "\n")
+    else:
+        (folder / DIVIDED).unlink(missing_ok=True)
+
+
+def read_divided(folder: Path) -> tuple[Divided, ...]:
+    """What `hybrid.json` of a study or a run holds; empty where there is none. DataError for a damaged one."""
+    path = folder / DIVIDED
+    if not path.is_file():
+        return ()
+    try:
+        return _AllDivided.model_validate_json(read_bounded(path)).tasks
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise DataError(
+            f"{where} cannot be read",
+            path=path,
+            expected=str(first["msg"]),
+            mend="Run `embassay hume hybrid` again.",
+        ) from None
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:

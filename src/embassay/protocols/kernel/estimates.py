@@ -103,16 +103,33 @@ def estimate(
     The statistic maps column means (..., m) to values (...), so one vectorised call serves all resamples. A row with
     NaN is a lost item: it does not count.
     """
+    of = {"": statistic}
+    return estimates(columns, of, context, purpose, method, share=share, groups=groups)[""]
+
+
+def estimates(
+    columns: Columns,
+    statistics: Mapping[str, Statistic],
+    context: Context,
+    purpose: str,
+    method: str = "bootstrap over documents",
+    *,
+    share: bool = False,
+    groups: NDArray[np.int64] | None = None,
+) -> dict[str, Estimate]:
+    """Several statistics of the same columns, as `estimate` would give each by itself, from the same draws: these are
+    what takes long where there are many rows."""
     lost = lost_rows(columns)
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
-    value = float(statistic(kept.mean(axis=0))) if n else math.nan
-    if groups is None:
-        replicates = statistic(context.bootstrap(columns, purpose)) if n > 1 else np.empty(0)
-        return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, share)
-    units = len(set(groups[~lost].tolist()))
-    replicates = statistic(context.bootstrap(columns, purpose, groups)) if units > 1 else np.empty(0)
-    return Estimate(value, n, np.asarray(replicates, dtype=np.float64), method, units=units)
+    units = None if groups is None else len(set(groups[~lost].tolist()))
+    drawn = context.bootstrap(columns, purpose, groups) if (n if units is None else units) > 1 else None
+    found = {}
+    for name, statistic in statistics.items():
+        value = float(statistic(kept.mean(axis=0))) if n else math.nan
+        replicates = np.empty(0) if drawn is None else np.asarray(statistic(drawn), dtype=np.float64)
+        found[name] = Estimate(value, n, replicates, method, share and groups is None, units=units)
+    return found
 
 
 def over_sets(scores: Sequence[Score], context: Context) -> Estimate | None:
@@ -221,7 +238,9 @@ class Items:
         self.columns: dict[str, list[Any]] = {"item_id": [], "variant": [], "measure": [], "value": []}
 
     def add(self, ids: Sequence[str], values: NDArray[Any], measure: str, variant: str = "") -> None:
-        """One value (float; NaN is kept as missing) per id."""
+        """One value (float; NaN is kept as missing) per id. ValueError for more or fewer of them."""
+        if len(values) != len(ids):
+            raise ValueError(f"{len(values)} values of {measure} for {len(ids)} items")
         self.columns["item_id"] += ids
         self.columns["variant"] += [variant] * len(ids)
         self.columns["measure"] += [measure] * len(ids)

@@ -79,6 +79,8 @@ class Conclusion:
     tables: Sequence[RunTable] = ()
     standings: Sequence[Standing] = ()
     """The headlines with their replicates, for comparisons and gates."""
+    warnings: tuple[str, ...] = ()
+    """What could not be concluded, and why."""
 
 
 @dataclass
@@ -322,6 +324,8 @@ class Session(Attempt):
         rows = self._rows()
         conclusion = self.protocol.conclude(self.plan, records, rows)
         rows = [*rows, *conclusion.rows]
+        if conclusion.warnings:
+            self.extra["warnings"] = [*self.extra.get("warnings", ()), *conclusion.warnings]
         self.folder.write_results(rows)
         write_atomic(self.folder.path / "comparisons.json", to_json(conclusion.comparisons, indent=1) + "\n")
         write_standings(self.folder.path, conclusion.standings)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from embassay.runs.folder import write_atomic
 
@@ -321,6 +322,15 @@ class RunTable(ABC):
         return self.printed().markdown()
 
 
+_NAME = re.compile(r"\w[\w.-]*")
+
+
+def check_table_name(name: str) -> None:
+    """ValueError for a name that is no file's."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a table: letters, digits, _, - and . alone")
+
+
 def write_tables(run: Path, tables: Iterable[RunTable], first: First | None = None) -> None:
     """Write each table into the `tables/` of a run, as CSV, Markdown and LaTeX."""
     for table in tables:
@@ -354,6 +364,10 @@ class Column:
     style: Style = "number"
     decimals: int = 2
 
+    def __post_init__(self) -> None:
+        if self.style not in get_args(Style):
+            raise ValueError(f"the column {self.name} is {self.style!r}, not {', '.join(get_args(Style))}")
+
     def written(self, value: Value) -> str:
         """The value for people: rounded, a missing number as n/a.
 
@@ -371,7 +385,8 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnTable(RunTable):
-    """A table with a value, or None, for every row and column; `note` is a sentence under it."""
+    """A table with a value, or None, for every row and column; `note` is a sentence under it. ValueError for a row of
+    more or fewer values."""
 
     name: str
     title: str
@@ -382,6 +397,14 @@ class ColumnTable(RunTable):
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
         return csv_text([[column.name for column in self.columns], *self.rows])
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows, 1):
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"row {number} of the table {self.name} has {counted(len(row), 'value')} for "
+                    f"{counted(len(self.columns), 'column')}"
+                )
 
     def printed(self, first: First | None = None) -> Printed:
         """Rounded, `n/a` where there is no number."""

@@ -264,8 +264,8 @@ ASKED = (
     (("pteb",), "what paraphrases take (PTEB)"),
     (("hteb",), "what other styles, lengths and languages take (HTEB)"),
     (("hume",), "how people do on the same items (HUME)"),
-    (("score", "sweep", "golden"), "what it retrieves for prompts (RAG)"),
-    (("names",), "whether it knows names from impostors"),
+    (("score", "sweep", "golden"), "how much evidence it finds for answers (RAG)"),
+    (("names",), "whether it tells names from impostors"),
     (("noise",), "what small talk does to it"),
 )
 """The questions that a report can answer, by the kinds of run that do."""

@@ -388,4 +388,4 @@ def unknown(run: ReportRun, row: Row) -> Iterator[str]:
         if not held(change) and not lost(change) and change.ci_low is not None
     ]
     if undecided:
-        yield f"Whether it loses points is undecided on the axis of {plain(listed(undecided))}."
+        yield f"It is undecided whether it loses points on {plain(listed(undecided))}."

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embassay.document.blocks import Block, Care, Column, Name, Sentence, Table, Text, Verdict, figures
-from embassay.protocols.hume.record import PairRecord, Summary, read_summary
+from embassay.document.blocks import (
+    Block,
+    Care,
+    Column,
+    Name,
+    Sentence,
+    Table,
+    Text,
+    Verdict,
+    figures,
+    listed,
+    plain,
+)
+from embassay.protocols.hume.record import Bar, Divided, PairRecord, Summary, read_divided, read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Board
 from embassay.report.hume.differences import undecided_table
@@ -321,10 +333,48 @@ def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iter
     if made is not None:
         yield Text(f"{made.title}:")
         yield made
+    yield from divided_view(read_divided(folder))
     notes = [note.plain for note in notes_of(read_record(folder))]
     notes += [*_llms(summary, label), *_leaders(summary, label)]
     yield Care(tuple(notes), more=tuple(_signs(summary)))
     yield from where(folder, "tables")
+
+
+SHARED = ("agreed", "check", "disagree", "unread", "biased")
+"""Why an item is the model's or people's, in the order of the columns."""
+
+
+def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
+    """What `hume hybrid` found: which items people must answer, task by task; nothing without tasks."""
+    if not tasks:
+        return
+    heads: list[str | Column] = [
+        "Task", *figures("Open", "People’s share", "Contradicted, 95%", "The model’s", "Sample", "Draws differ"),
+        *figures("Not read", "Biased"),
+    ]  # fmt: skip
+    rows = [
+        [
+            one.task, numbers.count(one.open), numbers.percent(one.share_of_people) if one.items else numbers.NONE,
+            _contradicted(one.contradicted), *(numbers.count(one.counts.get(name, 0)) for name in SHARED),
+        ]
+        for one in tasks
+    ]  # fmt: skip
+    yield Table.of("divided", heads, rows)
+    saved, every = sum(one.counts.get("agreed", 0) for one in tasks), sum(one.items for one in tasks)
+    waiting = sum(one.open for one in tasks)
+    yield Text(
+        f"{numbers.count(saved)} of {numbers.counted(every, 'item')} need no person; {numbers.count(waiting)} "
+        f"{'waits' if waiting == 1 else 'wait'} for one."
+    )
+    if biased := [one.task for one in tasks if one.biased]:
+        named = plain(listed(biased))
+        yield Text(f"{named}: people contradict the sample, so the model’s answers are not used there.")
+
+
+def _contradicted(bar: Bar) -> str:
+    if bar.value is None or bar.low is None or bar.high is None:
+        return "not yet"
+    return f"{numbers.percent(bar.value)} ({numbers.interval(100 * bar.low, 100 * bar.high, 0)}%)"
 
 
 def _pairs(summary: Summary, label: Mapping[str, str]) -> Table:

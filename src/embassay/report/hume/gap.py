@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from embassay.document.blocks import Table, Verdict, listed, plain
+from embassay.document.blocks import Block, Table, Verdict, listed, plain
 from embassay.document.tables import file_tables
-from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore, read_summary
+from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore, read_divided, read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, Board
 from embassay.report.cards.findings import Finding, finding
@@ -27,7 +27,7 @@ from embassay.report.hume.agreement import (
     noisy,
     trust_table,
 )
-from embassay.report.hume.conclusions import verdict_of
+from embassay.report.hume.conclusions import divided_view, verdict_of
 from embassay.report.hume.differences import (
     Against,
     Ceilings,
@@ -98,6 +98,7 @@ class HumePage:
     trust: TrustTable
     lead: Lead | None
     llms: Llms | None
+    divided: tuple[Block, ...]
     ceilings: Ceilings | None
     undecided: Table | None
     annotators: Annotators
@@ -132,6 +133,7 @@ def hume_page(record: Record, _: Board) -> HumePage:
         trust=trust_table(summary.pairs),
         lead=lead(summary, every),
         llms=llms(summary),
+        divided=tuple(_divided(record)),
         ceilings=ceilings(summary, every),
         undecided=undecided_table(summary, every),
         annotators=annotators(summary.pairs),
@@ -142,6 +144,13 @@ def hume_page(record: Record, _: Board) -> HumePage:
         is_short=len(summary.pairs) <= SHORT,
         is_published=summary.source == "published",
     )
+
+
+def _divided(record: Record) -> Iterator[Block]:
+    """The blocks that a terminal shows of a study divided between a model and people, with a title for the page."""
+    for one in divided_view(read_divided(record.path)):
+        title = "Items of a language model and of people"
+        yield replace(one, title=title, is_titled=False) if isinstance(one, Table) else one
 
 
 def _groups(record: Record) -> Iterator[Table]:

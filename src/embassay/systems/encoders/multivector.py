@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -19,10 +20,10 @@ from embassay.systems.models import (
     SAFE_WEIGHTS,
     Weights,
     fetched,
-    find_weights,
     first_line,
     is_pickle,
     model_library,
+    weights_and_library,
 )
 
 Rows = NDArray[np.float32]
@@ -89,8 +90,9 @@ class TorchModel:
     ) -> None:  # fmt: skip
         what = {"SparseEncoder": "Sparse models", "MultiVectorEncoder": "Multi-vector models"}[kind]
         mend = "Install it: pip install 'embassay[torch]'"
-        library = model_library("sentence_transformers", what=what, mend=mend)
-        self.weights, self.name = find_weights(target, revision, system=system), f"{system}:{target}"
+        made = partial(model_library, "sentence_transformers", what=what, mend=mend)
+        self.weights, library = weights_and_library(made, target, revision, system=system)
+        self.name = f"{system}:{target}"
         if not hasattr(library, kind):
             raise ModelError(
                 f"{what} need sentence-transformers {since}, and {library.__version__} is installed.",

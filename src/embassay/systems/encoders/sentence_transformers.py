@@ -35,13 +35,13 @@ from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
     Weights,
-    find_weights,
     first_line,
     foreign_code,
     is_pickle,
     is_pinned,
     known_model,
     model_library,
+    weights_and_library,
 )
 
 _BACKENDS = {"onnx": "optimum.onnxruntime", "openvino": "optimum.intel"}
@@ -82,8 +82,7 @@ class SentenceTransformer:
 
     def __post_init__(self) -> None:
         self._check()
-        library = _library()
-        weights = find_weights(self.target, self.revision, system="st")
+        weights, library = weights_and_library(_library, self.target, self.revision, system="st")
         self._check_code(weights)
         self._model = self._load(library, weights)
         self.joins_chunks = self.backend == "torch" and self._model.device.type == "cuda"

@@ -15,11 +15,11 @@ from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
     Weights,
-    find_weights,
     first_line,
     is_pickle,
     is_pinned,
     model_library,
+    weights_and_library,
 )
 
 
@@ -47,8 +47,7 @@ class CrossEncoder:
         name: str = "",
     ) -> None:
         _check(target, revision, trust_remote_code=trust_remote_code)
-        library = _library()
-        weights = find_weights(target, revision, system="cross")
+        weights, library = weights_and_library(_library, target, revision, system="cross")
         self._target, self._batch_size = target, batch_size
         self._model = _loaded(
             library,

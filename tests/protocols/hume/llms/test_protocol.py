@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
+from embassay.protocols.hume import score
 from embassay.protocols.hume.llms.answers import LlmRow, answer_file
-from embassay.protocols.hume.llms.protocol import hybrid, joined, study_hybrid, write_hybrid
+from embassay.protocols.hume.llms.protocol import divided, hybrid, joined, study_hybrid, write_hybrid
 from embassay.protocols.hume.options import HybridOptions
+from embassay.protocols.hume.record import read_divided, write_divided
 from embassay.protocols.hume.study import read_study
 from hume_scored import scored_study
 
@@ -132,9 +134,10 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     file = answer_file(path, "stub", "ranking")
     file.parent.mkdir(parents=True, exist_ok=True)
     items = [item.id for item in folder.items]
+    other = next(value for value in gold.values() if value != gold[items[0]])
     rows = [
         LlmRow(model="stub", item_id=item, task=task.name, run=run, mode="ranking", status="ok",
-               value="?" if run and item == items[0] else gold[item])
+               value=other if run and item == items[0] else gold[item])
         for run in range(2) for item in items
     ]  # fmt: skip
     file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
@@ -146,3 +149,15 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     assert len((tmp_path / "hybrid.jsonl").read_text("utf-8").splitlines()) == len(items)
     with pytest.raises(UsageError, match="'other'"):
         study_hybrid(folder, "other")
+    # The record of it is that of the terminal, and with a scoring comes to the run's page.
+    write_divided(path, divided([found]))
+    (row,) = read_divided(path)
+    assert (row.llm, row.items, row.open, sum(row.counts.values())) == (
+        "stub",
+        len(items),
+        len(found.open),
+        len(items),
+    )
+    assert row.contradicted.value == found.contradicted.estimate
+    run = score(path, out=tmp_path / "run", tokenizer="words", resamples=20)
+    assert read_divided(run.path) == (row,)

@@ -132,6 +132,7 @@ def test_people_go_round_by_round(files) -> None:
                 file.write(json.dumps({**row, "relevance": grade_of(row["doc_id"])}) + "\n")
     assert (found.why, found.best) == ("decided", "first")
     assert found.unasked in (0, 1)
+    assert ("1 label that nobody asked for is set aside" in " ".join(found.lede)) == (found.unasked == 1)
 
 
 def test_a_bar_is_met_or_missed(files) -> None:

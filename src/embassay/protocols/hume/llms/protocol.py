@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ from embassay.protocols.hume.llms.answers import (
     read_llm_answers,
 )
 from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
+from embassay.protocols.hume.record import Bar, Divided
 from embassay.protocols.hume.results.contestants import Answered, answered
 from embassay.protocols.hume.sampling.pools import seeded
 from embassay.protocols.hume.study import Family, StudyFolder, Task, read_study
@@ -63,6 +64,7 @@ class Hybrid:
     open: tuple[str, ...]
     contradicted: Estimate | None = None
     biased: bool = field(default=False, kw_only=True)
+    llm: str = field(default="", kw_only=True)
 
     @property
     def share_of_people(self) -> float:
@@ -140,13 +142,32 @@ def study_hybrid(
     for task in people:
         draws = next((own for one in every if (own := draws_of(one, task))), {})
         if draws and task.task.family in FAMILIES:
-            found.append(hybrid(task.task.name, task.task.family, draws, people_of(task), options))
+            made = hybrid(task.task.name, task.task.family, draws, people_of(task), options)
+            found.append(replace(made, llm=next(iter(names))))
     if not found:
         raise UsageError(
             f"{next(iter(names))} has answered no task of {' or '.join(FAMILIES)}.",
             mend="Other families have no single answer per item.",
         )
     return tuple(found)
+
+
+def divided(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
+    """The record of the tasks, which terminal and report are made from."""
+    return tuple(
+        Divided(
+            task=one.task,
+            llm=one.llm,
+            items=len(one.why),
+            counts=dict(Counter(one.why.values())),
+            contradicted=Bar(value=None, reason="nobody has answered of the sample yet")
+            if (wrong := one.contradicted) is None
+            else Bar(value=wrong.estimate, low=wrong.low, high=wrong.high, n=wrong.n, method="Wilson"),
+            biased=one.biased,
+            open=len(one.open),
+        )
+        for one in tasks
+    )
 
 
 def write_hybrid(path: Path, tasks: Sequence[Hybrid]) -> None:

@@ -17,7 +17,7 @@ from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.profiles import profile_table, profiles_of
 from embassay.protocols.hume.published.paper import Dataset, Evaluation, Study, paper_study
 from embassay.protocols.hume.published.protocol import Entrants, run_published
-from embassay.protocols.hume.record import Summary, write_summary
+from embassay.protocols.hume.record import Summary, read_divided, write_divided, write_summary
 from embassay.protocols.hume.results.conclusions import comparisons, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
@@ -73,6 +73,7 @@ class Scoring(Protocol):
         del rows  # of the cells: the record has them beside people's
         summary, entered = study_summary(plan, records, self.folder)
         write_summary(self.folder.path, summary)
+        write_divided(self.folder.path, read_divided(plan.folder.path))
         write_markdown(self.folder.path, summary)
         tables = (*study_tables(summary, entered), *self._more(plan, summary))
         every = system_standings(plan, records, entered)

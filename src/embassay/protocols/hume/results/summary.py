@@ -176,7 +176,7 @@ def write_finished(
 
 
 OTHER_METHOD = (
-    "classifies and clusters without vectors, by another method: not ranked with those that have them"
+    "without vectors, so classified and clustered by another method; not ranked with models that have them"
 )
 LLM = "language models are compared with people on their own pairs"
 

@@ -178,9 +178,10 @@ def _lede(found: Decision) -> list[str]:
     }
     lines = [told[found.why]]
     if found.unasked:
-        lines.append(
-            f"{counted(found.unasked, 'label')} that nobody asked for are set aside: only drawn labels are unbiased."
+        said = (
+            f"{counted(found.unasked, 'label')} that nobody asked for {'is' if found.unasked == 1 else 'are'}"
         )
+        lines.append(f"{said} set aside: only drawn labels are unbiased.")
     return lines
 
 

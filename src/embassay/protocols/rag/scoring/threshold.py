@@ -21,10 +21,10 @@ from embassay.protocols.calibration.protocol import (
     HEADLINE,
     Context,
     costs,
+    figures,
     fit_pairs,
     next_labels,
     quality,
-    skill,
     thresholds_table,
 )
 from embassay.protocols.kernel.outcome import Run, manifest_at_once
@@ -107,9 +107,10 @@ class _Cell:
         )
         self.curve, chosen = fit_pairs(of.best, of.good, None, context)
         self.held = chosen.held_out
+        found = figures(self.held, of.good, None, context, "queries")
         self.scores = (
-            skill(self.held, of.good, None, context, "queries").score(HEADLINE),
-            *quality(of.best, of.good, self.held, None, self.curve, context, "queries"),
+            found[HEADLINE].score(HEADLINE),
+            *quality(of.best, of.good, self.held, self.curve, found, "queries"),
         )
 
     @property
