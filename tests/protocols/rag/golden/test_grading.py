@@ -59,6 +59,22 @@ def test_every_pair_once_and_many_at_once():
     assert found.failed == {}
 
 
+def test_a_judge_that_grades_nothing_is_asked_for_few_passages():
+    """Not for thousands: it stops after the first ones, with what was wrong. One that graded before goes on."""
+    judge = Judge(lambda *_: NoVerdict("no answer that can be read", ("a poem",)))
+    found, came = run(judge)
+    assert isinstance(found, ModelError)
+    assert "graded none of the first 16 passages: no answer that can be read" in str(found)
+    assert len(judge.asked) == 16
+    assert not came
+    judge.asked.clear()
+    found, _ = run(judge, kept={("q0", "d0"): Verdict(3)})
+    assert len(found.ungraded) == len(judge.asked) == 19
+    judge.asked.clear()
+    found, _ = run(judge, ASKED[:16])
+    assert len(found.ungraded) == len(judge.asked) == 16
+
+
 def test_what_is_kept_is_not_asked_again():
     """And is part of the result as if it had been."""
     kept = {("q1", "d2"): Verdict(5), ("q9", "d9"): Verdict(1)}

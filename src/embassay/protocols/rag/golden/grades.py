@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from embassay.errors import DataError
+from embassay.errors import DataError, ModelError
 from embassay.measures.judgements import GRADES
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.rag.golden.corpus import Work
@@ -39,6 +39,9 @@ from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.systems.remote.calls import wait_for
 
+FIRST = 16
+"""Passages that are graded before all others are asked for, so that a judge that cannot grade is not paid for thousands
+of attempts."""
 Key = tuple[str, str]
 """Question id and passage id."""
 Pair = tuple[Question, Passage]
@@ -89,21 +92,28 @@ async def grade_all(
     """A verdict for each pair that is `asked` and not `kept` already; each is given to `keep` the moment it comes.
 
     At most `at_once` pairs are worked on at a time; the pace of the judge decides how many requests are in flight.
-    `progress` is called with 1 for each pair that was asked for. A judge that cannot be had (ModelError) and the limit
-    of cost (BudgetExceeded) are raised after what was in flight has been kept.
+    `progress` is called with 1 for each pair that was asked for. ModelError for a judge that cannot be had or grades
+    none of the first `FIRST`, BudgetExceeded at the limit of cost: both after what was in flight has been kept.
     """
     waiting = list({key_of(pair): pair for pair in asked if key_of(pair) not in kept}.values())
     found: dict[Key, Verdict] = {}
     ungraded: dict[Key, Ungraded] = {}
-    jobs = (partial(judge.grade, *pair, draw=draw) for pair in waiting)
-    async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
-        pair = waiting[position]
-        if isinstance(outcome, Failure):
-            rejected = tuple(getattr(outcome.error, "rejected", ()))
-            ungraded[key_of(pair)] = Ungraded(*key_of(pair), outcome.reason, rejected)
-        else:
-            found[key_of(pair)] = outcome
-            keep(*pair, outcome)
+    first = 0 if kept else FIRST
+    for part in (waiting[:first], waiting[first:]):
+        jobs = (partial(judge.grade, *pair, draw=draw) for pair in part)
+        async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
+            pair = part[position]
+            if isinstance(outcome, Failure):
+                rejected = tuple(getattr(outcome.error, "rejected", ()))
+                ungraded[key_of(pair)] = Ungraded(*key_of(pair), outcome.reason, rejected)
+            else:
+                found[key_of(pair)] = outcome
+                keep(*pair, outcome)
+        if len(part) == FIRST < len(waiting) and part == waiting[:first] and not found:
+            raise ModelError(
+                f"{judge.name} graded none of the first {FIRST} passages: {ungraded[key_of(waiting[0])].reason}.",
+                mend="Take a model that follows the prompt, or another form of answer (answers=schema, answers=free).",
+            )
     keys = list(dict.fromkeys(map(key_of, asked)))
     known = {**kept, **found}
     return Grading(
