@@ -180,7 +180,7 @@ def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings
     names = [one.id for one in part.stacks[:2]]
     near = Alternative("cheaper", names[0], Figure(-0.02, -0.06, 0.02, 19), -1.0, -0.1)
     far = Alternative("faster", names[1], Figure(-0.2, -0.24, -0.16, 19), -9.0, -0.1)
-    found = replace(part.recommendation, alternatives=(near, far))
+    found = replace(part.recommendation, alternatives=(near, far), undecided=())
     open_ = replace(findings, parts=(replace(part, recommendation=found),))
     text = printed(sweep_view(open_, Path("run"), True, 30.0, 0.1), wide=True)
     for one in undecided(-0.02, 0.04, 19):

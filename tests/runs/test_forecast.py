@@ -13,6 +13,7 @@ from embassay.runs.forecast import (
     Needs,
     Rehearsal,
     in_words,
+    outlook,
     remote_seconds,
     table,
     tokens_of,
@@ -139,3 +140,23 @@ def test_systems_with_the_same_vectors_share_what_is_planned(cache):
     first.hear(["one", "two"], None)
     second.hear(["one", "two"], None)
     assert (first.taken().chunks, second.taken()) == (1, Need(2, 2, 0, 0, exact=False))
+
+
+def test_an_outlook_by_hand() -> None:
+    """What is spent grows with the parts; its interval by how much they vary and how many are left, and never below
+    what is spent; of the last part nothing is left to vary."""
+    found = outlook([1.0, 3.0], 4, 4.0)
+    error = 1.96 * np.sqrt(2) * np.sqrt(2 * (1 + 2 / 2))
+    assert (found.expected, found.high) == pytest.approx((8, 8 + error))
+    assert found.low == pytest.approx(max(4, 8 - error))
+    whole = outlook([1.0, 3.0], 2, 4.0)
+    assert (whole.low, whole.expected, whole.high) == (4, 4, 4)
+    even = outlook([1.0] * 50, 200, 50.0)
+    assert (even.low, even.expected, even.high) == (200, 200, 200)
+
+
+def test_a_limit_that_will_not_do_is_said() -> None:
+    """With about how many parts it is reached; one that will do is not mentioned."""
+    found = outlook([1.0] * 50, 200, 50.0)
+    assert "about 100" in found.in_words(100.0)
+    assert found.in_words(300.0) == found.in_words()

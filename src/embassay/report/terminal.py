@@ -70,7 +70,7 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     if shown.record.kind == "hume":
         from embassay.report.hume.conclusions import hume_view
 
-        yield from hume_view(Path(run), wide)
+        yield from hume_view(Path(run), wide, price)
         return
     record, board = shown.record, shown.board
     if record.kind == "calibration":

@@ -299,14 +299,15 @@ def fitted(
     grid = np.linspace(scores.min(), scores.max(), GRID)
     one = slice(None) if groups is None else _one_of_each(groups, rng)
     x, y = scores[one], same[one]
-    probabilities = fit(chosen.kind, scores, same)(grid)
+    through = fit(chosen.kind, scores, same)
+    probabilities = through(grid)
     low, high = band(grid, x, y)
     lines = (grid, probabilities, np.minimum(low, probabilities), np.maximum(high, probabilities))
     precision = precise(x, y, promises.precision, promises.confidence, rng)
     recall = sensitive(x, y, promises.recall, promises.confidence)
     if precision.value is None or recall.value is None:
         # A step of a few right pairs would ask for too few labels.
-        smooth = fit("beta", scores, same)(x)
+        smooth = (through if chosen.kind == "beta" else fit("beta", scores, same))(x)
         precision, recall = _ahead(precision, recall, (x, y, smooth), rng)
     thresholds = (precision, recall)
     cost = None

@@ -79,7 +79,7 @@ class Protocol:
         self.folder = RunFolder(out)
         plan = self.plan(request, None, ledger)
         found = self.forecast(plan)
-        return replace(found, notes=(*found.notes, *in_short(plan.suites)))
+        return replace(found, notes=tuple(dict.fromkeys([*found.notes, *in_short(plan.suites)])))
 
     def headline(self, plan: Any, record: CellRecord) -> str:
         """The measure that stands for a cell; one that failed has a row of this without a value."""

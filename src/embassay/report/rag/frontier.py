@@ -73,7 +73,7 @@ def undecided_stacks(part: Part, labels: float = 0.0, price: float | None = None
     query takes so many `labels`, 0 where that is not known. None where there are none."""
     found = {
         one.stack: Open(one.stack, value, (high - low) / 2, one.quality.n, labels=labels)
-        for one in part.recommendation.alternatives
+        for one in (*part.recommendation.alternatives, *part.recommendation.undecided)
         if (value := one.quality.value) is not None
         and (low := one.quality.low) is not None
         and (high := one.quality.high) is not None

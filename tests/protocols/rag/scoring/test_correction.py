@@ -152,8 +152,10 @@ def test_single_passages_do_for_precision_and_for_nothing_else(tmp_path) -> None
 
 def test_grades_of_other_passages_are_refused(tmp_path) -> None:
     others = {query: {f"x{doc}": grade for doc, grade in docs.items()} for query, docs in JUDGED.items()}
-    with pytest.raises(DataError, match="graded by people and by the judge"):
+    with pytest.raises(DataError, match=r"no document of any run is judged .*found 'x"):
         scored(tmp_path, others)
+    with pytest.raises(DataError, match="graded by people and by the judge"):
+        scored(tmp_path, JUDGED, others)
 
 
 @pytest.mark.parametrize(("p", "open_"), [(0.04, 2), (0.02, 0)])

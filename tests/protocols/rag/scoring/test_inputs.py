@@ -102,11 +102,18 @@ def test_runs_without_a_judged_query() -> None:
 
 
 def test_runs_without_a_judged_document() -> None:
-    """Ids of other passages are no run that finds nothing; one of two runs may find nothing that is judged."""
-    with pytest.raises(DataError, match=r"no document of any run is judged \(expected .*'a#1'; found 'a'\)"):
-        eb.rag.score({"1": {"a#1": 5}}, {"r": {"1": ["a"]}})
-    found = eb.rag.score({"1": {"a": 5}}, {"r": {"1": ["a"]}, "s": {"1": ["b"]}}, measures=["RR"])
+    """Ids of other passages are no run that finds nothing; one of two runs may find nothing that is judged, and where
+    few are judged both."""
+    docs = list("abcdefghij")
+    judged = {"1": {f"{doc}#1": 5 for doc in docs}}
+    with pytest.raises(
+        DataError, match=r"no document of any run is judged \(expected .* 'a', .*; found 'a#1'"
+    ):
+        eb.rag.score(judged, {"r": {"1": docs}})
+    found = eb.rag.score(judged, {"r": {"1": ["a#1"]}, "s": {"1": docs}}, measures=["RR"])
     assert dict(found.values.select("run", "value").iter_rows()) == {"r": 1.0, "s": 0.0}
+    few = eb.rag.score({"1": {"a": 5}}, {"r": {"1": docs[1:]}}, measures=["RR"])
+    assert few.values["value"].to_list() == [0.0]
 
 
 def test_names_of_runs(tmp_path: Path) -> None:

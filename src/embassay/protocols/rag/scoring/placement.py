@@ -64,6 +64,10 @@ class Placed:
     tied: int
 
 
+FEWEST = 10
+"""Judged documents from which on a run that has none of them is of other passages."""
+
+
 @dataclass(frozen=True)
 class Board:
     """The judged queries, in the order of the qrels, and every run on them."""
@@ -83,8 +87,7 @@ class _Coded:
 
 
 def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) -> Board:
-    """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them, and where no
-    document of any run is judged for any query.
+    """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them.
 
     With a `separator` the runs know which documents are of one source: see `source_codes`.
     """
@@ -102,8 +105,6 @@ def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) 
     numbers[first] = np.arange(len(first))
     key = _Judged(numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged))
     by_file = dict(zip(distinct, coded[1:], strict=True))
-    if not any(np.isin(codes.doc, coded[0].doc).any() for codes in by_file.values()):
-        raise _strange(next(iter(distinct.values())), judgements.frame["doc"])
     placed = {one: _placed(entries, by_file[one], numbers, key, judged) for one, entries in distinct.items()}
     runs = [
         _with_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
@@ -228,12 +229,22 @@ def _foreign(entries: Entries, queries: pl.Series) -> DataError:
     )  # fmt: skip
 
 
-def _strange(entries: Entries, docs: pl.Series) -> DataError:
-    found, expected = (some.unique(maintain_order=True).head(3) for some in (entries.frame["doc"], docs))
-    return DataError(
-        "no document of any run is judged", path=entries.path,
-        expected="documents of the qrels, such as " + ", ".join(map(repr, expected.to_list())),
-        found=", ".join(map(repr, found.to_list())),
+def check_documents(board: Board, inputs: Inputs, judgements: Graded1To5) -> None:
+    """DataError where ten documents and more are judged, and no run has any of them: then ids are of other passages."""
+    import polars as pl
+
+    if any(run.hits.query.size for run in board.runs):
+        return
+    docs, *found = (
+        one["doc"].cast(pl.String).unique(maintain_order=True)
+        for one in (judgements.frame, *(run.frame for run in inputs.runs.values()))
+    )
+    if min(len(docs), *map(len, found)) < FEWEST or any(one.is_in(docs.implode()).any() for one in found):
+        return
+    raise DataError(
+        "no document of any run is judged", path=inputs.qrels.path,
+        expected="documents of the runs, such as " + ", ".join(map(repr, found[0].head(3).to_list())),
+        found=", ".join(map(repr, docs.head(3).to_list())),
         mend="Check that their ids are of the same passages; judgements of spans fit any (export/spans.jsonl).",
     )  # fmt: skip
 

@@ -42,7 +42,15 @@ from embassay.protocols.rag.scoring.inputs import (
     without_self,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
-from embassay.protocols.rag.scoring.placement import Beside, Board, Placed, beside, place, sensitivity
+from embassay.protocols.rag.scoring.placement import (
+    Beside,
+    Board,
+    Placed,
+    beside,
+    check_documents,
+    place,
+    sensitivity,
+)
 from embassay.protocols.rag.scoring.score import (
     CONFIDENCE,
     Comparison,
@@ -150,6 +158,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     board = place(
         inputs, judgements, request.separator if any(one.needs_sources for one in measures) else None
     )
+    check_documents(board, inputs, judgements)
     right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
     taken = tuple(measured(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
     ks = tuple(sorted({one.facts.cutoff for one in measures if one.facts.cutoff})) or request.cutoffs

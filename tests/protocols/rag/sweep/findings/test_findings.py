@@ -14,8 +14,10 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings import Findings, conclude, findings_of, read_findings, result_rows
-from embassay.protocols.rag.sweep.findings.recommendation import ms, percent, usd
+from embassay.protocols.rag.sweep.findings.arrays import Ground
+from embassay.protocols.rag.sweep.findings.recommendation import differences_from, ms, percent, recommend, usd
 from embassay.protocols.rag.sweep.findings.record import Part
 from embassay.protocols.rag.sweep.stacks import Rules, Sweep, Times
 
@@ -109,6 +111,22 @@ def test_alternatives_are_what_they_are_called(findings: Findings) -> None:
             if one.kind == "better":
                 assert (one.quality.value or 0) > 0
                 assert one.misses
+
+
+def test_of_stacks_that_are_alike_one_is_told_of_which_more_queries_would_soonest_tell_apart() -> None:
+    """Its interval holds 0, and no other's is nearer to leaving it."""
+    sweep = drawn({"sea": 20}, Rules(sla_ms=300.0, jitter_ms=75.0), axes={**AXES, "reranker": ("none",)})
+    ground = Ground(sweep, ["sea"], 200, measured_jitter_ms=0.0)
+    found = recommend(ground)
+    [one] = found.undecided
+    assert one.stack in found.alike
+    differences = differences_from(ground, found.measure, found.stack)
+
+    def near(figure: Figure) -> float:
+        return abs(figure.value or 0.0) / ((figure.high or 0.0) - (figure.low or 0.0) or 1.0)
+
+    assert (one.quality.low or 0.0) <= 0 <= (one.quality.high or 0.0)
+    assert near(one.quality) == max(near(differences[name]) for name in found.alike)
 
 
 def test_effects_are_averages_of_paired_differences(findings: Findings) -> None:

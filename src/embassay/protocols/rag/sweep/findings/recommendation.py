@@ -184,6 +184,7 @@ def recommend(ground: Ground) -> Recommendation:
         runners=runners(winners, ids, chosen.id if chosen else ""),
         by_axis=by_axis(winners, [ground.configurations[i] for i in places]),
         alternatives=tuple(_alternatives(ground, stacks, choice, alike, differences)) if chosen else (),
+        undecided=tuple(_undecided(choice.nearest, alike, differences)) if chosen else (),
     )  # fmt: skip
 
 
@@ -290,6 +291,23 @@ def _alternatives(
             kind, one.id, differences[one.id], one.latency - chosen.latency, one.cost - chosen.cost,
             misses(one, measure, limits),
         )  # fmt: skip
+
+
+def _undecided(
+    chosen: Stack, alike: Sequence[Stack], differences: Mapping[str, Figure]
+) -> Iterator[Alternative]:
+    """The stack whose difference from the chosen one is nearest to being told from 0; none where all differ in no
+    resample."""
+    nearness = {}
+    for one in alike:
+        found = differences[one.id]
+        if found.value is not None and found.low is not None and found.high is not None:
+            width = found.high - found.low
+            nearness[one.id] = abs(found.value) / width if width > 0 else -1.0
+    nearest = max(alike, key=lambda one: nearness.get(one.id, -1.0), default=None)
+    if nearest is not None and nearness.get(nearest.id, -1.0) >= 0:
+        apart = nearest.latency - chosen.latency, nearest.cost - chosen.cost
+        yield Alternative("alike", nearest.id, differences[nearest.id], *apart)
 
 
 def _by_cost(stack: Stack) -> tuple[float, float, str]:

@@ -147,7 +147,7 @@ class Recommendation:
     `misses` says by how much. `tied` were as good and decided by prompt, price, time and id; `near` are feasible stacks
     within the jitter of its time; `alike` are feasible ones whose quality cannot be told apart from its own. `share`
     is the share of resamples in which the same stack wins, `among_best` in which none is better, `none` in which no
-    stack keeps the limits.
+    stack keeps the limits. `undecided` is of the `alike` the one that more queries would soonest tell apart.
     """
 
     measure: str
@@ -167,6 +167,7 @@ class Recommendation:
     runners: tuple[Share, ...] = ()
     by_axis: tuple[Share, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    undecided: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True)
