@@ -52,7 +52,7 @@ class Reproduction:
 def reproduce(asked: Reproduction) -> None:
     """Repeat a paper's experiment; its printed tables beside yours.
 
-    Shows the paper's commands and what the first takes; --run carries it out on the datasets that are here. Options of
+    Shows the paper's commands and what the first needs; --run carries it out on the datasets that are here. Options of
     that command, such as -s, take the place of the paper's.
 
     Example: embassay reproduce sage --run --out runs/sage

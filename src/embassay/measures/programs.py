@@ -70,7 +70,7 @@ def _nrbp(graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = R
 def rbp(grades: Pools, retrieved: One, p: float = 0.8, level: int = RELEVANT) -> Values:
     """Rank-biased precision over the whole list: (1 - p) times the sum of p^(rank - 1) over relevant documents.
 
-    A document is relevant from the grade `level` on. Range 0 to 1, higher is better; it is not divided by what is
+    A document is relevant from grade `level` up. Range 0 to 1, higher is better; it is not divided by what is
     possible. NaN where no document is relevant. Other arguments as for `ra_nwg`. Source: Moffat and Zobel 2008, by
     cwl-eval through ir_measures; ModelError where they are not installed.
     """

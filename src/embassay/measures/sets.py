@@ -145,7 +145,7 @@ def judged_of(graded: Graded, *, cutoff: int | None = None) -> Floats:
 
 
 def feasible_hits(graded: Graded, k: int, rel: int = RELEVANT) -> NDArray[np.bool_]:
-    """Where all documents from the grade `rel` on fit among the first `k`, so that `Hit` can be 1: (q,)."""
+    """Where all documents from grade `rel` up fit among the first `k`, so that `Hit` can be 1: (q,)."""
     return np.asarray(from_grade(graded.counts, rel) <= k)
 
 

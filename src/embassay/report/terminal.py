@@ -173,9 +173,11 @@ def _scope(runs: Sequence[ReportRun], dot: str) -> str:
 
 def care_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
     """The first notes of all runs, those that can change an answer first, under a heading that counts them."""
-    from embassay.report.notes import gathered_notes
+    from embassay.report.answers import answers_of
+    from embassay.report.notes import gathered_notes, weighed
 
-    notes = gathered_notes(runs)
+    asked = {one.slug for one in answers_of(runs) if one.level != "not run"}
+    notes, _ = weighed(gathered_notes(runs), asked)
     if notes:
         yield Finding((f"Read with care ({min(most, len(notes))} of {numbers.counted(len(notes), 'note')})",))
         yield Bullets(tuple(note.plain for note in notes[:most]))

@@ -20,7 +20,7 @@ _MANTISSA_BITS = 53
 
 @dataclass(frozen=True, kw_only=True)
 class Constant:
-    """Similarity 1 for every two texts; all searches end in ties, hence in the first k texts.
+    """Similarity 1 for any two texts; all searches end in ties, hence in the first k texts.
 
     Source: SAGE spec, section 6 ("what the number does not mean") and section 14.
     """

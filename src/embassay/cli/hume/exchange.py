@@ -68,8 +68,8 @@ Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folde
 def export(study: Study, out: Out, asked: ExportOptions) -> None:
     """Write answers, tasks for other tools, scores for MTEB, or gold.
 
-    Tasks go without answers unless --answers asks for them. Gold is in what --gold writes alone, and profiles
-    are in nothing without --profiles.
+    Tasks go without answers unless --answers asks for them. Only --gold writes
+    gold, and only --profiles profiles.
 
     Example: embassay hume export study --format csv --out answers.csv
     """

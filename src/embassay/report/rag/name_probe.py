@@ -65,8 +65,8 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Text(
         "Name margin: similarity to the right passage minus that to the closer of two impostors on the topic. Topic "
         "margin: minus that to the author’s passage on another topic. Both: minus that to another author’s on another "
-        "topic. Higher holds them further apart; scales of systems differ, so compare ratios and percents. Under each "
-        "its 95% interval."
+        "topic. The higher, the further apart they are; scales of systems differ, so compare ratios and percents. "
+        "Under each its 95% interval."
     )
     yield from _ablations_of(where, alone)
     if drawn := _chart(where):
