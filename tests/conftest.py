@@ -90,6 +90,14 @@ def root() -> Path:
     return ROOT
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What fixtures of more than one test make is kept beside the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EMBASSAY_CACHE", str(tmp_path_factory.getbasetemp() / "caches" / "shared"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or fills the user's cache, or another test's; and none waits for the disk, whose contents nobody

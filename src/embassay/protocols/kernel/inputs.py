@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Encoder, Role, Similarity, Spread, Tokenizer
 from embassay.data import Dataset, open_dataset
 from embassay.errors import UsageError
+from embassay.machine import cache_folder
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.randomness import generator
 from embassay.records import TaskOutcome
@@ -102,9 +103,14 @@ def dataset(request: DatasetRequest) -> Dataset:
     )
 
 
-@lru_cache(maxsize=1)
 def open_cache(path: Path | None) -> EmbeddingCache:
-    """The embedding cache of this process."""
+    """The embedding cache at `path`, by default in the folder that `$EMBASSAY_CACHE` names now; opened once."""
+    return _cache_in(path, cache_folder())
+
+
+@lru_cache(maxsize=1)
+def _cache_in(path: Path | None, folder: Path) -> EmbeddingCache:
+    del folder  # where no path is given, it is in there
     return EmbeddingCache.open(path)
 
 
