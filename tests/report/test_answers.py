@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+import embassay as eb
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, write_standings
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
@@ -113,6 +114,20 @@ def test_nobody_leads_where_knowing_nothing_scores_as_much() -> None:
     assert (found.level, found.names, found.more) == ("open", ("a", "b"), None)
     assert "constant" in found.said
     assert len(found.said) <= 62
+
+
+def test_nobody_leads_for_search_over_a_run_that_is_judged_less(tmp_path: Path) -> None:
+    """Half of what the second run found was never graded."""
+    judged = {f"q{i}": {f"d{j}": 1 + (i + j) % 5 for j in range(10)} for i in range(60)}
+    old = {query: list(grades) for query, grades in judged.items()}
+    new = {query: [f"new{j}" if j % 2 else f"d{j}" for j in range(10)] for query in judged}
+    for name, how in (("zero", "open"), ("condense", "")):
+        eb.rag.score(judged, {"old": old, "new": new}, resamples=500, unjudged=name, out=tmp_path / name)
+        search = next(
+            one for one in answers_of(read_runs([tmp_path / name])) if one.question.name == "search"
+        )
+        assert ("judged less" in search.note) == bool(how)
+        assert search.level == how or not how
 
 
 def test_scripts_are_no_people() -> None:

@@ -223,8 +223,8 @@ def _from(ahead: str, one: Answer) -> str:
 @dataclass(frozen=True)
 class Evidence:
     """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples). `note`
-    says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader; `people`
-    and `beside` are those of an answer."""
+    says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader, `uneven`
+    why its systems don't compare; `people` and `beside` are those of an answer."""
 
     run: ReportRun
     contenders: tuple[Contender, ...]
@@ -233,6 +233,7 @@ class Evidence:
     unit: Unit
     note: str = ""
     equal: str = ""
+    uneven: str = ""
     people: Contender | None = None
     beside: str = ""
 
@@ -260,8 +261,8 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
     contenders, slug = evidence.contenders, evidence.run.slug
     if evidence.note:
         return Answer(question, "not run", all=contenders, unit=evidence.unit, note=evidence.note, slug=slug)
-    if evidence.equal:
-        note = f"knowing nothing ({evidence.equal}) scores as much"
+    if evidence.equal or evidence.uneven:
+        note = evidence.uneven or f"knowing nothing ({evidence.equal}) scores as much"
         names = tuple(one.name for one in contenders)
         return Answer(
             question, "open", names, evidence.n, all=contenders, unit=evidence.unit, note=note, slug=slug
@@ -363,6 +364,7 @@ def _scored(run: ReportRun) -> Evidence | None:
     score = score_of(run)
     if score is None:
         return None
+    from embassay.protocols.rag.scoring.conclusions import judged_less
     from embassay.report.items import measured_groups
     from embassay.report.rag.tables import TASK, unit_of
 
@@ -387,7 +389,10 @@ def _scored(run: ReportRun) -> Evidence | None:
         return None
     rng = generator(int(record.arguments.get("seed") or 0), "answers", headline)
     replicates = resample_means(complete.T, n_resamples=RESAMPLES, rng=rng).T
-    return Evidence(run, tuple(one for one, _ in found), replicates, complete.shape[1], unit_of(headline))
+    other = judged_less(score)
+    uneven = f"{other[0]} is judged less: rag golden --add-run" if other is not None else ""
+    contenders = tuple(one for one, _ in found)
+    return Evidence(run, contenders, replicates, complete.shape[1], unit_of(headline), uneven=uneven)
 
 
 def _people(run: ReportRun) -> Evidence | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 import embassay as eb
+from embassay.protocols.rag.scoring.conclusions import judged_less
 from embassay.protocols.rag.scoring.score import Score
 from embassay.stats import bootstrap_ci, holm, paired_bootstrap, randomization_test
 from stub.ranked import qrels, run
@@ -84,6 +86,38 @@ def test_the_verdict_names_who_may_be_first(found: eb.rag.Scoring) -> None:
     """And its numbers are those of the pair."""
     assert found.verdict == "good beats every other run on RA-nWG@10"
     assert "the next, by" in found.record.lede[0]
+
+
+def _unequally_judged(**options: Any) -> eb.rag.Scoring:
+    """Two runs of the same quality; nobody graded half of what the second found."""
+    judged = {f"q{i}": {f"d{j}": 1 + (i + j) % 5 for j in range(10)} for i in range(30)}
+    old = {query: list(grades) for query, grades in judged.items()}
+    new = {query: [f"new{j}" if j % 2 else f"d{j}" for j in range(10)] for query in judged}
+    return eb.rag.score(judged, {"old": old, "new": new}, resamples=500, **options)
+
+
+def test_a_run_that_is_judged_less_is_not_said_to_be_beaten() -> None:
+    """It may be behind for the missing grades alone: the heading and the sentence under it say so, and the way on."""
+    found = _unequally_judged()
+    assert found.verdict == "old scores highest on RA-nWG@10, but new is judged less"
+    assert (
+        "new has no grade for 50.0% of the passages that count, the leader for 0.0%" in found.record.lede[1]
+    )
+    assert "--add-run" in found.record.lede[1]
+    assert judged_less(found.record) == ("new", pytest.approx(0.5), pytest.approx(0.0))
+
+
+def test_where_they_are_taken_out_missing_grades_count_against_nobody() -> None:
+    """Nor where the less judged one leads."""
+    assert judged_less(_unequally_judged(unjudged="condense").record) is None
+    judged = {f"q{i}": {f"d{j}": 5 if j < 5 else 1 for j in range(10)} for i in range(30)}
+    runs = {
+        "old": {query: [f"d{j}" for j in range(5, 10)] for query in judged},
+        "new": {query: ["d0", "d1", "new1", "new2", "d2"] for query in judged},
+    }
+    found = eb.rag.score(judged, runs, measures=["RA-nWG@5", "Judged@5"], resamples=500)
+    assert judged_less(found.record) is None
+    assert found.verdict == "new beats every other run on RA-nWG@5"
 
 
 def test_equal_runs_cannot_be_told_apart() -> None:

@@ -310,8 +310,41 @@ def verdict(score: Score) -> str:
             everyone = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
             return f"No run stands out {on}: {everyone} may be first"
         return f"{numbers.in_words(len(first)).capitalize()} runs may be first {on}"
+    if (other := judged_less(score)) is not None:
+        return f"{first[0]} scores highest {on}, but {other[0]} is judged less"
     alone = comparison.rank_high[comparison.runs.index(first[0])] == 1
     return f"{first[0]} beats every other run {on}" if alone else f"Only {first[0]} may be first {on}"
+
+
+def judged_less(score: Score) -> tuple[str, float, float] | None:
+    """The run of which most of the passages before the cutoff have no grade, where these are `UNEVEN` more than of the
+    leader: its name, that share and the leader's. A grade that is missing counts as worthless by default, so such a run
+    may be behind for that alone."""
+    measure = next((one for one in score.measures if one.name == score.headline), None)
+    best = _best(score)
+    if measure is None or measure.cutoff is None or best is None or score.settings.unjudged not in LACKING:
+        return None
+    shares = {
+        run.name: 1 - value.value
+        for run in score.runs
+        if (value := score.value(run.name, f"{JUDGED}@{measure.cutoff}")) is not None
+        and value.value is not None
+    }
+    least = max(shares, key=lambda name: shares[name], default="")
+    if best.run not in shares or shares[least] - shares[best.run] < UNEVEN:
+        return None
+    return least, shares[least], shares[best.run]
+
+
+def _uneven(score: Score) -> str:
+    """What it means for the order that a run is judged less."""
+    if (found := judged_less(score)) is None:
+        return ""
+    name, share, other = found
+    return (
+        f"{name} has no grade for {percent(share)} of the passages that count, the leader for {percent(other)}: it may "
+        "be behind for that alone. Grade them: embassay rag golden --add-run."
+    )
 
 
 def lede(score: Score) -> tuple[str, ...]:
@@ -320,7 +353,7 @@ def lede(score: Score) -> tuple[str, ...]:
     if best is None or best.value is None:
         value = next((one for one in score.values if one.measure == score.headline), None)
         return (f"{value.reason[:1].upper()}{value.reason[1:]}.",) if value and value.reason else ()
-    sentences = [_gap(score) if len(score.runs) > 1 else _alone(best)]
+    sentences = [*((_gap(score), _uneven(score)) if len(score.runs) > 1 else (_alone(best),))]
     measure = next(one for one in score.measures if one.name == score.headline)
     cutoff = measure.cutoff if any(one.cutoff == measure.cutoff for one in score.readings) else None
     for reading in score.readings:
@@ -372,6 +405,10 @@ def _first(comparison: Comparison) -> list[str]:
     return [run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1]
 
 
+UNEVEN = 0.05
+"""Share of the passages before the cutoff by which one run may be judged less than the leader."""
+LACKING = ("zero", "grade1")
+"""How documents without a grade are treated where they count against a run."""
 FEW = 10
 ABOVE = 1e-9
 _TREATED = {
