@@ -331,11 +331,14 @@ BROKEN = {
         SYSTEM,
         "import a_module_that_is_not_there",
         "The package 'broken-package' brings 'odd', and loading it failed: ModuleNotFoundError: No module named "
-        "'a_module_that_is_not_there'.",
+        "'a_module_that_is_not_there' (broken_package.py, line 1).",
     ),
     "attribute": (SYSTEM, "", "and loading it failed: AttributeError: module 'broken_package' has no attribute 'Odd'."),
     "no factory": (SYSTEM, "Odd = 3", "TypeError: broken_package:Odd is not a class or function, but of the type int."),
-    "making it": (SYSTEM, "def Odd():\n    return 1 / 0", "and making it failed: ZeroDivisionError: division by zero."),
+    "making it": (
+        SYSTEM, "def Odd():\n    return 1 / 0",
+        "and making it failed: ZeroDivisionError: division by zero (broken_package.py, line 2).",
+    ),
     "something else": (
         SYSTEM,
         "class Odd: pass",

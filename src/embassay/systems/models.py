@@ -180,7 +180,7 @@ def weights_and_library(
 ) -> tuple[Weights, Any]:
     """The weights that `target` names and what `library` imports of sentence-transformers: that a model is not there is
     said before the seconds that the import takes. ModelError for either."""
-    if LIBRARY not in sys.modules and find_spec(LIBRARY) is None:
+    if sys.modules.get(LIBRARY) is None and (LIBRARY in sys.modules or find_spec(LIBRARY) is None):
         library()
     weights = find_weights(target, revision, system=system)
     return weights, library()
