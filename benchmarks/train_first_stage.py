@@ -128,7 +128,7 @@ def _thin_out(model: Any, triples: Sequence[Triple]) -> None:
     first = model[0]
     texts = [text for triple in triples for text in triple]
     with torch.no_grad():
-        inputs = first.preprocess(texts) if hasattr(first, "preprocess") else first.tokenize(texts)
+        inputs = first.preprocess(texts)
         kept = {name: value.to(model.device) for name, value in inputs.items() if hasattr(value, "to")}
         logits = first.auto_model(**{name: kept[name] for name in ("input_ids", "attention_mask")}).logits
         highest = logits.masked_fill(kept["attention_mask"][:, :, None] == 0, -torch.inf).amax(dim=1)

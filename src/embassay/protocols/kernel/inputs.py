@@ -105,13 +105,12 @@ def dataset(request: DatasetRequest) -> Dataset:
 
 def open_cache(path: Path | None) -> EmbeddingCache:
     """The embedding cache at `path`, by default in the folder that `$EMBASSAY_CACHE` names now; opened once."""
-    return _cache_in(path, cache_folder())
+    return _opened(path or cache_folder() / EmbeddingCache.file)
 
 
 @lru_cache(maxsize=1)
-def _cache_in(path: Path | None, folder: Path) -> EmbeddingCache:
-    del folder  # where no path is given, it is in there
-    return EmbeddingCache.open(path)
+def _opened(file: Path) -> EmbeddingCache:
+    return EmbeddingCache.open(file)
 
 
 def describe(

@@ -394,10 +394,6 @@ class ColumnTable(RunTable):
     rows: tuple[tuple[Value, ...], ...]
     note: str = ""
 
-    def as_csv(self) -> str:
-        """Full precision, empty where there is no value."""
-        return csv_text([[column.name for column in self.columns], *self.rows])
-
     def __post_init__(self) -> None:
         for number, row in enumerate(self.rows, 1):
             if len(row) != len(self.columns):
@@ -405,6 +401,10 @@ class ColumnTable(RunTable):
                     f"row {number} of the table {self.name} has {counted(len(row), 'value')} for "
                     f"{counted(len(self.columns), 'column')}"
                 )
+
+    def as_csv(self) -> str:
+        """Full precision, empty where there is no value."""
+        return csv_text([[column.name for column in self.columns], *self.rows])
 
     def printed(self, first: First | None = None) -> Printed:
         """Rounded, `n/a` where there is no number."""

@@ -98,7 +98,7 @@ async def grade_all(
     waiting = list({key_of(pair): pair for pair in asked if key_of(pair) not in kept}.values())
     found: dict[Key, Verdict] = {}
     ungraded: dict[Key, Ungraded] = {}
-    first = 0 if kept else FIRST
+    first = FIRST if not kept and len(waiting) > FIRST else 0
     for part in (waiting[:first], waiting[first:]):
         jobs = (partial(judge.grade, *pair, draw=draw) for pair in part)
         async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
@@ -109,7 +109,7 @@ async def grade_all(
             else:
                 found[key_of(pair)] = outcome
                 keep(*pair, outcome)
-        if len(part) == FIRST < len(waiting) and part == waiting[:first] and not found:
+        if first and not found:
             raise ModelError(
                 f"{judge.name} graded none of the first {FIRST} passages: {ungraded[key_of(waiting[0])].reason}.",
                 mend="Take a model that follows the prompt, or another form of answer (answers=schema, answers=free).",

@@ -353,7 +353,7 @@ def lede(score: Score) -> tuple[str, ...]:
     if best is None or best.value is None:
         value = next((one for one in score.values if one.measure == score.headline), None)
         return (f"{value.reason[:1].upper()}{value.reason[1:]}.",) if value and value.reason else ()
-    sentences = [*((_gap(score), _uneven(score)) if len(score.runs) > 1 else (_alone(best),))]
+    sentences = [_gap(score), _uneven(score)] if len(score.runs) > 1 else [_alone(best)]
     measure = next(one for one in score.measures if one.name == score.headline)
     cutoff = measure.cutoff if any(one.cutoff == measure.cutoff for one in score.readings) else None
     for reading in score.readings:
