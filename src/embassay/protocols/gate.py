@@ -29,19 +29,17 @@ from embassay.protocols.compare import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import in_words
+from embassay.protocols.kernel.quantities import REACH, found_at
 from embassay.protocols.kernel.tables import counted
 from embassay.protocols.run_values import wanted
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.stats import holm
 from embassay.stats.few_labels import Outlook, outlook
-from embassay.stats.intervals import t_quantile
 
 End = Literal["value", "lower", "upper"]
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
-REACH = 1.96
-"""Standard errors in half of a 95% interval."""
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt
 }  # fmt: skip
@@ -457,11 +455,7 @@ def _ahead(one: _Test, alpha: float) -> tuple[Outlook, ...]:
     chance that a one-sided test at `alpha` finds it."""
     if one.found is None or not one.found.error > 0:
         return ()
-    reach = t_quantile(1 - alpha, math.inf)
-    steps = outlook(
-        one.fall, reach * one.found.error, one.found.n, 10**9, steps=MORE, reach=reach, finite=False
-    )
-    return tuple(replace(step, half=step.half * REACH / reach) for step in steps)
+    return found_at(one.fall, REACH * one.found.error, one.found.n, alpha, MORE)
 
 
 def _verdict(one: _Test, bar: str, p: float, alpha: float, protocol: str, unpaired: str) -> Verdict:

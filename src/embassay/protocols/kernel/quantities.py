@@ -130,9 +130,17 @@ def ahead(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:
 def undecided(difference: float, half: float, n: int, tests: int = 1) -> tuple[Outlook, ...]:
     """For a difference over `n` items with `half` of its 95% interval, one of so many `tests` by Holm: what more items
     like them would buy. Intervals are those of the difference alone, chances are with the correction."""
-    reach = t_quantile(1 - 0.025 / max(tests, 1), math.inf)
+    return found_at(abs(difference), half, n, 0.025 / max(tests, 1))
+
+
+def found_at(
+    distance: float, half: float, n: int, tail: float, steps: Sequence[int] = STEPS
+) -> tuple[Outlook, ...]:
+    """What more items would buy for a difference over `n` items, with `half` of its 95% interval, that is found where
+    the tail beyond it is below `tail`. Intervals stay those of 95%."""
+    reach = t_quantile(1 - tail, math.inf)
     rows = outlook(
-        abs(difference), half * reach / REACH, n, n + 2 * STEPS[-1], steps=STEPS, reach=reach, finite=False
+        distance, half * reach / REACH, n, n + 2 * max(steps), steps=steps, reach=reach, finite=False
     )
     return tuple(Outlook(one.more, one.half * REACH / reach, one.chance) for one in rows)
 
