@@ -23,6 +23,7 @@ SIZES = {
     "emotion": {"classification": 1421},
     "mrpc": {"labelled_pairs": 1725},
     "scifact": {"retrieval": 300},
+    "scifact_train": {"retrieval": 809},
     "sick_r": {"pairs": 5427},
     "squality": {"comparisons": 150},
     "stsb": {"pairs": 1379},
