@@ -11,11 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
-from embassay.protocols.choose.model_questions import BY_MODEL
+from embassay.protocols.choose.belief import (
+    NUGGET,
+    Belief,
+    Evidence,
+    Values,
+    Weights,
+    believed,
+    evidence,
+    labels_for,
+    updated,
+)
 from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND
-from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, evidence
-from embassay.protocols.choose.signals import AGREED, FITTED, gains, nearness
+from embassay.protocols.choose.questions import AGREED, BY_MODEL, FITTED, gains, nearness
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.records import Result
 

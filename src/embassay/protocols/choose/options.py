@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, TaskRequest, option
-from embassay.protocols.questions.options import OF_MODELS, check_kinds, check_language, usual_kinds
+from embassay.protocols.questions import OF_MODELS, check_kinds, check_language, usual_kinds
 
 FEW = 50
 """Passages that are asked about, and judged questions, below which no choice is sure: of a handful of passages all

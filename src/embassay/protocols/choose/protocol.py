@@ -25,22 +25,30 @@ from embassay.protocols.choose.conclusions import (
     standing,
     told,
 )
-from embassay.protocols.choose.library import Asked, Drawn, Library, asked_of, probed
-from embassay.protocols.choose.model_questions import (
+from embassay.protocols.choose.options import FEW, ChoiceOptions
+from embassay.protocols.choose.questions import (
     BY_MODEL,
+    DEPTH,
     FILE,
+    Asked,
     CellOptions,
     Commission,
+    Drawn,
+    Library,
     Posed,
+    asked_of,
     cell_options,
     commission,
     draft_tables,
+    gains,
+    is_unspaced,
     open_writer,
+    probed,
+    ranks,
     read_posed,
+    told_apart,
     told_of,
 )
-from embassay.protocols.choose.options import FEW, ChoiceOptions
-from embassay.protocols.choose.signals import DEPTH, gains, is_unspaced, ranks, told_apart
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol

@@ -28,7 +28,7 @@ from embassay.limits import WHOLE, read_bounded
 from embassay.protocols.kernel.inputs import Prompt, block, mark_of
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import Silent, unknown_price
-from embassay.protocols.questions.options import QuestionsOptions
+from embassay.protocols.questions import QuestionsOptions
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json
