@@ -48,8 +48,8 @@ def evidence(signals: Sequence[Values], shares: Values, chance: float = CHANCE) 
     columns = [*signals, others]
     values = np.column_stack([column.mean(axis=0) for column in columns])
     agreement = np.where(apart, shares.mean(axis=0), 1.0)
-    found = scores(values, np.array([error(column) for column in columns]), agreement, chance)
-    return Evidence(values, agreement, found[:, None])
+    column = scores(values, np.array([error(column) for column in columns]), agreement, chance)
+    return Evidence(values, agreement, column[:, None])
 
 
 def error(values: Values) -> float:
@@ -68,8 +68,8 @@ def scores(values: Values, errors: Values, agreement: Values, chance: float = CH
     n = len(agreement)
     disagree = 1 - (agreement.sum() - np.trace(agreement)) / (n * (n - 1))
     spreads = np.sqrt(values.var(axis=0) + (chance * errors) ** 2)
-    own = (values - values.mean(axis=0)) / np.maximum(spreads, 1e-9)
-    return np.asarray(own.mean(axis=1) * np.sqrt(max(float(disagree), 0.0)))
+    standard = (values - values.mean(axis=0)) / np.maximum(spreads, 1e-9)
+    return np.asarray(standard.mean(axis=1) * np.sqrt(max(float(disagree), 0.0)))
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def spread(errors: Values, sizes: Sequence[float]) -> tuple[float, float]:
     from scipy.special import digamma, polygamma
 
     logs = np.log(errors)
-    own = float(np.mean([polygamma(1, max(n, 2.0) / 2) for n in sizes]))
-    aim = max(float(np.var(logs, ddof=1)) - own, polygamma(1, MOST_FREEDOM / 2))
+    sampling = float(np.mean([polygamma(1, max(n, 2.0) / 2) for n in sizes]))
+    aim = max(float(np.var(logs, ddof=1)) - sampling, polygamma(1, MOST_FREEDOM / 2))
     freedom = float(brentq(lambda v: polygamma(1, v / 2) - aim, 0.1, MOST_FREEDOM + 1))
     freedom = max(freedom, LEAST_FREEDOM)
     return float(np.exp(logs.mean() - np.log(freedom / 2) + digamma(freedom / 2))), freedom
@@ -175,8 +175,8 @@ class Belief:
     @property
     def mean(self) -> Values:
         """What each system is expected to have, the mean of all being 0."""
-        found = np.tensordot(self.weights, np.stack(self.means), 1)
-        return np.asarray(found - found.mean())
+        mean = np.tensordot(self.weights, np.stack(self.means), 1)
+        return np.asarray(mean - mean.mean())
 
     @property
     def covariance(self) -> Values:
@@ -233,16 +233,16 @@ def updated(belief: Belief, values: Values, noise: Values, bias: Values | None =
     of one question that public collections let expect, which their own replaces as they get more. `bias` is the
     covariance of what all of them may be off together, however many, where they are not the users' own."""
     n, systems = values.shape
-    own = np.cov(values, rowvar=False) if n > 1 else np.zeros((systems, systems))
-    each = (TRUSTED * noise + n * own) / (TRUSTED + n)
+    sample = np.cov(values, rowvar=False) if n > 1 else np.zeros((systems, systems))
+    blended = (TRUSTED * noise + n * sample) / (TRUSTED + n)
     basis = contrasts(systems)
     shared = 0.0 if bias is None else bias
-    seen, error = basis.T @ values.mean(axis=0), basis.T @ (each / n + shared) @ basis
+    observed, error = basis.T @ values.mean(axis=0), basis.T @ (blended / n + shared) @ basis
     means, covariances, logs = [], [], []
     for mean, covariance in zip(belief.means, belief.covariances, strict=True):
         before = basis.T @ covariance @ basis
         total = before + error
-        gap = seen - basis.T @ mean
+        gap = observed - basis.T @ mean
         gain = np.linalg.solve(total, before).T
         means.append(basis @ (basis.T @ mean + gain @ gap))
         covariances.append(basis @ (before - gain @ before) @ basis.T)
@@ -260,17 +260,17 @@ def labels_for(belief: Belief, noise: Values, tolerance: float) -> tuple[int | N
     centre = basis.T @ belief.mean
     truth = belief.draws[:4000]
     wobble = generator(belief.seed, "choose", "labels").normal(size=truth.shape)
-    found: dict[int, float] = {}
+    regrets: dict[int, float] = {}
     for n in LABELLED:
         error = basis.T @ noise @ basis / n
-        seen = truth @ basis + wobble[:, : systems - 1] @ root(error).T
+        observed = truth @ basis + wobble[:, : systems - 1] @ root(error).T
         gain = np.linalg.solve(before + error, before).T
-        after = (centre + (seen - centre) @ gain.T) @ basis.T
+        after = (centre + (observed - centre) @ gain.T) @ basis.T
         picked = truth[np.arange(len(truth)), after.argmax(axis=1)]
-        found[n] = float((truth.max(axis=1) - picked).mean())
-        if found[n] <= tolerance:
-            return n, found
-    return None, found
+        regrets[n] = float((truth.max(axis=1) - picked).mean())
+        if regrets[n] <= tolerance:
+            return n, regrets
+    return None, regrets
 
 
 def root(covariance: Values) -> NDArray[np.float64]:

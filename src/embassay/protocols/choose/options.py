@@ -58,7 +58,7 @@ class ChoiceOptions(Options):
     @property
     def asked_kinds(self) -> tuple[str, ...]:
         """The kinds that a model writes; none without a model."""
-        named = tuple(dict.fromkeys(one.strip() for one in self.kinds.split(",") if one.strip()))
+        named = tuple(dict.fromkeys(kind.strip() for kind in self.kinds.split(",") if kind.strip()))
         return named or (usual_kinds(self.into) if self.llm else ())
 
 

@@ -95,7 +95,7 @@ def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> 
     frequency = Counter(word for body in bodies for word in set(words(body)))
     neighbours = Neighbours(bodies, frequency)
     order = generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
-    found: dict[str, list[Question]] = {family: [] for family in FAMILIES}
+    posed: dict[str, list[Question]] = {family: [] for family in FAMILIES}
     taken = halved = 0
     for row in order:
         if taken == most:
@@ -108,10 +108,10 @@ def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> 
         asked, bodies[row], half = cut
         halved += half
         if titles[row].strip():
-            found["title"].append(Question(row, titles[row].replace(CRUMBS, " ").strip()))
+            posed["title"].append(Question(row, titles[row].replace(CRUMBS, " ").strip()))
         for family, text in asked_again(asked, bodies[row], frequency, len(bodies), neighbours, rng):
-            found[family].append(Question(row, text))
-    return Probe(tuple(bodies), {name: tuple(one) for name, one in found.items() if one}, halved)
+            posed[family].append(Question(row, text))
+    return Probe(tuple(bodies), {name: tuple(group) for name, group in posed.items() if group}, halved)
 
 
 def told_apart(found: Ranked) -> NDArray[np.int64]:
@@ -158,8 +158,8 @@ def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | No
 
 def _is_prose(text: str) -> bool:
     """Whether a sentence can be asked: no heading, row of a table, entry of a list or code, and five words or more."""
-    found = text.strip()
-    return len(words(found)) >= FEWEST + 2 and not found.startswith(("#", "|", "```", "<", "- ", "* "))
+    prose = text.strip()
+    return len(words(prose)) >= FEWEST + 2 and not prose.startswith(("#", "|", "```", "<", "- ", "* "))
 
 
 def asked_again(
@@ -172,20 +172,20 @@ def asked_again(
 ) -> Iterator[tuple[str, str]]:
     """The sentence in every wording that leaves it enough words."""
     yield "sentence", asked
-    parts, own = pieces(asked), set(words(rest))
+    parts, passage_words = pieces(asked), set(words(rest))
     telling = {key for part in parts for key in words(part) if frequency[key] <= COMMON * n}
     rare = sorted(telling, key=lambda key: (frequency[key], key))
-    shared = [key for key in rare if key in own]
+    shared = [key for key in rare if key in passage_words]
     for family, gone in (("half", shared[: (len(shared) + 1) // 2]), ("apart", shared)):
         left = [part for part in parts if not set(words(part)) & set(gone)]
         if len(left) >= FEWEST:
             yield family, joined(left, asked)
     best = dict.fromkeys(key for part in parts for key in words(part) if key in rare and frequency[key] > 1)
-    kept = set(sorted(best, key=lambda key: (frequency[key], key))[:KEYWORDS])
-    if len(kept) >= FEWEST - 1:
-        yield "keywords", joined([key for key in best if key in kept], asked)
+    telling_most = set(sorted(best, key=lambda key: (frequency[key], key))[:KEYWORDS])
+    if len(telling_most) >= FEWEST - 1:
+        yield "keywords", joined([key for key in best if key in telling_most], asked)
     yield "typos", joined([mistyped(part, rng) for part in parts], asked)
-    replaced = [neighbours.instead(part, shared, own) for part in parts]
+    replaced = [neighbours.instead(part, shared, passage_words) for part in parts]
     yield "reworded", joined(replaced, asked)
 
 
@@ -208,10 +208,10 @@ class Neighbours:
         from scipy.sparse import csr_array
         from scipy.sparse.linalg import svds
 
-        usual = sorted(frequency.items(), key=lambda one: (-one[1], one[0]))
-        known = [key for key, n in usual if 1 < n <= COMMON * len(texts)][:most]
-        self.places = {key: place for place, key in enumerate(known)}
-        self.known: list[str] = known
+        usual = sorted(frequency.items(), key=lambda entry: (-entry[1], entry[0]))
+        vocabulary = [key for key, n in usual if 1 < n <= COMMON * len(texts)][:most]
+        self.places = {key: place for place, key in enumerate(vocabulary)}
+        self.known: list[str] = vocabulary
         rows, columns, values = [], [], []
         for row, text in enumerate(texts):
             for key, tf in Counter(words(text)).items():
@@ -219,15 +219,15 @@ class Neighbours:
                     rows.append(row)
                     columns.append(self.places[key])
                     values.append((1 + log(tf)) * log(len(texts) / frequency[key]))
-        k = min(dims, len(texts) - 1, len(known) - 1)
+        k = min(dims, len(texts) - 1, len(vocabulary) - 1)
         if k < 2:
-            self.vectors = np.zeros((len(known), 1))
+            self.vectors = np.zeros((len(vocabulary), 1))
             return
-        table = csr_array((values, (rows, columns)), shape=(len(texts), len(known)))
+        table = csr_array((values, (rows, columns)), shape=(len(texts), len(vocabulary)))
         start = generator(0, "svd").normal(size=min(table.shape))
         _, s, v = svds(table, k=k, v0=start)
-        found = v.T * s
-        self.vectors = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+        scaled = v.T * s
+        self.vectors = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
 
     def instead(self, part: str, shared: Sequence[str], own: set[str]) -> str:
         """The word nearest in company that the passage hasn't; the part itself where it is not shared."""
@@ -243,8 +243,8 @@ class Neighbours:
 
 def pieces(text: str) -> list[str]:
     """The parts of a text between blanks; of one without blanks its words."""
-    found = text.split()
-    return words(text) if is_unspaced(text) else found
+    parts = text.split()
+    return words(text) if is_unspaced(text) else parts
 
 
 def is_unspaced(text: str) -> bool:
@@ -294,12 +294,12 @@ class Drawn:
 
     def judged(self, asked: Asked) -> dict[str, dict[str, float]]:
         """The judgements of passages that are searched, of questions with a relevant one."""
-        known = set(self.ids)
-        found = {
-            query: {doc: gain for doc, gain in asked.qrels.get(query, {}).items() if doc in known}
+        searched = set(self.ids)
+        qrels = {
+            query: {doc: gain for doc, gain in asked.qrels.get(query, {}).items() if doc in searched}
             for query in asked.queries
         }
-        return {query: grades for query, grades in found.items() if any(gain > 0 for gain in grades.values())}
+        return {query: grades for query, grades in qrels.items() if any(gain > 0 for gain in grades.values())}
 
 
 def probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
@@ -312,7 +312,7 @@ def _probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
     asked = asked_of(options) if options.labels else Asked({}, {})
     judged = {doc for grades in asked.qrels.values() for doc in grades}
     n = len(data)
-    first = [row for row, one in enumerate(data.ids) if one in judged] if judged else []
+    first = [row for row, doc in enumerate(data.ids) if doc in judged] if judged else []
     if judged and not first:
         doc = min(judged)
         raise UsageError(
@@ -320,9 +320,9 @@ def _probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
             mend="Judgements name passages by their ids; `embassay data check` shows those of the corpus.",
         )
     if n > options.passages:
-        known = set(first)
+        taken = set(first)
         order = generator(seed, "choose", "draw").permutation(n).tolist()
-        rest = [row for row in order if row not in known][: max(0, options.passages - len(first))]
+        rest = [row for row in order if row not in taken][: max(0, options.passages - len(first))]
         rows = sorted([*first, *rest])
     else:
         rows = list(range(n))
@@ -344,13 +344,13 @@ def asked_of(options: ChoiceOptions) -> Asked:
                     f"{options.labels} judges {doc!r} twice for {query!r}: {grade:g} and {float(value):g}.",
                     mend="Keep one of them: `embassay hume serve --adjudicator` is for judges who disagree.",
                 )
-    own = path / "queries.jsonl"
-    if options.queries or (options.labels and own.is_file()):
-        loaded = open_dataset(options.queries or str(own)).load("documents").data
+    bundled = path / "queries.jsonl"
+    if options.queries or (options.labels and bundled.is_file()):
+        loaded = open_dataset(options.queries or str(bundled)).load("documents").data
         queries = dict(zip(loaded.ids, loaded.texts, strict=True))
         if qrels and not qrels.keys() & queries.keys():
             raise UsageError(
-                f"No judged question is in {options.queries or own}, which has no {min(qrels)!r} for example.",
+                f"No judged question is in {options.queries or bundled}, which has no {min(qrels)!r} for example.",
                 mend="query_id of the judgements must be the id of the questions.",
             )
         return Asked(queries, qrels)
@@ -416,13 +416,13 @@ class Commission:
 
     def rows(self, drafts: Mapping[str, Draft]) -> list[dict[str, Any]]:
         """The questions that are kept, by kind in the order of the draw; of near repeats the first."""
-        kept = [
+        numbered = [
             (f"{kind}-{number}", draft)
-            for kind, some in decided(self.writer, self.drawn, drafts).items()
-            for number, draft in enumerate(some, 1)
+            for kind, of_kind in decided(self.writer, self.drawn, drafts).items()
+            for number, draft in enumerate(of_kind, 1)
             if draft.kept
         ]
-        gone = set(near_repeats([draft.question for _, draft in kept], self.writer.options.near))
+        gone = set(near_repeats([draft.question for _, draft in numbered], self.writer.options.near))
         return [
             {
                 "dataset": self.dataset,
@@ -436,21 +436,21 @@ class Commission:
                 "evidence": draft.evidence,
                 "answer": draft.answer,
             }
-            for place, (key, draft) in enumerate(kept)
+            for place, (key, draft) in enumerate(numbered)
             if place not in gone
         ]
 
     def counts(self, drafts: Mapping[str, Draft]) -> dict[str, dict[str, int]]:
         """Kind -> outcome -> drafts."""
-        kept = {row["id"] for row in self.rows(drafts)}
-        found: dict[str, dict[str, int]] = {}
-        for kind, some in decided(self.writer, self.drawn, drafts).items():
-            own = found.setdefault(kind, {})
-            for number, draft in enumerate(some, 1):
-                repeats = draft.kept and f"{kind}-{number}" not in kept
+        kept_ids = {row["id"] for row in self.rows(drafts)}
+        counts: dict[str, dict[str, int]] = {}
+        for kind, of_kind in decided(self.writer, self.drawn, drafts).items():
+            outcomes = counts.setdefault(kind, {})
+            for number, draft in enumerate(of_kind, 1):
+                repeats = draft.kept and f"{kind}-{number}" not in kept_ids
                 name = "near-duplicate" if repeats else draft.outcome
-                own[name] = own.get(name, 0) + 1
-        return found
+                outcomes[name] = outcomes.get(name, 0) + 1
+        return counts
 
 
 def open_writer(options: ChoiceOptions, seed: int, cache: Path | None, ledger: Ledger | None) -> Writer:
@@ -466,7 +466,7 @@ def commission(
     writer: Writer, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
 ) -> Commission:
     """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
-    passages = [one for one in passage_places(dataset) if one.id in searched]
+    passages = [passage for passage in passage_places(dataset) if passage.id in searched]
     return Commission(name, writer, draw_passages(passages, kinds, writer.options, writer.seed, name))
 
 
@@ -494,23 +494,23 @@ def told_of(
     return {
         "by": writer.chat.name, "identity": writer.chat.identity, "checker": writer.checker.name,
         "checker_identity": writer.checker.identity, "prompts": prompts,
-        "kept": {one.dataset: len(one.rows(drafts)) for one in commissions},
-        "wanted": {one.dataset: sum(map(len, one.drawn.values())) for one in commissions},
-        "drafts": {one.dataset: one.counts(drafts) for one in commissions},
+        "kept": {job.dataset: len(job.rows(drafts)) for job in commissions},
+        "wanted": {job.dataset: sum(map(len, job.drawn.values())) for job in commissions},
+        "drafts": {job.dataset: job.counts(drafts) for job in commissions},
         "failed": {f"{kind} {passage}": reason for (kind, passage), reason in failed.items()},
     }  # fmt: skip
 
 
 def draft_tables(commissions: Sequence[Commission], drafts: Mapping[str, Draft]) -> Iterator[ColumnTable]:
     """What became of the drafts."""
-    for one in commissions:
-        counts = one.counts(drafts)
-        outcomes = [name for name in OUTCOMES if any(name in own for own in counts.values())]
+    for job in commissions:
+        counts = job.counts(drafts)
+        outcomes = [name for name in OUTCOMES if any(name in of_kind for of_kind in counts.values())]
         columns = (Column("Kind", "text"), *(Column(name.capitalize(), decimals=0) for name in outcomes))
         rows: tuple[tuple[Any, ...], ...] = tuple(
-            (kind, *(own.get(name, 0) for name in outcomes)) for kind, own in counts.items()
+            (kind, *(of_kind.get(name, 0) for name in outcomes)) for kind, of_kind in counts.items()
         )
-        said = "; ".join(f"{name}: {OUTCOMES[name]}" for name in outcomes if name != KEPT)
+        note = "; ".join(f"{name}: {OUTCOMES[name]}" for name in outcomes if name != KEPT)
         yield ColumnTable(
-            "choice_drafts", "What became of the questions that a model wrote", columns, rows, said
+            "choice_drafts", "What became of the questions that a model wrote", columns, rows, note
         )

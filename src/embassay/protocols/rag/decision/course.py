@@ -58,31 +58,31 @@ class Chooser:
     def _passages(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Guess:
         population = self._population
         assert population.asked.linear is not None
-        members = np.array([own[0] for own in population.members], dtype=np.int64)
-        known = members[list(labelled)]
-        gain = population.asked.linear.gain[[labels[population.keys[place]] for place in known]]
-        likely = self._gains(known, gain)[members]
+        members = np.array([places[0] for places in population.members], dtype=np.int64)
+        labelled_at = members[list(labelled)]
+        gain = population.asked.linear.gain[[labels[population.keys[place]] for place in labelled_at]]
+        likely = self._gains(labelled_at, gain)[members]
         spread = np.maximum(np.sqrt(likely * (1 - likely)), LEAST_SPREAD)
         reach = np.abs(population.coefficients[:, active]).max(axis=1, initial=0.0)
         return Guess(population.coefficients * likely[:, None], reach * spread)
 
-    def _gains(self, known: Ints, gain: Floats) -> Floats:
+    def _gains(self, labelled: Ints, gain: Floats) -> Floats:
         """The expected gain of every passage: each cell leans on the judge's grade, and that on all labels."""
         assert self._population.asked.linear is not None
         overall = (gain.sum() + _FIRST_GUESS * _STRENGTH) / (len(gain) + _STRENGTH)
         by_grade = self._population.asked.linear.gain * _SHY + overall * (1 - _SHY)
         by_grade[UNJUDGED] = overall
-        wider = _smoothed(self._judged, known, gain, by_grade[self._judged])
-        return _smoothed(self._cell, known, gain, wider)
+        wider = _smoothed(self._judged, labelled, gain, by_grade[self._judged])
+        return _smoothed(self._cell, labelled, gain, wider)
 
     def _queries(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Guess:
         population = self._population
         values = np.zeros_like(population.low)
         if self._query_guess is not None and self._guide:
             foretold = self._query_guess
-            seen = population.values(labelled, labels)
-            told = foretold[list(labelled)]
-            slope = ((told * seen).sum() + _SHY * _prior(foretold)) / ((told**2).sum() + _prior(foretold))
+            y = population.values(labelled, labels)
+            x = foretold[list(labelled)]
+            slope = ((x * y).sum() + _SHY * _prior(foretold)) / ((x**2).sum() + _prior(foretold))
             values = np.clip(foretold * np.clip(slope, 0.0, 1.0), population.low, population.high)
         width = (population.high - population.low)[:, active].max(axis=1, initial=0.0) / 4
         reach = np.sqrt(width**2 + (values[:, active] ** 2).max(axis=1, initial=0.0))
@@ -99,11 +99,11 @@ def _prior(foretold: Floats) -> float:
     return float(_STRENGTH * (foretold**2).mean()) + 1e-12
 
 
-def _smoothed(cell: Ints, known: Ints, gain: Floats, prior: Floats) -> Floats:
+def _smoothed(cell: Ints, labelled: Ints, gain: Floats, prior: Floats) -> Floats:
     """The mean gain of each passage's cell, leaning on the `prior` of the passage."""
     size = int(cell.max()) + 1
-    count = np.bincount(cell[known], minlength=size)
-    total = np.bincount(cell[known], weights=gain, minlength=size)
+    count = np.bincount(cell[labelled], minlength=size)
+    total = np.bincount(cell[labelled], weights=gain, minlength=size)
     return np.asarray((total[cell] + _STRENGTH * prior) / (count[cell] + _STRENGTH))
 
 
@@ -227,11 +227,11 @@ class _Replay:
         ready = 0
         while ready < len(names) and self.population.is_labelled(names[ready], self.labels):
             ready += 1
-        known = sum((part.values.sum(axis=0) for part in self.parts), np.zeros(left.low.shape[1]))
+        drawn_sum = sum((part.values.sum(axis=0) for part in self.parts), np.zeros(left.low.shape[1]))
         if ready:
             values = self.population.values(names[:ready], self.labels)
             # The chances are those of the whole block, whatever of it is labelled.
-            self.parts.append(block(left, order[:ready], values, known))
+            self.parts.append(block(left, order[:ready], values, drawn_sum))
             self.drawn += names[:ready]
             self.decisions.append(decisions(self.population, joined(self.parts), self.terms.alpha))
         if ready == len(names) or self.decisions[-1].done:
@@ -247,13 +247,13 @@ class _Replay:
         asked = list(dict.fromkeys(asked))
         waiting = [] if decided.done else [key for key in asked if key not in self.labels]
         counted = [population.keys[place] for item in self.counted for place in population.members[item]]
-        known = set(population.keys)
-        given = sum(key in known for key in self.labels)
-        unasked = given - sum(key in self.labels for key in asked)
+        keys = set(population.keys)
+        labelled = sum(key in keys for key in self.labels)
+        unasked = labelled - sum(key in self.labels for key in asked)
         return Course(
             population, joined(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
             tuple(counted),
-            int(population.cost[used].sum()), given, unasked,
+            int(population.cost[used].sum()), labelled, unasked,
         )  # fmt: skip
 
 
@@ -266,15 +266,15 @@ def decisions(population: Population, draws: Draws, alpha: float) -> Decided:
     k = len(population.comparisons)
     if len(draws) == 0 and not len(population.low):
         return Decided(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
-    found = verdicts(draws, population.bars, alpha / max(k, 1))
-    sign = np.where(found.above >= 0, 1, np.where(found.below >= 0, -1, 0))
-    at = np.where(sign > 0, found.above, found.below)
+    verdict = verdicts(draws, population.bars, alpha / max(k, 1))
+    sign = np.where(verdict.above >= 0, 1, np.where(verdict.below >= 0, -1, 0))
+    at = np.where(sign > 0, verdict.above, verdict.below)
     exhausted = len(draws) == len(population.low)
     best, since = _best(population, sign, at)
     if population.bar is not None:
         best, since = None, int(at.max()) if (sign != 0).all() else -1
     done = since >= 0 or exhausted
-    certain = exhausted or bool((found.certain | (sign == 0)).all() and done)
+    certain = exhausted or bool((verdict.certain | (sign == 0)).all() and done)
     return Decided(sign, at, best, done, since if since >= 0 else len(draws), certain)
 
 
@@ -288,12 +288,12 @@ def _best(population: Population, sign: Ints, at: Ints) -> tuple[int | None, int
 def _beaten(population: Population, sign: Ints, at: Ints) -> dict[int, int]:
     """The runs that another one is known to be better than, and after how many draws that was known first."""
     better = 1 if population.asked.higher else -1
-    found: dict[int, int] = {}
+    beaten: dict[int, int] = {}
     for comparison, result, when in zip(population.comparisons, sign.tolist(), at.tolist(), strict=True):
         if comparison.b is not None and result:
             loser = comparison.b if result == better else comparison.a
-            found[loser] = min(when, found.get(loser, when))
-    return found
+            beaten[loser] = min(when, beaten.get(loser, when))
+    return beaten
 
 
 def open_comparisons(population: Population, decided: Decided) -> NDArray[np.bool_]:

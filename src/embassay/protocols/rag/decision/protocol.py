@@ -157,12 +157,12 @@ def _standing(course: Course, place: int, comparison: Comparison, alpha: float) 
     offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
     draws = course.draws.first(course.decided.since) if course.decided.done else course.draws
-    found = interval(draws, place, low, high, alpha / len(population.comparisons))
+    bound = interval(draws, place, low, high, alpha / len(population.comparisons))
     sign = int(course.decided.sign[place])
     a, b = population.runs[comparison.a], "" if comparison.b is None else population.runs[comparison.b]
     winner = a if (sign > 0) == population.asked.higher else b
     return Standing(
-        a, b, found.estimate - offset, found.low - offset, found.high - offset, sign, winner if sign else ""
+        a, b, bound.estimate - offset, bound.low - offset, bound.high - offset, sign, winner if sign else ""
     )
 
 
@@ -177,14 +177,14 @@ def _ahead(course: Course, standings: Sequence[Standing], price: float | None) -
     ]
     if not left or not len(course.draws):
         return ()
-    nearest = max(left, key=lambda one: abs(one.value) / max(one.high - one.low, 1e-12))
+    nearest = max(left, key=lambda standing: abs(standing.value) / max(standing.high - standing.low, 1e-12))
     half = (nearest.high - nearest.low) / 2
     rows = outlook(abs(nearest.value), half, course.used, course.needed, steps=STEPS, reach=REACH)
     return tuple(Ahead(row.more, row.half, row.chance, _usd(row, price)) for row in rows)
 
 
-def _usd(one: Outlook, price: float | None) -> float | None:
-    return None if price is None else one.more * price
+def _usd(row: Outlook, price: float | None) -> float | None:
+    return None if price is None else row.more * price
 
 
 def _verdict(decision: Decision) -> str:
@@ -203,17 +203,17 @@ def _verdict(decision: Decision) -> str:
 
 def _lede(decision: Decision) -> list[str]:
     sure = f"{1 - decision.alpha:.0%}"
-    told = {
+    reasons = {
         "open": f"{counted(decision.waiting, 'passage')} can be graded now; a decision at any look is wrong in at most "
         f"{decision.alpha:.0%} of studies.",
         "decided": f"That is {sure} sure, whenever you stop. It is about these {counted(decision.queries, 'query')}.",
         "certain": "It is certain: no grade that is missing could change it.",
         "equal": "Every grade that could matter is there.",
     }
-    lines = [told[decision.why]]
+    lines = [reasons[decision.why]]
     if decision.unasked:
-        said = f"{counted(decision.unasked, 'label')} that nobody asked for {'is' if decision.unasked == 1 else 'are'}"
-        lines.append(f"{said} set aside: only drawn labels are unbiased.")
+        text = f"{counted(decision.unasked, 'label')} that nobody asked for {'is' if decision.unasked == 1 else 'are'}"
+        lines.append(f"{text} set aside: only drawn labels are unbiased.")
     return lines
 
 
@@ -321,13 +321,13 @@ def _read_texts(path: Path, mapping: Mapping[str, str], wanted: set[str]) -> dic
         (name for name in (mapping.get("id", "id"), "_id", "query_id", "doc_id") if name in columns), "id"
     )
     text, title = mapping.get("text", "text"), mapping.get("title", "title")
-    found = {}
+    texts = {}
     for row in source.rows(tuple(name for name in (identity, text, title) if name in columns)):
         key = str(row.cells.get(identity, ""))
         if key in wanted:
             head = str(row.cells.get(title) or "")
-            found[key] = "\n".join(filter(None, (head, text_of(row, text))))
-    return found
+            texts[key] = "\n".join(filter(None, (head, text_of(row, text))))
+    return texts
 
 
 def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> dict[Key, int]:
@@ -342,7 +342,7 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
     if grades is not None:
         frame = graded(entries, grades).frame
         return {(str(q), str(d)): int(g) for q, d, g in frame.select("query", "doc", "grade").iter_rows()}
-    found: dict[Key, int] = {}
+    labels: dict[Key, int] = {}
     for row, (query, doc, value) in enumerate(entries.frame.select("query", "doc", "value").iter_rows()):
         key = str(query), str(doc)
         if value not in (UNJUDGED, *GRADES):
@@ -351,22 +351,22 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
                 expected="1, 2, 3, 4 or 5, or 0 where nobody can judge", found=f"{value:g}",
                 mend="Give --grades, such as binary, if the file has other values.",
             )  # fmt: skip
-        if found.setdefault(key, int(value)) != value:
+        if labels.setdefault(key, int(value)) != value:
             raise entries.fault(
-                row, f"query {query!r} and document {doc!r} have two grades", expected=f"{found[key]}, as before",
+                row, f"query {query!r} and document {doc!r} have two grades", expected=f"{labels[key]}, as before",
                 found=f"{value:g}", mend="Keep one.",
             )  # fmt: skip
-    return found
+    return labels
 
 
 def save_study(out: Path, study: Study) -> None:
     """Write what a study is about. UsageError where the folder holds another one."""
     population, terms = study.population, study.terms
-    told = {
+    facts = {
         "schema": SAVED, "measure": population.asked.name, "runs": list(population.runs), "bar": population.bar,
         "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block,
     }  # fmt: skip
-    head = to_json(told, indent=1) + "\n"
+    head = to_json(facts, indent=1) + "\n"
     rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _pool(study))
     for name, text in ((TERMS, head), (POOL, rows)):
         path = out / name
@@ -398,19 +398,19 @@ def open_study(path: Path) -> Study:
     """The study in a folder. DataError for one that holds none."""
     mend = "Make it: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
-        told = json.loads(read_bounded(path / TERMS))
+        head = json.loads(read_bounded(path / TERMS))
         rows = [json.loads(line) for line in read_bounded(path / POOL).decode("utf-8").splitlines()]
-        if told["schema"] != SAVED:
-            raise ValueError(f"schema {told['schema']}")
-        asked = asked_of(told["measure"], bar=told["bar"] is not None)
+        if head["schema"] != SAVED:
+            raise ValueError(f"schema {head['schema']}")
+        asked = asked_of(head["measure"], bar=head["bar"] is not None)
         keys = tuple((row["query_id"], row["doc_id"]) for row in rows)
-        ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(told["runs"]))
-        population = built(asked, tuple(told["runs"]), tuple(told["queries"]), keys, ranks, told["bar"])
+        ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(head["runs"]))
+        population = built(asked, tuple(head["runs"]), tuple(head["queries"]), keys, ranks, head["bar"])
         guide = {key: row["guide"] for key, row in zip(keys, rows, strict=True) if "guide" in row}
         texts = None
         if rows and "text" in rows[0]:
             texts = Texts({r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows})
-        return Study(population, Terms(told["alpha"], told["seed"], told["block"], guide), texts)
+        return Study(population, Terms(head["alpha"], head["seed"], head["block"], guide), texts)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "the folder holds no study of a decision", path=path, found=str(error), mend=mend
@@ -451,18 +451,18 @@ def _judged(
         raise UsageError(f"The judge's grades cannot be added to {path}.", mend="Name a --qrels FILE.jsonl.")
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = path.parent if out is None else out
-    found = dict(labels)
+    grades = dict(labels)
 
-    def keep(one: tuple[Key, int]) -> None:
-        append_labels(path, [one])
-        found.update([one])
+    def keep(label: tuple[Key, int]) -> None:
+        append_labels(path, [label])
+        grades.update([label])
 
     with closing(Spending(folder / "spending.jsonl", moment("milliseconds"))) as spending:
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
         judge = open_judge(request.judge or "", ledger=ledger, seed=request.seed, longest=_longest(study))
-        while waiting := study.follow(found).waiting:
+        while waiting := study.follow(grades).waiting:
             asyncio.run(_ask(judge, study, waiting, keep))
-    return found
+    return grades
 
 
 def _longest(study: Study) -> int:

@@ -103,22 +103,22 @@ def read_users(name: str) -> tuple[User, ...]:
 
 def _cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Writer | None) -> Cell:
     by = DOCUMENTS if kind in OF_DOCUMENTS or writer is None else writer.chat.name
-    made = [] if writer is None else [writer.chat.identity, writer.checker.identity, prompt("check").identity]
-    key = digest([TASK, kind, dataset.fingerprint, made, request.options.as_dict(), request.seed])
+    ids = [] if writer is None else [writer.chat.identity, writer.checker.identity, prompt("check").identity]
+    key = digest([TASK, kind, dataset.fingerprint, ids, request.options.as_dict(), request.seed])
     return Cell(TASK, dataset.name, by, key, 1, None, variant=kind)
 
 
 def forecast(plan: QuestionsPlan, done: Mapping[str, Draft]) -> Forecasts:
     """The calls for each draft that is not `done` (by key), and between which sums they may come to lie."""
-    found: list[Forecast] = []
+    work: list[Forecast] = []
     for cell in plan.cells:
         head = Forecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
         if cell.variant in OF_MODELS and plan.writer is not None:
-            found += drafts.forecast(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
+            work += drafts.forecast(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
         else:
-            found.append(head)
-    said = "" if plan.writer is None else drafts.in_all(found, plan.writer, done)
-    return Forecasts(tuple(found), (said,) if said else ())
+            work.append(head)
+    note = "" if plan.writer is None else drafts.in_all(work, plan.writer, done)
+    return Forecasts(tuple(work), (note,) if note else ())
 
 
 USERS = "users"
@@ -158,10 +158,10 @@ class Gathered:
     def counts(self, kind: str) -> dict[str, int]:
         """Outcome -> drafts of a kind, in the order of OUTCOMES; of documents' kinds what was asked and what not."""
         if kind in OF_DOCUMENTS:
-            kept = sum(one.kind == kind for one in self.asked)
+            kept = sum(question.kind == kind for question in self.asked)
             return {KEPT: kept, **dict(self.rejected.get(kind, {}))}
-        found = Counter(draft.outcome for draft in self.drafts.get(kind, ()))
-        return {name: found[name] for name in OUTCOMES if found[name]}
+        outcomes = Counter(draft.outcome for draft in self.drafts.get(kind, ()))
+        return {name: outcomes[name] for name in OUTCOMES if outcomes[name]}
 
     def is_whole(self, kind: str) -> bool:
         """Whether every passage drawn for a kind has its draft."""
@@ -169,8 +169,8 @@ class Gathered:
 
     def shares(self) -> dict[str, dict[str, float]]:
         """Source -> its questions and their share of all."""
-        found = Counter(one.source for one in self.asked)
-        return {name: {"questions": count, "share": count / len(self.asked)} for name, count in found.items()}
+        tally = Counter(question.source for question in self.asked)
+        return {name: {"questions": count, "share": count / len(self.asked)} for name, count in tally.items()}
 
 
 def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gathered:
@@ -184,8 +184,8 @@ def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gat
         for number, draft in enumerate(decided.get(kind, ()), 1)
         if draft.kept
     ]
-    every = [*users, *(one for one, _ in written), *pseudo.asked]
-    repeats = near_repeats([one.text for one in every], plan.request.options.near)
+    every = [*users, *(question for question, _ in written), *pseudo.asked]
+    repeats = near_repeats([question.text for question in every], plan.request.options.near)
     gone = {every[place].id for place in repeats}
     final = {
         kind: [
@@ -198,7 +198,7 @@ def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gat
     }
     left_out = Counter(every[place].source for place in repeats)
     return Gathered(
-        tuple(one for one in every if one.id not in gone), final, pseudo.passages,
+        tuple(question for question in every if question.id not in gone), final, pseudo.passages,
         {kind: len(drawn) for kind, drawn in plan.drawn.items()}, pseudo.rejected, dict(left_out),
     )  # fmt: skip
 
@@ -235,20 +235,20 @@ def _of_documents(plan: QuestionsPlan) -> _Pseudo:
     kinds = [kind for kind in plan.request.chosen if kind in OF_DOCUMENTS]
     if not kinds:
         return _Pseudo((), tuple(texts), {})
-    whole = {one.id for drawn in plan.drawn.values() for one in drawn}
-    found = pseudo_questions(
+    whole = {passage.id for drawn in plan.drawn.values() for passage in drawn}
+    pseudo = pseudo_questions(
         texts, kinds=kinds, limit=plan.request.options.n, seed=plan.request.seed, whole=whole
     )
     sources = {passage.id: passage for passage in plan.passages}
     numbers = Counter[str]()
     asked = []
-    for question in found.questions:
+    for question in pseudo.questions:
         numbers[question.kind] += 1
         source = sources[question.answers[0]]
         asked.append(
             _asked(question, f"{question.kind}-{numbers[question.kind]}", source.document or source.id)
         )
-    return _Pseudo(tuple(asked), found.passages, found.rejected)
+    return _Pseudo(tuple(asked), pseudo.passages, pseudo.rejected)
 
 
 def _asked(question: PseudoQuestion, key: str, document: str) -> Asked:
@@ -268,20 +268,20 @@ def write_export(folder: Path, plan: QuestionsPlan, found: Gathered) -> None:
     )  # fmt: skip
     queries = (
         {
-            "id": one.id, "text": one.text, "tags": [one.kind, *([one.lang] if one.lang else [])],
-            "source": one.source, **({"answer": one.answer} if one.answer else {}),
+            "id": q.id, "text": q.text, "tags": [q.kind, *([q.lang] if q.lang else [])],
+            "source": q.source, **({"answer": q.answer} if q.answer else {}),
         }
-        for one in found.asked
+        for q in found.asked
     )  # fmt: skip
     spans = (
         {
-            "query_id": one.id, "document": one.document, "start": one.start, "end": one.end, "relevance": 1,
-            "text": one.evidence,
+            "query_id": q.id, "document": q.document, "start": q.start, "end": q.end, "relevance": 1,
+            "text": q.evidence,
         }
-        for one in found.asked
-        if one.start is not None
+        for q in found.asked
+        if q.start is not None
     )  # fmt: skip
-    qrels = "".join(f"{one.id}\t{doc}\t1\n" for one in found.asked for doc in one.answers)
+    qrels = "".join(f"{q.id}\t{doc}\t1\n" for q in found.asked for doc in q.answers)
     for name, rows in (("corpus", corpus), ("queries", queries), ("spans", spans)):
         write_atomic(folder / f"{name}.jsonl", "".join(to_json(row) + "\n" for row in rows))
     write_atomic(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
@@ -333,10 +333,10 @@ def tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
 
 
 def _notes(outcomes: Sequence[str]) -> str:
-    said: dict[str, Any] = {
+    reasons: dict[str, Any] = {
         outcome: OUTCOMES[outcome] for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT
     }
-    return "; ".join(f"{name}: {why}" for name, why in said.items())
+    return "; ".join(f"{name}: {why}" for name, why in reasons.items())
 
 
 def questions(
@@ -382,9 +382,9 @@ class Questioning(Protocol):
     def call(self, request: QuestionsRequest, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         named = {"llm": request.llm, "checker": request.checker, "queries": request.queries}
-        said = "".join(f", {name}={value!r}" for name, value in named.items() if value)
+        spelled = "".join(f", {name}={value!r}" for name, value in named.items() if value)
         kinds = f", kinds={list(request.kinds)!r}" if request.kinds else ""
-        return f"embassay.rag.questions({request.corpus!r}{said}{kinds}, out={str(out)!r})"
+        return f"embassay.rag.questions({request.corpus!r}{spelled}{kinds}, out={str(out)!r})"
 
     def attempt(
         self, plan: QuestionsPlan, accounts: Accounts, workers: Workers, command: str
@@ -399,8 +399,8 @@ class QuestionsSession(Attempt):
 
     plan: QuestionsPlan
 
-    def __init__(self, *given: Any, command: str) -> None:
-        super().__init__(*given, command=command)
+    def __init__(self, *inherited: Any, command: str) -> None:
+        super().__init__(*inherited, command=command)
         self.drafts: dict[str, Draft] = {}
         self.done_now = 0
         self.found: Gathered | None = None
