@@ -99,8 +99,8 @@ class Rewriter(Protocol):
 
 def about(rewriter: Rewriter) -> Mapping[str, Any]:
     """What a manifest says of a rewriter: name and identity, and model, prompt and sampling of one that has them."""
-    told = getattr(rewriter, "about", None)
-    return {"name": rewriter.name, "identity": rewriter.identity, **(told() if told else {})}
+    facts = getattr(rewriter, "about", None)
+    return {"name": rewriter.name, "identity": rewriter.identity, **(facts() if facts else {})}
 
 
 # Characters that are shown as pictures by themselves, and any that is followed by the selector that makes it one.
@@ -288,7 +288,7 @@ def rewrite_by_rules(text: str) -> str:
     if len(whole) > _LONGEST:
         return whole
     hidden, quotes = _hide_quotes(whole)
-    plain, short = (_one_line(without_emoji(one)) for one in (hidden, with_stops(hidden)))
+    plain, short = (_one_line(without_emoji(version)) for version in (hidden, with_stops(hidden)))
     for _ in range(_ROUNDS):
         before, short = short, _shortened(short, _phrases(short))
         if short == before:
@@ -625,12 +625,12 @@ def rewriting_of(text: str, question: str) -> str:
         raise Malformed(f"no JSON object: {_start_of(text)}" if text else "empty") from None
     if not isinstance(value, dict) or set(value) != {KEY}:
         raise Malformed(f"not an object with {KEY!r} alone: {_start_of(text)}")
-    found = value[KEY]
-    if not isinstance(found, str) or not (found := " ".join(found.split())):
+    rewriting = value[KEY]
+    if not isinstance(rewriting, str) or not (rewriting := " ".join(rewriting.split())):
         raise Malformed(f"no text in {KEY!r}: {_start_of(text)}")
-    if len(found) > max(_LONGEST_REWRITTEN, len(question)):
-        raise Malformed(f"longer than the question: {_start_of(found)}")
-    return found
+    if len(rewriting) > max(_LONGEST_REWRITTEN, len(question)):
+        raise Malformed(f"longer than the question: {_start_of(rewriting)}")
+    return rewriting
 
 
 def rewrite_messages(question: str) -> list[Message]:

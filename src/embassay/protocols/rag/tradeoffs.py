@@ -36,12 +36,12 @@ _PER_PASSAGE, _PER_WORD, _PER_POSTING = 400, 5, 56
 
 def words_bytes(texts: Sequence[str], passages: int, asked: Iterable[str]) -> int:
     """So many passages, of which `texts` are some, in an index of the words of the queries `asked`."""
-    known, some = {word for query in asked for word in words(query)}, sampled(texts)
-    found = [words(text) for text in some]
-    each = _PER_PASSAGE + sum(
-        _PER_WORD * len(one) + _PER_POSTING * (1 + len(known.intersection(one))) for one in found
-    ) / max(1, len(found))
-    return round(1.25 * each * passages)
+    vocab, sample = {word for query in asked for word in words(query)}, sampled(texts)
+    lists = [words(text) for text in sample]
+    size = _PER_PASSAGE + sum(
+        _PER_WORD * len(row) + _PER_POSTING * (1 + len(vocab.intersection(row))) for row in lists
+    ) / max(1, len(lists))
+    return round(1.25 * size * passages)
 
 
 _QUERIES = 1000
