@@ -302,6 +302,7 @@ def fitted(
     through = fit(chosen.kind, scores, same)
     probabilities = through(grid)
     low, high = band(grid, x, y)
+    # Curve and band are fitted apart, the band to one pair of each group, and may cross.
     lines = (grid, probabilities, np.minimum(low, probabilities), np.maximum(high, probabilities))
     precision = precise(x, y, promises.precision, promises.confidence, rng)
     recall = sensitive(x, y, promises.recall, promises.confidence)
@@ -332,6 +333,7 @@ def _ahead(
 
     def foretold(threshold: Threshold, chance: Callable[[int], float]) -> Threshold:
         more = more_for(chance)
+        # Once for both promises: the interval of a probability is the same for either.
         halves.extend(mean_half(x, smooth, n + step, rng) for step in MORE[len(halves) :])
         rows = tuple(Outlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True))
         return replace(threshold, labels=None if more is None else n + more, ahead=rows)
@@ -349,6 +351,7 @@ def _ahead(
 
 
 def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    # `unique` takes the first of each group, so the order decides; sorted after, the pairs stand as in the data.
     order = rng.permutation(len(groups))
     _, first = np.unique(groups[order], return_index=True)
     return np.sort(order[first])
@@ -505,6 +508,7 @@ def translate(
 
 def _reached(scores: Values, share: float) -> float:
     """The score that a share of all reaches."""
+    # A score that a pair has: between two of them the share would be the same, and the choice ours.
     return float(np.quantile(scores, 1 - share, method="higher")) if share else float(scores.max())
 
 

@@ -123,6 +123,7 @@ def fit_pairs(
     similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
 ) -> tuple[Curve, Chosen]:
     """The curve of a cell, the same whenever it is made: the cell and the file that is saved of it need it."""
+    # As bytes, since the cache wants arguments that can be hashed.
     tied = None if groups is None else groups.astype(np.int64).tobytes()
     scores = similar.astype(np.float64).tobytes()
     return _fitted(scores, same.tobytes(), tied, context.options.promises, context.seed, context.dataset)

@@ -160,6 +160,7 @@ def _gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Est
     columns = np.column_stack(
         [column for mask in kinds.values() for column in (off * mask, mask.astype(float))]
     )
+    # Bound as a default: a lambda would see the last `at` only.
     of = {name: lambda means, at=2 * at: means[..., at] / means[..., at + 1] for at, name in enumerate(kinds)}
     estimated = estimates(columns, of, context, "slices", "bootstrap over pairs")
     return {name: replace(estimated[name], n=int(mask.sum())) for name, mask in kinds.items()}
@@ -182,6 +183,7 @@ def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mas
     yield "pairs with none or two", ~denied
     common = np.array([len(first & second) / len(first | second) for first, second in words])
     few, many = np.quantile(common, [1 / 3, 2 / 3])
+    # Where both terciles are one value there is nothing to tell apart.
     if few < many:
         yield "pairs in other words", common <= few
         yield "pairs in much the same words", common > many
@@ -193,6 +195,7 @@ def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mas
 
 
 def _words(text: str) -> set[str]:
+    # The clitic becomes a word, so that "isn't" is a negation.
     plain = text.lower().replace("n't", " n't").replace("’", "'")
     return {word.strip(MARKS) for word in plain.split()}
 
@@ -202,6 +205,7 @@ def _edits(
 ) -> Iterator[Score]:
     """Of copies whose second text is damaged, which leaves its meaning, or negated, which of a pair that was the same
     leaves none."""
+    # Drawn once for all edits: what they do is compared on the same pairs.
     rows = np.sort(context.stream("edited").permutation(kept)[:EDITED])
     for name, called in DAMAGED.items():
         chosen = rows[same[rows]] if name == "negate" else rows

@@ -68,6 +68,7 @@ def scores(values: Values, errors: Values, agreement: Values, chance: float = CH
     n = len(agreement)
     disagree = 1 - (agreement.sum() - np.trace(agreement)) / (n * (n - 1))
     spreads = np.sqrt(values.var(axis=0) + (chance * errors) ** 2)
+    # Signals that are equal for all systems have no spread, and say nothing.
     standard = (values - values.mean(axis=0)) / np.maximum(spreads, 1e-9)
     return np.asarray(standard.mean(axis=1) * np.sqrt(max(float(disagree), 0.0)))
 
@@ -136,6 +137,7 @@ def spread(errors: Values, sizes: Sequence[float]) -> tuple[float, float]:
     logs = np.log(errors)
     sampling = float(np.mean([polygamma(1, max(n, 2.0) / 2) for n in sizes]))
     aim = max(float(np.var(logs, ddof=1)) - sampling, polygamma(1, MOST_FREEDOM / 2))
+    # The variance of the log of a chi-squared over its freedom v is the trigamma of v / 2.
     freedom = float(brentq(lambda v: polygamma(1, v / 2) - aim, 0.1, MOST_FREEDOM + 1))
     freedom = max(freedom, LEAST_FREEDOM)
     return float(np.exp(logs.mean() - np.log(freedom / 2) + digamma(freedom / 2))), freedom
@@ -222,6 +224,7 @@ def believed(weights: Weights, evidence: Evidence, seed: int = 1337) -> Belief:
     unit = (
         middle @ (evidence.agreement + NUGGET * np.eye(n) + centred @ weights.covariance @ centred.T) @ middle
     )
+    # The middles of equally likely parts: a mixture of so many normals stands for the Student t.
     places = (np.arange(SIZES) + 0.5) / SIZES
     sizes = weights.scale * weights.freedom / chi2.ppf(places, weights.freedom)
     mean = centred @ weights.weights
@@ -246,6 +249,7 @@ def updated(belief: Belief, values: Values, noise: Values, bias: Values | None =
         gain = np.linalg.solve(total, before).T
         means.append(basis @ (basis.T @ mean + gain @ gap))
         covariances.append(basis @ (before - gain @ before) @ basis.T)
+        # In the basis of differences the covariance can be inverted: what all systems share is taken out.
         logs.append(-0.5 * (np.linalg.slogdet(total)[1] + gap @ np.linalg.solve(total, gap)))
     weights = belief.weights * np.exp(np.array(logs) - max(logs))
     return Belief(tuple(means), tuple(covariances), weights / weights.sum(), belief.seed)
@@ -258,6 +262,7 @@ def labels_for(belief: Belief, noise: Values, tolerance: float) -> tuple[int | N
     basis = contrasts(systems)
     before = basis.T @ belief.covariance @ basis
     centre = basis.T @ belief.mean
+    # A share to compute with; draws come in no order, so the first are as good as any.
     truth = belief.draws[:4000]
     wobble = generator(belief.seed, "choose", "labels").normal(size=truth.shape)
     regrets: dict[int, float] = {}
@@ -276,4 +281,5 @@ def labels_for(belief: Belief, noise: Values, tolerance: float) -> tuple[int | N
 def root(covariance: Values) -> NDArray[np.float64]:
     """A square root of a covariance that may be singular."""
     values, vectors = np.linalg.eigh(covariance)
+    # Not Cholesky: a covariance of differences is singular, and rounding makes a 0 negative.
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -109,6 +109,7 @@ def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome
         rows = [place for place, (family, _) in enumerate(families) if family == name]
         ids = [drawn.ids[question.row] for question in asked]
         items.add(ids, values[rows], HEADLINE, name)
+        # The rank itself too: `conclusions` makes nearness of it.
         items.add(ids, places[rows], "rank", name)
         scores.append(_mean(values[rows], context, name).score(HEADLINE, variant=name))
         rankings.add(name, ids, top[rows, :K])

@@ -224,6 +224,7 @@ class Neighbours:
             self.vectors = np.zeros((len(vocabulary), 1))
             return
         table = csr_array((values, (rows, columns)), shape=(len(texts), len(vocabulary)))
+        # svds begins at a random vector of its own; with this one, the same words come of the same documents.
         start = generator(0, "svd").normal(size=min(table.shape))
         _, s, v = svds(table, k=k, v0=start)
         scaled = v.T * s
@@ -321,6 +322,7 @@ def _probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
         )
     if n > options.passages:
         taken = set(first)
+        # All that is judged, then others by lot: a judgement of a passage that is not searched would be lost.
         order = generator(seed, "choose", "draw").permutation(n).tolist()
         rest = [row for row in order if row not in taken][: max(0, options.passages - len(first))]
         rows = sorted([*first, *rest])

@@ -192,6 +192,7 @@ class Writer:
                 head = replace(head, outcome=unfit.outcome, reason=str(unfit), attempts=attempt + 1)
                 if unfit.outcome == "nothing to ask":
                     break
+        # The last refusal is the outcome itself.
         return replace(head, rejected=tuple(rejected[:-1]))
 
     async def _attempt(self, kind: str, passage: Placed, attempt: int) -> dict[str, Any]:
@@ -206,6 +207,7 @@ class Writer:
         place = find_span(passage.body, written.evidence)
         if place is None:
             raise Unfit("ungrounded", written.evidence)
+        # The check shall not depend on luck, however freely the question was written.
         careful = Sampling(0.0, 1.0, self._seed("check", attempt))
         messages = check_messages(question, passage)
         checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
@@ -281,6 +283,7 @@ def longest_run(asked: Sequence[str], words: Sequence[str]) -> int:
     >>> longest_run("a b c d".split(), "x b c y d".split())
     2
     """
+    # A row of the table of the longest common run; only the row before it is needed.
     before = [0] * (len(asked) + 1)
     best = 0
     for word in words:
@@ -320,10 +323,12 @@ def mistyped(question: str, seed: int, key: str) -> str:
     long = [place for place, word in enumerate(words) if len(word) >= 4 and word.isalpha()]
     draws = random_bytes(12, seed, "typing errors", key)
     for number in range(min(len(long), 1 + (len(words) >= 8))):
+        # Three bytes an error: which of the words that are left, where in it, and of which kind.
         at, where, how = draws[3 * number : 3 * number + 3]
         word = words[place := long.pop(at % len(long))]
         i = 1 + where % (len(word) - 2)
         swapped = word[:i] + word[i + 1] + word[i] + word[i + 2 :]
+        # Two equal letters exchanged make no error, so one is left out.
         words[place] = swapped if how % 2 and swapped != word else word[:i] + word[i + 1 :]
     return " ".join(words)
 
@@ -548,6 +553,7 @@ def read_drafts(path: Path) -> dict[str, Draft]:
             draft = _draft(json.loads(line))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             if number == len(lines):
+                # So that what is appended next does not continue the broken line.
                 path.write_bytes(content[: len(content) - len(line)])
                 break
             raise DataError(

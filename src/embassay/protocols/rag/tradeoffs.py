@@ -308,6 +308,7 @@ def choose(
         tied = _lowest(feasible, lambda stack: -stack.reaches(measure), ROUNDING)
     else:
         tied = _lowest(_lowest(feasible, lambda stack: stack.latency, jitter_ms), _cost, ROUNDING, cost_share)
+    # By prompt, then by cost within its tolerance, so no single sort key would do.
     left = _lowest(_lowest(tied, lambda stack: stack.prompt_tokens, 0.0), _cost, ROUNDING, cost_share)
     chosen = min(left, key=lambda stack: (-stack.reaches(measure), stack.latency, stack.id))
     return Choice(chosen, chosen, tuple(feasible), tuple(tied))

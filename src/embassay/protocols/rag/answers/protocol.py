@@ -74,6 +74,7 @@ class AnswerJob:
 def collection_of(request: AnswerRequest) -> Collection:
     """The retrieval set with its grades; the last two stay in memory."""
     entry = DatasetEntry(request.dataset, dict(request.mapping), request.split, request.grades)
+    # A sweep always draws some queries; this is more than any set has.
     size = 2**31 - 1 if request.limit is None else request.limit
     return read_collection(entry, SweepRequest((entry,), (), queries=size, seed=request.seed))
 
@@ -126,6 +127,7 @@ def with_distractors(one: Prompted, collection: Collection, index: BM25Index, n:
         index.place(hit.id) for hit in index.search(one.question.text, 10 * n + len(one.places) + len(grades))
     ]
     free = [p for p in hits if p not in one.places and grades.get(p, 0) <= HARMFUL]
+    # Stable: what was judged of no use first, in each part by words in common.
     planted = sorted(free, key=lambda p: p not in grades)[:n]
     own_places = one.places[: max(0, len(one.places) - len(planted))]
     return Prompted(one.row, one.question, (*planted, *own_places), one.reference)
@@ -203,6 +205,7 @@ async def _graded(
     outcomes: dict[int, Graded | Failure] = {}
     async for position, outcome in all_of([partial(one, prompt) for prompt in asked], progress=advance):
         outcomes[position] = outcome
+    # Answers come in any order; rows stand in that of the questions.
     return [outcomes[position] for position in range(len(asked))]
 
 

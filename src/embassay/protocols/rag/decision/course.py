@@ -266,12 +266,14 @@ def decisions(population: Population, draws: Draws, alpha: float) -> Decided:
     k = len(population.comparisons)
     if len(draws) == 0 and not len(population.low):
         return Decided(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
+    # Bonferroni: all comparisons together keep alpha.
     verdict = verdicts(draws, population.bars, alpha / max(k, 1))
     sign = np.where(verdict.above >= 0, 1, np.where(verdict.below >= 0, -1, 0))
     at = np.where(sign > 0, verdict.above, verdict.below)
     exhausted = len(draws) == len(population.low)
     best, since = _best(population, sign, at)
     if population.bar is not None:
+        # Against a bar every run has its own answer, and it is over when the last of them is there.
         best, since = None, int(at.max()) if (sign != 0).all() else -1
     done = since >= 0 or exhausted
     certain = exhausted or bool((verdict.certain | (sign == 0)).all() and done)

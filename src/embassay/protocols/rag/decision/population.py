@@ -240,6 +240,7 @@ def _first(frame: pl.DataFrame, k: int) -> pl.DataFrame:
 
     ordered = frame.select(
         pl.col("query").cast(pl.String), pl.col("doc").cast(pl.String),
+        # trec_eval reads scores as float32; + 0.0 makes -0 and 0 one score.
         score=pl.col("value").cast(pl.Float32, strict=False) + 0.0,
     ).sort("query", "score", "doc", descending=[False, True, True])  # fmt: skip
     single = ordered.unique(["query", "doc"], keep="first", maintain_order=True)
@@ -263,6 +264,7 @@ def _passages(
             for comparison in comparisons
         ]
     )
+    # Where runs have it at ranks of one weight, no label of it changes anything.
     counts = (np.abs(every) > 1e-15).any(axis=1)
     item = np.full(len(query), -1)
     item[counts] = np.arange(counts.sum())

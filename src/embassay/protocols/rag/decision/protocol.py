@@ -435,6 +435,7 @@ def append_labels(path: Path, labels: Iterable[tuple[Key, int]]) -> None:
         json.dumps({"query_id": query, "doc_id": doc, "relevance": grade}, ensure_ascii=False) + "\n"
         for (query, doc), grade in labels
     )
+    # A file that an editor left without a last line break would join its last grade with ours.
     whole = not path.exists() or path.stat().st_size == 0 or path.read_bytes().endswith(b"\n")
     with path.open("a", encoding="utf-8") as file:
         file.write(("" if whole else "\n") + text)
@@ -494,6 +495,7 @@ async def _ask(
             except Unanswered:
                 keep((key, UNJUDGED))
 
+    # An error must not cancel the others: their answers are on their way, and paid for.
     done = await asyncio.gather(*map(one, waiting), return_exceptions=True)
     for error in done:
         if isinstance(error, BaseException):

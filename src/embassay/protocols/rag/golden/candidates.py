@@ -200,6 +200,7 @@ class Retrieval:
         with self.work.charged("S2", self.work.encoder.name):
             for part in shards:
                 vectors = unit(self.work.encoder.vectors(list(passages.texts[part]), "document"))
+                # A passage that cannot be encoded has NaN, which would stand anywhere; words may still find it.
                 usable = np.flatnonzero(np.isfinite(vectors).all(axis=1))
                 if not len(usable):
                     raise ModelError(f"{self.work.encoder.name!r} encoded no passage.")
@@ -234,6 +235,7 @@ class Retrieval:
     def _sparse(self, queries: Sequence[str]) -> list[list[Row]]:
         """The best of each query by BM25."""
         passages, options = self.work.passages, self.work.request.options
+        # Words that no question has are not indexed: the scores are the same, the memory is not.
         index = BM25Index.of(passages.ids, passages.texts, options.bm25_k1, options.bm25_b, asked=queries)
         self.work.listener.stage("S2 search by words", len(queries), "questions")
         rankings = []
@@ -339,6 +341,7 @@ def merged(
 ) -> list[dict[str, Any]]:
     """The union of two lists of S2 in the order of their fused score, with both ranks and scores; a text or metadata
     that one list lacks is taken from the other."""
+    # Reversed: of an id that stands twice, the row at the better place counts.
     by_list = [{str(row["doc_id"]): row for row in reversed(rows)} for rows in (dense, sparse)]
     union = []
     fused = rrf([[str(row["doc_id"]) for row in rows] for rows in (dense, sparse)], c)

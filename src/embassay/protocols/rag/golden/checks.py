@@ -87,6 +87,7 @@ def spread(keys: Sequence[Key], n: int, seed: int) -> list[Key]:
         turns += [(turn, query, group[place]) for turn, place in enumerate(drawn.tolist())]
     names = list(by_query)
     lots = dict(zip(names, generator(seed, "repeat questions").permutation(len(names)).tolist(), strict=True))
+    # The turn before the lot: no question gives a second passage while another has given none.
     turns.sort(key=lambda turn: (turn[0], lots[turn[1]]))
     chosen = {key for _, _, key in turns[:n]}
     return [key for key in dict.fromkeys(keys) if key in chosen]
@@ -434,6 +435,7 @@ def _moved(questions: Iterable[Pairs]) -> int:
         placed = sorted((listed.place, edited.place) for listed, edited in pairs if edited.place is not None)
         ends: list[float] = []
         for _, place in placed:
+            # To the right of equals: passages that the person puts alike need not change places.
             at = bisect_right(ends, place)
             ends[at : at + 1] = [place]
         moved += len(placed) - len(ends)
@@ -533,6 +535,7 @@ def checked_questions(run: Path) -> int:
     names: set[str] = set()
     for path in (run / FOLDER).glob("*.json"):
         plain = json.loads(read_bounded(path).decode("utf-8"))
+        # A check of lists that have changed since says nothing of the present ones.
         names |= set(plain["questions"]) if plain["lists"] in wanted else set()
     return len(names)
 

@@ -200,6 +200,7 @@ def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.Tokens | N
     counts = [count for query in queries for count in query.tokens]
     if not counts:
         return None
+    # Not `stdev`, which refuses a single value: the deviation of one is 0.
     sd = pstdev(counts) * math.sqrt(len(counts) / max(1, len(counts) - 1))
     return summary.Tokens(
         tokenizer, float(mean(counts)), float(sd), len(counts), float(median(counts)), max(counts)

@@ -267,6 +267,7 @@ def _title(row: Row) -> str:
 def _is_plain(value: Any) -> bool:
     """Whether it is worth keeping beside a passage: short, and something that JSON can hold."""
     try:
+        # NaN is not equal to itself, and JSON has no word for it.
         return value is not None and value == value and len(to_json(value)) <= _LONGEST
     except (TypeError, ValueError):
         return False
@@ -442,6 +443,7 @@ class Work:
             return open_judge(self.request.judge, seed=self.request.seed)
         passage = max(len(text.encode()) for text in self.passages.texts)
         question = max(len(posed.text.encode()) for posed in self.read.questions)
+        # The engines show 5 passages at a time where nothing is said.
         longest = min(question + passage * (self.request.options.batch or 5), _MOST_BYTES)
         return open_judge(self.request.judge, ledger=self.ledger, seed=self.request.seed, longest=longest)
 
@@ -458,6 +460,7 @@ class Work:
             with opening.charged(self.ledger, account) as calls:
                 yield
         finally:
+            # Also of calls that ended in an error: they are paid for.
             noted = self.calls.setdefault(stage, {})
             for name, count in calls.items():
                 noted[name] = noted.get(name, 0) + count

@@ -328,6 +328,7 @@ def write_export(
         _check_id(folder, doc)
     written = {"qrels": "qrels.tsv"}
     write_atomic(folder / "qrels.tsv", _tsv(judged))
+    # TREC's columns are separated by blanks, and no id can be quoted.
     if all(name.split() == [name] for query, doc, _ in judged for name in (query, doc)):
         lines = (f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged)
         write_atomic(folder / "qrels.trec", "".join(lines))

@@ -98,6 +98,7 @@ async def grade_all(
     waiting = list({key_of(pair): pair for pair in asked if key_of(pair) not in kept}.values())
     verdicts: dict[Key, Verdict] = {}
     ungraded: dict[Key, Ungraded] = {}
+    # A judge that has graded before needs no trial.
     first = FIRST if not kept and len(waiting) > FIRST else 0
     for part in (waiting[:first], waiting[first:]):
         jobs = (partial(judge.grade, *pair, draw=draw) for pair in part)
@@ -147,6 +148,7 @@ def reusable(rows: Iterable[Mapping[str, Any]], asked: Sequence[Pair], judge: Ju
         grade = row.get("grade")
         if key not in pairs or row.get("judge") != by or row.get("texts") != _texts(pairs[key]):
             continue
+        # Not isinstance: JSON's true is an int to Python, and would be grade 1.
         if type(grade) is int and 1 <= grade <= 5:
             verdicts[key] = Verdict(grade, int(row.get("attempts", 1)), tuple(row.get("rejected", ())))
     return verdicts
@@ -228,6 +230,7 @@ class Grades:
                 grading = wait_for(
                     lambda: grade_all(work.judge, wanted, kept, keep, progress=work.listener.advanced_by)
                 )
+        # Whatever ended it, the limit of cost or Ctrl-C: questions that are graded whole are not lost.
         except BaseException:
             whole = [query for query in waiting if all(key_of(pair) in verdicts for pair in pairs[query.id])]
             self._finish(whole, rows, Grading(verdicts, ()), done)
@@ -282,6 +285,7 @@ class Grades:
         ts, model = self._said.get((asked.id, row["doc_id"])) or (moment("milliseconds"), facts["model"])
         source = {**facts, "model": model}
         if verdict is None:
+            # The verdict stands in for the fields of the row; its grade is taken out again.
             return {**scored_row(row, Verdict(1, 0), self.work.judge, source, ts), "grade": None}
         return scored_row(row, verdict, self.work.judge, source, ts)
 
@@ -658,6 +662,7 @@ def _waves(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
     joined = {key: sha for wave in waves for key, sha in wave.items()}
     new = {key: sha for key, sha in set_out.items() if joined.get(key) != sha}
     if new:
+        # A question stands in one wave only: its answers were asked for beside that wave's others.
         waves = [left for wave in waves if (left := {k: sha for k, sha in wave.items() if k not in new})]
         waves.append(new)
         write_atomic(path, to_json({"waves": waves}, indent=1) + "\n")

@@ -125,6 +125,7 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
             mend="Name two judges or more, each once: NAME=RUN tells two of one name apart.",
         )
     keys = sorted({key for judge in judges for key in judge.grades})
+    # Classes from 0 on; no grade becomes -1, which is MISSING.
     votes = np.array([[judge.grades.get(key, 0) - 1 for judge in judges] for key in keys], dtype=np.int64)
     if not ((votes != MISSING).sum(axis=1) > 1).any():
         raise UsageError(
@@ -193,6 +194,7 @@ def alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) ->
     sizes = counts.sum(axis=1)
     for key, count, size in zip(keys, counts, sizes, strict=True):
         if size > 1:
+            # Krippendorff's coincidences: every pair of grades of a passage, which counts as its number of grades.
             tables[row[key[0]]] += (np.outer(count, count) - np.diag(count)) / (size - 1)
     n, value = int((sizes > 1).sum()), _alpha(tables.sum(axis=0))
     if np.isnan(value):
@@ -201,6 +203,7 @@ def alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) ->
         return Figure(value, n=n, reason="no interval from one question")
     drawn = row_counts(rows_of_resamples(len(queries), RESAMPLES, generator(seed, "panel", "alpha")))
     alphas = np.array([_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)])
+    # A resample in which all grades are one and the same has no alpha.
     low, high = percentile_interval(alphas[~np.isnan(alphas)])
     return Figure(value, low, high, n)
 
@@ -209,6 +212,7 @@ def _alpha(coincidences: Floats) -> float:
     """Of a matrix of coincidences of ordered classes: 1 - observed over expected disagreement."""
     totals = coincidences.sum(axis=1)
     n = totals.sum()
+    # The ordinal metric: how many grades lie between two classes, half of each own class with them.
     below = np.cumsum(totals) - totals / 2
     distance = (below[:, None] - below) ** 2
     expected = (np.outer(totals, totals) * distance).sum()

@@ -93,6 +93,7 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
             cells.append(Forecast(task, work.read.name, encoder.name, len(texts), 0, 0))
             continue
 
+        # Bound now: the loop goes on before it is called.
         def rehearse(hear: Any, texts: list[str] = texts, role: str = role) -> bool:
             hear(texts, role)
             return True
@@ -170,6 +171,7 @@ def calls_for(engine: str, pool: int) -> int:
 def _sizes(work: Work, state: State) -> Sizes:
     """What is known of a query's passages, else the most there can be."""
     options = work.request.options
+    # The searches by vectors and by words may find nothing in common.
     pool = state.counts.get("candidates", min(2 * options.depth, len(work.passages)))
     return Sizes(pool, state.counts.get("kept", pool))
 
@@ -238,6 +240,7 @@ def add_run(given: str, work: Work) -> tuple[str, dict[str, int]]:
     counts = {"passages": 0, "questions": 0, "not in the corpus": 0, "other questions": 0}
     hits: dict[str, list[tuple[float, str]]] = {}
     for query, doc, value in run.frame.iter_rows():
+        # By the score alone, so equals keep the order of the file.
         hits.setdefault(query, []).append((-value, doc))
     folders = {run_query.id: run_query.folder for run_query in work.queries}
     counts["other questions"] = len(hits.keys() - folders.keys())
@@ -420,6 +423,7 @@ class Making(Protocol):
         del cache
         work = Work(request, read_inputs(request), self.folder.path, ledger or Ledger(), self.listener)
         systems = planned_systems(work)
+        # Only for its refusal, before anything is paid for.
         ENGINES.build(request.engine)
         read, judge = work.read, next(system for system in systems if system.kind == "llm")
         task = PlannedTask(TASK, len(work.queries), len(read.documents), read.skipped, read.warnings)
@@ -484,6 +488,7 @@ class GoldenSession(Attempt):
         if self.redo is not None:
             for asked in self.work.queries:
                 stages.forget(asked.folder, self.redo)
+            # Which questions set out together is decided anew with what they set out with.
             (self.folder.path / "refinement.json").unlink(missing_ok=True)
             check = self.folder.path / CHECK
             if check.exists():

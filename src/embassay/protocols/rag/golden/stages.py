@@ -144,6 +144,7 @@ def folder_names(ids: Sequence[str]) -> dict[str, str]:
     for key in ids:
         numbered = _NUMBERED.fullmatch(key)
         name = f"q{int(numbered[1]):02d}" if numbered else f"q_{slug(key)}"
+        # 8 digits of a digest collide some day; 32 are the whole of it.
         for length in (8, 16, 32):
             if name.casefold() in taken:
                 name = f"q_{slug(key)}-{digest(key)[:length]}"

@@ -385,6 +385,7 @@ class SimulatedJudge:
             await asyncio.sleep(self._latency)
         if not self._noise.malformed and not self._noise.failing:
             return ()
+        # Without the draw in its name: what fails once, fails at every repeat.
         hopeless = generator(self._seed, "failing", *about).random() < self._noise.failing
         rng = generator(self._seed, "malformed", *about, str(draw))
         rejected: list[str] = []

@@ -62,6 +62,7 @@ def in_other_case(name: str) -> str:
     ('ALICE DUPONT', "Jean Pierre O'Neil")
     """
     digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    # By the name alone, so that an author is written in one way in all passages and runs.
     mode = (str.upper, str.lower, str.title)[int.from_bytes(digest, "big") % 3]
     return mode(name.replace("’", "'").replace("-", " "))
 

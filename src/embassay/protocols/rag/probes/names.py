@@ -129,6 +129,7 @@ def corpus_of(by_run: Sequence[Sequence[Bundle]], seed: int) -> Corpus:
                 places.setdefault((q, CANDIDATES[slot], signer, topic, bundle.title), (run, q, slot))
     distinct = list(places.values())
     lang = by_run[0][0].lang
+    # Raw bytes, not a generator's permutation: equal in every version of numpy.
     keys = np.frombuffer(random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8")
     ordered = [distinct[place] for place in np.argsort(keys, kind="stable")]
     return Corpus(tuple(ordered), _grades(by_run, ordered))

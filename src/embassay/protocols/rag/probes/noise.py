@@ -126,6 +126,7 @@ def retrieval(system: Similarity, questions: Questions, asked: Wordings) -> Mapp
     indices = by_text[np.maximum(asked.places, 0)].reshape(-1, by_text.shape[1])
     n = len(questions)
     counts, rounds = questions.counts(), len(indices) // n
+    # Wordings lie variant by variant and run by run; in each the questions stand in the same order.
     top = np.concatenate([questions.top(indices[i * n : (i + 1) * n]) for i in range(rounds)])
     by_measure = dict(values(np.tile(counts, (rounds, 1)), top))
     clean = np.tile(indices[:n], (rounds, 1))
@@ -532,8 +533,7 @@ def _drops(rows: Rows, systems: Sequence[str]) -> ColumnTable:
 
 
 def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
-    columns: list[Column] = [SYSTEM, DATASET, LANG, Column("level"), Column("wording", "text")]
-    columns[3] = Column("level", decimals=0)
+    columns = [SYSTEM, DATASET, LANG, Column("level", decimals=0), Column("wording", "text")]
     for measure in MEASURES:
         columns += [
             Column(measure, decimals=3),

@@ -329,6 +329,7 @@ class Rewritings:
             with charged(ledger, rewriter.name):
                 wait_for(rewrite)
         finally:
+            # Sorted, for answers come in any order and the file should not depend on it.
             ordered = {text: rewritings[text] for text in sorted(rewritings)}
             write_atomic(self.path, to_json(ordered, indent=1) + "\n")
         return failed

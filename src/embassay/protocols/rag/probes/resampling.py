@@ -44,6 +44,7 @@ def similarities(
     could not be encoded.
     """
     whole = np.broadcast_to(left.reshape(left.shape + (1,) * (right.ndim - left.ndim)), right.shape)
+    # A pair as one number: `unique` over two columns is slower.
     pairs, places = np.unique(whole.ravel() * len(passages) + right.ravel(), return_inverse=True)
     first, second = pairs // len(passages), pairs % len(passages)
     if hasattr(system, "vectors"):
@@ -111,6 +112,7 @@ def counts_of(grades: NDArray[np.int8]) -> Ints:
 def _best_gains(counts: Ints) -> Floats:
     """Grade less 1 at each rank of the best ranking of a pool, (q, 10), 0 beyond it."""
     ends = np.cumsum(counts[:, ::-1], axis=1)
+    # Of the ideal order, grades 5, 4, 3 ... each fill the ranks up to their end.
     passed = (np.arange(CUTOFF)[None, :, None] >= ends[:, None, :]).sum(axis=2)
     return np.asarray(np.maximum(4.0 - passed, 0))
 
@@ -145,6 +147,7 @@ class ProbeContext(Context):
 
     def bootstrap(self, columns: Floats, purpose: str, groups: NDArray[np.int64] | None = None) -> Floats:
         """As in `Context`, with one draw of queries for all statistics: there are hundreds of a cell."""
+        # Above this the counts of all draws would take too much memory.
         if groups is not None or self.draws * len(columns) > _HELD:
             return super().bootstrap(columns, purpose, groups)
         counts = _counts(self.seed, self.dataset, len(columns), self.draws)

@@ -259,6 +259,7 @@ def values(
     if m <= LISTED:
         information, fisher = listed(_some(scores, DRAWS), windows)
     else:
+        # Too many orders to list: one answer is simulated per draw instead.
         drawn = _some(scores, SIMULATED)
         fisher = sampled(drawn, windows, rng.gumbel(size=(len(drawn), m)))
         information = squashed_log_det(fisher, covariance[windows[:, :, None], windows[:, None, :]])
@@ -339,6 +340,7 @@ def _drops(
                 for i in range(m):
                     for j in range(m):
                         learned += gap[i] * update[window, i, j] * gap[j]
+                # Rounding may leave nothing or less of the variance.
                 after = max(before - learned, 1e-12 * before)
                 if learned > 1e-9 * before:
                     drops[window] += weight * (wrong - _expected_wrong(distance, learned, after))

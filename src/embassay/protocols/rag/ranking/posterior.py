@@ -172,9 +172,8 @@ def log_prediction(
         first, second, bias = order[k], order[k + 1], place[k + 1] - place[k]
         mean[k] = x[first] - x[second] + bias * x[d - 1]
         steps[k, first], steps[k, second], steps[k, d - 1] = 1.0, -1.0, bias
-        for i in range(
-            min(first, second), d
-        ):  # the w with U'w = step, so that products of two are covariances
+        # The w with U'w = step, so that products of two are covariances.
+        for i in range(min(first, second), d):
             steps[k, i] /= factor[i, i]
             times = steps[k, i]
             if times != 0.0:
@@ -214,11 +213,13 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
     for _ in range(SWEEPS):
         moved = 0.0
         for i in range(p):
+            # The cavity: what the others say of it, its own factor taken out (expectation propagation).
             variance = 1.0 / (1.0 / approximate[i, i] - precision[i])
             without = variance * (centre[i] / approximate[i, i] - shift[i])
             z = without / math.sqrt(variance)
             log_chance, ratio = _tail(z)
             narrowed = max(variance * (1.0 - ratio * (z + ratio)), 1e-9 * variance)
+            # A truncated normal is never wider, so a negative precision is rounding.
             new = max(1.0 / narrowed - 1.0 / variance, 0.0)
             change = new - precision[i]
             moved = max(moved, abs(change) * variance)

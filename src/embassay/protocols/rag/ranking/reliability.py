@@ -247,10 +247,12 @@ def fit(orders: Orders, means: Floats, precisions: Floats) -> Fit:
         size = np.ones(len(modes))
         for _ in range(_HALVINGS):
             tried = _objective(modes + size[:, None] * step, orders, means, precisions)
+            # Near the mode a step changes the value by rounding only, which is not worse.
             worse = tried < value - 1e-9 * np.abs(value)
             if not worse.any():
                 break
             size[worse] /= 2
+        # Halved to the end and still worse: this point stays where it is.
         size[worse] = 0
         modes = modes + size[:, None] * step
         value = np.where(worse, value, tried)
@@ -343,6 +345,7 @@ def _query(query: Judged, rng: np.random.Generator) -> tuple[Floats, Floats]:
     means, precisions = _prior(query)
     shape, n = (len(RELIABILITY), len(SHARPNESS)), len(query.candidates)
     normal = rng.standard_normal((DRAWS, n))
+    # In turn and not in blocks: early and late answers are asked about other passages.
     fold = np.arange(len(orders)) % FOLDS
     logs = np.zeros(means.shape[0])
     for number in range(FOLDS):
@@ -368,6 +371,7 @@ def _prior(query: Judged) -> tuple[Floats, Floats]:
 def _log_prediction(scores: Floats, orders: NDArray[np.int64]) -> Floats:
     """The log probability of answers (calls, m), each the mean over draws of scores (points, draws, n): (points,)."""
     by_draw = np.exp(log_likelihoods(scores, orders))
+    # An answer at random has the probability 1 / m!.
     random = RANDOM / np.exp(lgamma(orders.shape[1] + 1))
     return np.asarray(np.log((1 - RANDOM) * by_draw.mean(axis=1) + random).sum(axis=-1))
 
