@@ -146,8 +146,8 @@ class RunCalibrationRequest:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared when they are given again."""
         plain = self.files.as_dict()
-        own = {name: plain[name] for name in ("qrels", "runs", "grades", "seed", "split", "mapping")}
-        return {**own, "cutoff": self.cutoff, "options": self.options.as_dict()}
+        kept = {name: plain[name] for name in ("qrels", "runs", "grades", "seed", "split", "mapping")}
+        return {**kept, "cutoff": self.cutoff, "options": self.options.as_dict()}
 
 
 @dataclass(frozen=True)

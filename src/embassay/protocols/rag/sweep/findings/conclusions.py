@@ -98,21 +98,21 @@ STRICT = ", strict"
 def frontiers(ground: Ground) -> Iterator[Frontier]:
     """Every frontier by the measure that decides; the main one also under each time limit of the rules, and by the
     same measure at the other cutoffs, one by one and each as an objective of its own."""
-    measure, both = ground.rules.measure, AXES[0][1]
+    measure, axes_of = ground.rules.measure, AXES[0][1]
     for name, axes in AXES:
         yield _made(ground, name, [measure], axes, "pareto")
         yield _made(ground, name + STRICT, [measure], axes, "strict")
     for slo in ground.rules.slos_ms:
-        yield _made(ground, f"{MAIN}, at most {slo:g} ms", [measure], both, "pareto", slo)
+        yield _made(ground, f"{MAIN}, at most {slo:g} ms", [measure], axes_of, "pareto", slo)
     others = at_other_cutoffs(ground)
     for other in others:
-        yield _made(ground, f"{MAIN}, {other}", [other], both, "pareto")
-        yield _made(ground, f"{MAIN}, {other}{STRICT}", [other], both, "strict")
+        yield _made(ground, f"{MAIN}, {other}", [other], axes_of, "pareto")
+        yield _made(ground, f"{MAIN}, {other}{STRICT}", [other], axes_of, "strict")
     if others:
-        yield _made(ground, f"{MAIN}, every cutoff", [measure, *others], both, "pareto")
+        yield _made(ground, f"{MAIN}, every cutoff", [measure, *others], axes_of, "pareto")
     if ground.rules.quality_axes:
         wanted = list(ground.rules.quality_axes)
-        yield _made(ground, f"{MAIN}, {' and '.join(wanted)}", wanted, both, "pareto")
+        yield _made(ground, f"{MAIN}, {' and '.join(wanted)}", wanted, axes_of, "pareto")
 
 
 def _made(
@@ -123,7 +123,7 @@ def _made(
     dominance: Dominance,
     slo_ms: float | None = None,
 ) -> Frontier:
-    found = frontier(
+    members = frontier(
         [_turned(stack) for stack in decidable(ground, *measures)],
         measures,
         axes=axes,
@@ -132,7 +132,7 @@ def _made(
         cost_share=ground.rules.cost_share,
         jitter_ms=ground.measured_jitter_ms,
     )
-    ordered = sorted(found, key=lambda stack: (stack.latency, stack.cost, stack.id))
+    ordered = sorted(members, key=lambda stack: (stack.latency, stack.cost, stack.id))
     return Frontier(
         name, " and ".join(measures), tuple(axes), dominance, tuple(stack.id for stack in ordered), slo_ms
     )
@@ -254,7 +254,7 @@ def _qualities(ground: Ground) -> list[tuple[Quality, ...]]:
             Quality(measure, value, None if np.isnan(ceiling) else float(ceiling), reached)
             for value, ceiling, reached in zip(values, ceilings, ground.ratios(measure), strict=True)
         ])  # fmt: skip
-    return [tuple(one[i] for one in by_measure) for i in range(len(ground.ids))]
+    return [tuple(qualities[i] for qualities in by_measure) for i in range(len(ground.ids))]
 
 
 def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[float, float]) -> StackFacts:
@@ -309,8 +309,8 @@ def _together(rows: Sequence[Measured]) -> Time | None:
 
 
 def _average(quality: Sequence[Quality], weights: Mapping[str, float]) -> float | None:
-    known = {one.measure: one.value.value for one in quality if one.value.value is not None}
-    return average_performance(known, weights) if set(weights) <= set(known) else None
+    values = {q.measure: q.value.value for q in quality if q.value.value is not None}
+    return average_performance(values, weights) if set(weights) <= set(values) else None
 
 
 def _cutoffs(rows: Sequence[Measured]) -> list[int]:
@@ -326,7 +326,7 @@ def memory_of(rows: Sequence[Measured]) -> Memory:
         for row in rows
     ]  # fmt: skip
     disks, memories = [row.index.disk_bytes for row in rows], [row.index.memory_bytes for row in rows]
-    vectors, graphs = [one[0] for one in estimates], [one[1] for one in estimates]
+    vectors, graphs = [pair[0] for pair in estimates], [pair[1] for pair in estimates]
     return Memory(_sum(vectors), _sum(graphs), _whole(_sum(disks)), _whole(_sum(memories)))
 
 
@@ -347,19 +347,19 @@ def estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]
             return None, 0.0
         return product_bytes(facts.n, facts.dim, m=parts, rotated=spec.name == "opq"), 0.0
     whole, is_small = vector_bytes(facts.n, facts.dim), vector_bytes(facts.n, facts.dim, bytes_per_value=1)
-    known = {
+    formulas = {
         "flat": (whole, 0.0), "int8": (is_small, 0.0), "hnsw": (whole, None), "hnsw-f32": (whole, None),
         "hnsw-int8": (is_small, None),
     }  # fmt: skip
-    if spec.name not in known:
+    if spec.name not in formulas:
         return None, None
-    vectors, graph = known[spec.name]
+    vectors, graph = formulas[spec.name]
     return vectors, graph_bytes(facts.n, m=links or LINKS) if graph is None else graph
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    parts = [value for value in values if value is not None]
+    return sum(parts) if len(parts) == len(values) else None
 
 
 def _whole(value: float | None) -> int | None:
@@ -376,7 +376,7 @@ def indexes(ground: Ground) -> Iterator[IndexQuality]:
     Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
     it loses; else on all.
     """
-    flat = next((one for one in values_of(ground, "index") if one.partition("?")[0] == "flat"), None)
+    flat = next((index for index in values_of(ground, "index") if index.partition("?")[0] == "flat"), None)
     if flat is None:
         return
     for encoder in values_of(ground, "encoder"):
@@ -391,10 +391,10 @@ def indexes(ground: Ground) -> Iterator[IndexQuality]:
 
 
 def _bare(ground: Ground, pairs: Pairs) -> Pairs:
-    found = [(pair, ground.configurations[pair[0]]) for pair in pairs]
+    stacks = [(pair, ground.configurations[pair[0]]) for pair in pairs]
     return [
         pair
-        for pair, configuration in found
+        for pair, configuration in stacks
         if configuration.mode == "dense" and configuration.reranker == NONE
     ]
 
@@ -434,10 +434,10 @@ def _change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
 
 def _retrieval(ground: Ground, places: list[int]) -> float:
     rows: list[Measured] = [ground.rows[name][i] for name in ground.datasets for i in places]
-    found = [
+    times = [
         percentile_of(row.times.stages["retrieve"], 50.0) for row in rows if "retrieve" in row.times.stages
     ]
-    return float(np.mean(found)) if found else 0.0
+    return float(np.mean(times)) if times else 0.0
 
 
 RESAMPLES = 2000
@@ -458,7 +458,7 @@ def conclude(sweep: Sweep, folder: Path) -> Findings:
 def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     """Everything the sweep says. DataError where nothing was measured; UsageError where the measure that decides is not
     among those measured."""
-    measured = list(dict.fromkeys(one.dataset for one in sweep.measured))
+    measured = list(dict.fromkeys(row.dataset for row in sweep.measured))
     if not measured:
         raise DataError(
             "the sweep has measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
@@ -471,7 +471,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
         scopes.insert(0, decided)
     jitter, measures_jitter = sweep.rules.jitter_ms, sweep.rules.jitter_ms is None
     if jitter is None:
-        jitter = jitter_of([one.times.total for one in sweep.measured], sweep.rules.percentile)
+        jitter = jitter_of([row.times.total for row in sweep.measured], sweep.rules.percentile)
     counted = jitter or 0.0 if measures_jitter else 0.0
     sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
     grounds = [Ground(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
@@ -480,11 +480,11 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores,
     )  # fmt: skip
-    left = tuple(Left(one.configuration.id, one.dataset, one.reason, one.failed) for one in sweep.skipped)
+    left = tuple(Left(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped)
     first, *others = (_part(ground, asked, left, generation(ground, sweep.generator)) for ground in grounds)
-    said = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)
+    gone = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)
     if blank != measured:
-        first = replace(first, notes=(*first.notes, *said))
+        first = replace(first, notes=(*first.notes, *gone))
     return Findings(
         asked, grounds[0].measures, (first, *others), left, dict(sweep.generator), asdict(sweep.counts)
     )
@@ -524,19 +524,19 @@ def result_rows(findings: Findings) -> list[Result]:
 
 def _is_defined(sweep: Sweep, dataset: str) -> bool:
     """Whether the measure that decides has a value there; where it was not measured that is said elsewhere."""
-    found = [one.quality.get(sweep.rules.measure) for one in sweep.measured if one.dataset == dataset]
-    return any(values is None or not np.isnan(values).all() for values in found)
+    columns = [row.quality.get(sweep.rules.measure) for row in sweep.measured if row.dataset == dataset]
+    return any(values is None or not np.isnan(values).all() for values in columns)
 
 
 def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
     """Whether some stack is on all datasets."""
-    counts = Counter(one.configuration.id for one in sweep.measured)
+    counts = Counter(row.configuration.id for row in sweep.measured)
     return any(n == len(datasets) for n in counts.values())
 
 
 def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generation | None) -> Part:
     recommendation = recommend(ground)
-    found = tuple(frontiers(ground))
+    drawn = tuple(frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
     part = Part(
         dataset=ground.datasets[0] if len(ground.datasets) == 1 else "",
@@ -544,8 +544,8 @@ def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generatio
         queries=sum(ground.queries.values()),
         timed=sum(shape[1] for shape in shapes),
         sessions=max(shape[0] for shape in shapes),
-        stacks=tuple(_placed(fact, found) for fact in stack_facts(ground)),
-        frontiers=found,
+        stacks=tuple(_placed(fact, drawn) for fact in stack_facts(ground)),
+        frontiers=drawn,
         recommendation=replace(recommendation, alternatives=told_alternatives(recommendation, asked)),
         steps=tuple(steps(ground)),
         effects=tuple(effects(ground)),
@@ -560,9 +560,9 @@ def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generatio
     )
 
 
-def _placed(stack: StackFacts, found: Sequence[Frontier]) -> StackFacts:
+def _placed(stack: StackFacts, drawn: Sequence[Frontier]) -> StackFacts:
     """The stack with the names of the frontiers that it is on."""
-    return replace(stack, on=tuple(frontier.name for frontier in found if stack.id in frontier.stacks))
+    return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 
 
 def _rows(findings: Findings, part: Part, stack: StackFacts) -> list[Result]:
