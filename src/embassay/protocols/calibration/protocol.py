@@ -289,7 +289,7 @@ class Calibrations(TaskProtocol):
     """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
 
     name = "calibration"
-    version = 4
+    version = 5
     tasks = TASKS
     paper = ("pairs",)
     context = Context

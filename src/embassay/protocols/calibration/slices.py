@@ -196,7 +196,7 @@ def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mas
 
 def _words(text: str) -> set[str]:
     # The clitic becomes a word, so that "isn't" is a negation.
-    plain = text.lower().replace("n't", " n't").replace("’", "'")
+    plain = text.lower().replace("’", "'").replace("n't", " n't")
     return {word.strip(MARKS) for word in plain.split()}
 
 

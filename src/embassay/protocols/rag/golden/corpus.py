@@ -443,8 +443,10 @@ class Work:
             return open_judge(self.request.judge, seed=self.request.seed)
         passage = max(len(text.encode()) for text in self.passages.texts)
         question = max(len(posed.text.encode()) for posed in self.read.questions)
-        # The engines show 5 passages at a time where nothing is said.
-        longest = min(question + passage * (self.request.options.batch or 5), _MOST_BYTES)
+        # One answer orders the whole pool; the other engines show 5 passages at a time where nothing is said.
+        options, single = self.request.options, self.request.ranking.startswith("single_shot")
+        shown = min(2 * options.depth, len(self.passages)) if single else options.batch or 5
+        longest = min(question + passage * shown, _MOST_BYTES)
         return open_judge(self.request.judge, ledger=self.ledger, seed=self.request.seed, longest=longest)
 
     def question(self, asked: RunQuery, rewrite: str) -> Question:

@@ -225,6 +225,7 @@ def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
         quantity = resampled.quantity(best.gain, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
+        # Bonferroni, since the best of several was chosen by the same data.
         ends = percentile_interval(quantity.replicates, 1 - 0.05 / len(at_k))
         low, high = (None if np.isnan(end) else end for end in ends)
         gain = Evidence(f"gain in PROC@{k}", quantity.value, low, high)
@@ -574,4 +575,5 @@ def _above_ceiling(measured: Measured, name: str) -> int:
 
 
 def _enough(pairs: int) -> int:
+    # The least p is 2 / (resamples + 1), which Holm multiplies by the pairs; the power of ten from twice that on.
     return int(10 ** np.ceil(np.log10(2 * pairs / ALPHA * 2)))

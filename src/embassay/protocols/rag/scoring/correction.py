@@ -233,6 +233,7 @@ class Corrector:
         labelled = np.array([key in self.people for key in keys], dtype=bool)
         whole = {self.queries[i] for i in self.whole}
         loose = sum(key[0] not in whole for key, is_known in zip(keys, labelled, strict=True) if is_known)
+        # Where nearly all labels are of whole queries, queries were drawn and not passages.
         if labelled.sum() < FEWEST or loose < labelled.sum() / 10:
             return None
         scale = len(used) / len(self.queries)
@@ -259,6 +260,7 @@ class Corrector:
         }
         try:
             return population_of(runs, measure, 0.0)
+        # No measure of passages alone: then whole queries are all there is to go by.
         except UsageError:
             return None
 
@@ -312,6 +314,7 @@ def _ratio(
     if under.mean() <= 0:
         return None
     ratio = alone = float(top.mean() / under.mean())
+    # The deviations are of the ratio that is sought, so it is found in turns; each corrects the last one.
     for _ in range(_TURNS):
         every = judge[0] - ratio * judge[1]
         mean = corrected(
@@ -509,7 +512,3 @@ def _compared(
     ]
     high_rank = [len(ranked) - sum(pair.better == run for pair in tested) for run in ranked]
     return Comparison(measure, tuple(ranked), tuple(low_rank), tuple(high_rank), tested)
-
-
-def _first(pair: Pair, lower: bool) -> str:
-    return pair.a if (pair.difference < 0) == lower else pair.b

@@ -73,6 +73,7 @@ def graded_sources(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) ->
 
 def _escaped(text: str) -> str:
     """For a regular expression of the library that reads the ids."""
+    # By code point: `re.escape` escapes for Python, and the library's expressions are Rust's.
     return "".join(f"\\x{{{ord(character):x}}}" for character in text)
 
 
@@ -83,6 +84,7 @@ def named_path(given: str) -> tuple[str, Path]:
     (('bm25', PosixPath('runs/bm25.trec.gz')), ('mine', PosixPath('runs/x.txt')))
     """
     name, equals, rest = given.partition("=")
+    # A file whose name has an equals sign is a file.
     if equals and name and rest and not Path(given).exists():
         return name, Path(rest).expanduser()
     path = Path(given).expanduser()
@@ -96,6 +98,7 @@ def stem(name: str) -> str:
     ('bm25.k1=0.9', 'qrels', '.trec')
     """
     left = name
+    # Two endings at most, that of a compression and that of a format.
     for _ in range(2):
         head, dot, end = left.rpartition(".")
         if head and dot and end.lower() in _ENDINGS:
@@ -104,21 +107,8 @@ def stem(name: str) -> str:
 
 
 _ENDINGS = {
-    "gz",
-    "trec",
-    "run",
-    "runs",
-    "qrels",
-    "qrel",
-    "res",
-    "txt",
-    "tsv",
-    "csv",
-    "json",
-    "jsonl",
-    "ndjson",
-    "parquet",
-}
+    "gz", "trec", "run", "runs", "qrels", "qrel", "res", "txt", "tsv", "csv", "json", "jsonl", "ndjson", "parquet",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -459,6 +449,7 @@ def fingerprint(entries: Iterable[Entries]) -> str:
 
     total = hashlib.sha256()
     for entry in entries:
+        # A separator that hardly any id has, so that "a", "bc" and "ab", "c" differ.
         hashes = entry.frame.select(pl.concat_str("query", "doc", "value", separator="\x1f")).to_series()
         total.update("\n".join(hashes.to_list()).encode())
     return total.hexdigest()
@@ -561,6 +552,7 @@ def write_trec(path: Path, name: str, run: Retrieved) -> Path:
     for query, hits in run.items():
         last = np.float32(np.inf)
         for rank, (key, score) in enumerate(hits, start=1):
+            # The score itself where it is lower than the one before.
             last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
             if query.split() != [query] or key.split() != [key]:
                 raise UsageError(

@@ -132,6 +132,7 @@ class _Judged:
     def grades(self, query: Ints, doc: Ints) -> NDArray[np.int8]:
         """The grade of each, `UNJUDGED` where there is none."""
         keys = _keys(query, doc)
+        # What lies beyond the last key is compared with that, and differs.
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[at] == keys, self._grades[at], np.int8(UNJUDGED))
 
@@ -146,6 +147,7 @@ def _placed(entries: Entries, codes: _Coded, numbers: Ints, judged: _Judged, que
     single = _first_of_each(query_of, doc)
     repeated = len(query_of) - len(single)
     query_of, doc = query_of[single], doc[single]
+    # Rows stand query by query, so a rank is the row less the first row of its query.
     sizes = np.bincount(query_of, minlength=judged.queries)
     rank = np.arange(len(query_of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     grade = judged.grades(query_of, doc)
@@ -170,6 +172,7 @@ def _ranked(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[Ints, In
     """Queries and documents, best first within each query; and how many documents share a score with another."""
     import polars as pl
 
+    # + 0.0 makes -0 and 0 one score.
     ordered = frame.select("doc", score=pl.col("value").cast(pl.Float32, strict=False) + 0.0)
     ordered = ordered.with_columns(query=pl.Series(query), code=pl.Series(doc))
     ordered = ordered.sort("query", "score", "doc", descending=[False, True, True])
@@ -399,6 +402,7 @@ def union_columns(board: Board, made: Sequence[Union]) -> list[tuple[str, dict[s
     for union in made:
         a, b = by_name[union.a], by_name[union.b]
         alone = [_ceiling(run.graded, _cut(run, union.depth), union.cutoff) for run in (a, b)]
+        # The better of the two over all queries, not query by query, which no single run could be.
         better = max(alone, key=lambda values: float(np.nansum(values)))
         pool = _cut(by_name[union.fused], union.depth) if union.fused else _in_turn(a, b, union.depth)
         proc = _ceiling(a.graded, pool, union.cutoff)

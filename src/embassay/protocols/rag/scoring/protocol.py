@@ -274,6 +274,7 @@ def write_scoring(
     folder = RunFolder(out)
     check_same_arguments(folder, request)
     inputs, scored = score()
+    # After the scoring, which may take minutes: only writing has to be alone.
     with folder.locked():
         _write(folder, request, inputs, scored, command)
     return scored

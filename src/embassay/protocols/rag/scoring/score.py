@@ -530,6 +530,7 @@ class Resampled:
         for side in (run, other) if other else (run,):
             mask = self._mask(measure, run, other)
             for part, column in enumerate(self._measured[side].columns[measure].parts):
+                # One column for all pairs that share a mask: with many runs most do.
                 key = (side, measure, part, mask.tobytes())
                 if key not in self._places:
                     self._places[key] = len(self._columns)
@@ -560,6 +561,7 @@ class Resampled:
         """Run `a` less run `b`; what differs by rounding alone is 0."""
         first, second = self.quantity(measure, a, b), self.quantity(measure, b, a)
         value, replicates = first.value - second.value, first.replicates - second.replicates
+        # A replicate that is 0 but for rounding would count on one side of 0 in the test.
         replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
         return Quantity(0.0 if abs(value) <= SAME else value, replicates, first.n)
 

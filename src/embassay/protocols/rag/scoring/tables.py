@@ -131,6 +131,7 @@ def likeness(board: Board, cutoffs: Sequence[int], *, resamples: int, seed: int)
     if not asked:
         return ()
     columns = [column for a, b, k in asked for column in alike(a, b, k)]
+    # The stream of the values, so that likeness and values are of the same resamples.
     rng = generator(seed, "resample")
     means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng)
     return tuple(

@@ -160,6 +160,7 @@ def _write_items(path: Path, cell: _Cell) -> None:
 
 
 def _results(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
+    # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
         for score in cell.scores if name else cell.scores[:1]:
             yield Result(

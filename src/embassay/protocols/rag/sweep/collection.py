@@ -83,6 +83,7 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
     fingerprint = loaded.fingerprint
     own_rows: tuple[int | None, ...] = ()
     if entry.exclude_self:
+        # Another dataset to all caches and keys: its rankings differ.
         fingerprint = sha256(f"{fingerprint} without self".encode()).hexdigest()[:32]
         asked = set(ids)
         rows = {key: position for position, key in enumerate(data.corpus.ids) if key in asked}

@@ -578,6 +578,7 @@ def request_of(
 
 def _wrong(error: ValidationError, where: _Where) -> UsageError:
     """The first thing that is wrong, in one line."""
+    # A key that is not known first: it is mostly another one misspelled, which is then missing.
     first = min(error.errors(), key=lambda error: error["type"] != "extra_forbidden")
     # Pydantic names the branch of a union among the keys; a key that is not known comes last, whatever it is called.
     last = first["loc"][-1:] if first["type"] == "extra_forbidden" else ()

@@ -97,6 +97,7 @@ def _all(
     heads = product(request.chunk, request.rewrite, request.encoder, request.dims, request.index)
     for chunk, rewrite, encoder, size, index in heads:
         whole = dims.get(encoder)
+        # All dimensions by number are the same stack as all without one.
         cut = None if size == whole else size
         too_many = (
             f"{encoder} has {whole} dimensions"
@@ -297,6 +298,7 @@ class PriceList:
         queries of `query` tokens embedded, `passages` of `passage` tokens read by the generator. Spec rag 3.1."""
         usd = {"rerank": 0.0, "embed": query * 1000 * self.tokens.get(configuration.encoder, 0.0) / 1e6}
         if configuration.reranker in self.searches:
+            # Charged by the search of up to 100 documents, each begun one whole.
             usd["rerank"] = self.searches[configuration.reranker] * ceil(reranked / _SEARCH)
         elif configuration.reranker != NONE:
             # `reranking_cost` takes whole candidates, and near copies that were removed make the mean a fraction.

@@ -610,6 +610,7 @@ def _scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:
     """The score of each document: that of its best passage."""
     best: dict[int, float] = {}
     for place, score in zip(final.places, final.scores, strict=True):
+        # Places stand best first, so the first of a document is its best passage.
         best.setdefault(int(documents[place]), score)
     return [best[document] for document in ranked]
 

@@ -268,6 +268,7 @@ class Counting:
 
     def index(self, facts: IndexFacts) -> None:
         """Count an index that was opened, if it is one that takes building."""
+        # Flat search builds nothing, and would be counted as built.
         if facts.build_seconds > 0 or facts.found:
             self._built[facts.found] += 1
 
@@ -424,6 +425,7 @@ class Encoded:
         """The nearest passages of each query by exact search."""
         if (dims, depth) not in self._exact:
             documents, queries = self.cut(dims)
+            # Deeper by what a query's own document may take away again.
             deep = min(depth + self.bench.spare, len(documents))
             ranked = self.encoder.searched(queries, documents, deep)
             self._exact[dims, depth] = [

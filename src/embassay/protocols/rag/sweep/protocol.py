@@ -139,6 +139,7 @@ def _times(stack: Stack, watch: Stopwatch, generator: Generator | None = None) -
         stages[stage] = samples
     together = watch.read(stack.together) if stack.together else None
     shape = watch.latency.repeats, max((samples.shape[1] for samples in stages.values()), default=0)
+    # What was timed once has one session, which stands for the others too.
     stages = {stage: np.broadcast_to(samples, shape) for stage, samples in stages.items()}
     stages[TOTAL] = np.sum(
         [samples for stage, samples in stages.items() if stage not in (GENERATE, *BESIDE)], axis=0
@@ -270,6 +271,7 @@ class SweepSession(Attempt):
             # The combination makes no sense, and nothing has failed.
             measured = Found((), tuple(self._skipped(job, str(error), failed=False)))
         except Exception as error:
+            # A server that is gone would be waited for by every cell that is left.
             if isinstance(error, ModelError) and _is_server(job.head.index):
                 self.parts.give_up("index", job.head.index, error)
             self._broken(cell, error, time.perf_counter() - began)

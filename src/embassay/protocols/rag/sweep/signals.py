@@ -50,6 +50,7 @@ def _entropy(scores: Floats | None) -> float:
     if scores is None or len(scores) < 2:
         return float("nan")
     first = scores[:ENTROPY_OF]
+    # Less the largest, so that exp does not overflow; the shares are the same.
     weights = np.exp(first - first.max())
     share = weights / weights.sum()
     positive = share[share > 0]

@@ -67,6 +67,7 @@ class Configuration:
         parts = [self.encoder, f"{self.dims}d" if self.dims else "", index, f"k{self.k}", self.mode]
         if self.reranker != NONE:
             parts.append(self.reranker)
+        # The axes before are in the name already.
         for axis in fields(self)[6:]:
             value = getattr(self, axis.name)
             if value != getattr(usual, axis.name):

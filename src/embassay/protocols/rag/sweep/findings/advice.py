@@ -253,7 +253,7 @@ def _route(
     against: Sequence[Against],
 ) -> Route:  # fmt: skip
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
-    costs, times = _each(ground, route, _cost), _each(ground, route, _mean_ms)
+    costs, times = _each(ground, route, lambda stack: stack.cost), _each(ground, route, _mean_ms)
     usd_routed, ms_routed = (float(mixed(part, shares).mean()) for part in (costs, times))
     return Route(
         family=family_of(ground.configurations[route.less]),
@@ -290,10 +290,6 @@ def _each(ground: Ground, route: _Route, of: Callable[[Measured], float]) -> Flo
     return np.array(
         [[of(ground.rows[name][i]) for name in ground.datasets] for i in (route.less, route.more)]
     )
-
-
-def _cost(stack: Measured) -> float:
-    return stack.cost
 
 
 def _mean_ms(stack: Measured) -> float:

@@ -184,6 +184,7 @@ class Ground:
         for row in self.rows[dataset]:
             n = row.times.total.shape[1]
             if n not in drawn:
+                # By the number of queries, so that stacks timed on as many are resampled alike, whatever the order.
                 rng = generator(self.seed, "sweep", "times", dataset, str(n))
                 drawn[n] = rows_of_resamples(n, self.resamples, rng)
             columns.append(resampled(row.times.total, self.rules.percentile, drawn[n]))
@@ -259,6 +260,7 @@ def defined_means(columns: Floats) -> Floats:
     defined = ~np.isnan(columns)
     counts = defined.sum(axis=0)
     sums = np.where(defined, columns, 0.0).sum(axis=0)
+    # Not `nanmean`, which warns of a column without any value.
     means: Floats = np.full(columns.shape[1], np.nan)
     np.divide(sums, counts, out=means, where=counts > 0)
     return means

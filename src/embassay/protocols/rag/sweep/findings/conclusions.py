@@ -211,6 +211,7 @@ def _is_bare(ground: Ground, stack: Stack) -> bool:
 
 def _cheapest(stacks: Sequence[Stack]) -> list[Stack]:
     least = min(stack.cost for stack in stacks)
+    # Sums of prices in another order differ by rounding.
     return [stack for stack in stacks if stack.cost <= least + 1e-9]
 
 

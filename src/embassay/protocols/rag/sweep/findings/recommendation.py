@@ -89,6 +89,7 @@ def choose_each(
     left = _lowest(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
     for key in (-defined, latency):
         left = _lowest(key, left, 0.0)
+    # The rank of each id: what is equal in all else goes to the first id, as in `choose`.
     by_id = np.argsort(np.argsort([stack.id for stack in stacks]))
     places = np.where(left, by_id, len(stacks)).argmin(axis=1)
     return Winners(np.where(left.any(axis=1), places, NOBODY), tied)
@@ -306,6 +307,7 @@ def _undecided(
         figure = differences[stack.id]
         if figure.value is not None and figure.low is not None and figure.high is not None:
             width = figure.high - figure.low
+            # An interval without width is one of no difference in any resample: no label would tell it from 0.
             nearness[stack.id] = abs(figure.value) / width if width > 0 else -1.0
     nearest = max(alike, key=lambda stack: nearness.get(stack.id, -1.0), default=None)
     if nearest is not None and nearness.get(nearest.id, -1.0) >= 0:
@@ -560,14 +562,8 @@ def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
     others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
     others += " that keep the limits" if limited else ""
     text = f"{others} cannot be told apart from it"
-    cheap = next(
-        (alternative for alternative in recommendation.alternatives if alternative.kind == "cheapest alike"),
-        None,
-    )
-    fast = next(
-        (alternative for alternative in recommendation.alternatives if alternative.kind == "fastest alike"),
-        None,
-    )
+    by_kind = {alternative.kind: alternative for alternative in recommendation.alternatives}
+    cheap, fast = by_kind.get("cheapest alike"), by_kind.get("fastest alike")
     if cheap is not None:
         return f"{text}; the cheapest of them, {cheap.stack}, costs {usd(-cheap.usd)} less."
     if fast is not None:
