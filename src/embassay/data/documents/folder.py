@@ -114,7 +114,11 @@ def has_any(folder: Path) -> bool:
 def _files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
     """Path, and name within the folder, of every file that is not hidden, in order; what is hidden, the folder that a
     browser saves beside a page (its frames, scripts and pictures), and every link are counted, a folder once."""
-    for place, folders, files in bounded_walk(folder):
+
+    def closed(error: OSError) -> None:
+        tally.skip("folders that cannot be read", _shown(Path(os.fsdecode(error.filename)), folder))
+
+    for place, folders, files in bounded_walk(folder, closed):
         kept = []
         saved = {f"{Path(name).stem}_files" for name in files if name.lower().endswith((".html", ".htm"))}
         for name in sorted(folders):
