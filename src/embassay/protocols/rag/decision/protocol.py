@@ -222,8 +222,9 @@ def open_study(path: Path) -> Study:
             texts = Texts({r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows})
         return Study(population, Terms(told["alpha"], told["seed"], told["block"], guide), texts)
     except (OSError, ValueError, KeyError, TypeError) as error:
+        said = f"no {Path(error.filename).name}" if isinstance(error, FileNotFoundError) else str(error)
         raise DataError(
-            "the folder holds no study of a decision", path=path, found=str(error), mend=mend
+            "the folder holds no study of a decision", path=path, found=said, mend=mend
         ) from error
 
 
