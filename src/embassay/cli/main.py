@@ -152,7 +152,9 @@ def _near(said: str, error: Any) -> str:
 
 def _of_letter(letter: str, known: Sequence[str]) -> str:
     """The option that a letter stands for elsewhere: how many is --n, or else --limit."""
-    names = ["--n", "--limit"] if letter == "n" else [name for name in known if name.startswith(f"--{letter}")]
+    names = (
+        ["--n", "--limit"] if letter == "n" else [name for name in known if name.startswith(f"--{letter}")]
+    )
     found = [name for name in names if name in known][: 1 if letter == "n" else 3]
     return f"Did you mean {' or '.join(found)}? " if found else ""
 
