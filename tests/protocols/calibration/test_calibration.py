@@ -299,6 +299,8 @@ def test_the_page_has_thresholds_and_the_view_fits(run: Run) -> None:
     text = printed(run_view(run.path))
     saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
     assert f"{saved.threshold():.3f}" in text
+    first = page[page.index("<h1") :].partition("</h1>")[0]
+    assert "on at least 80% mean the same" in first, "the answer, and not which system has the most skill"
     assert all(len(line) <= 80 for line in text.splitlines() if str(run.path) not in line)
 
 
