@@ -460,7 +460,10 @@ def _place(levels: Sequence[Mapping[str, Any]], text: str) -> tuple[str, int | N
         return next((level[name] for name in names for level in levels if level.get(name) is not None), None)
 
     document = said("document", "source", "file_path", "file_name", "path")
-    start, end = said("start", "start_index", "start_char_idx"), said("end", "end_char_idx")
+    start, end = (
+        int(place) if isinstance(place, str) and place.isdecimal() else place
+        for place in (said("start", "start_index", "start_char_idx"), said("end", "end_char_idx"))
+    )
     if not isinstance(document, str) or not isinstance(start, int):
         return (document if isinstance(document, str) else ""), None, None
     return document, start, end if isinstance(end, int) else start + len(text)
