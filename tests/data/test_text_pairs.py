@@ -46,6 +46,14 @@ def test_scored_pairs_under_other_names(table: Table) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("score", "mend"), [("2,4", "2.4"), ("48%", "48"), ("good", "leave the row out")])
+def test_numbers_of_spreadsheets_are_told_how_to_be_written(table: Table, score: str, mend: str) -> None:
+    path = table({"text": "a", "text2": "b", "score": score}, {"text": "c", "text2": "d", "score": "1"})
+    with pytest.raises(DataError, match="expected a number") as refused:
+        open_dataset(path).load("pairs")
+    assert mend in refused.value.mend
+
+
 def test_a_labelled_pair_is_no_labelled_text(table: Table) -> None:
     """A label beside a second text is no topic: the table is not clustered."""
     path = table({"text": "a", "text2": "b", "label": 1}, {"text": "c", "text2": "d", "label": False})

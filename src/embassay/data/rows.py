@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -222,10 +223,19 @@ def number_of(row: Row, column: str) -> float | None:
     try:
         number = plain_number(value)
     except (ValueError, OverflowError):
-        raise wrong(row, column, "a number") from None
+        raise wrong(row, column, "a number", _spelt(str(value).strip())) from None
     if math.isinf(number):
         raise wrong(row, column, "a finite number")
     return None if math.isnan(number) else number
+
+
+def _spelt(text: str) -> str:
+    """How a number that a spreadsheet wrote is to be written; empty for what is none."""
+    if re.fullmatch(r"[+-]?\d+,\d+", text):
+        return f"Write decimals with a point in the whole column: {text.replace(',', '.')}."
+    if re.fullmatch(r"[+-]?[\d.]+ ?%", text):
+        return f"Write numbers without a sign in the whole column: {text.rstrip(' %')}."
+    return ""
 
 
 def choice_of(row: Row, column: str) -> int | None:

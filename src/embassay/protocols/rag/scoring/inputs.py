@@ -395,7 +395,9 @@ def _called(document: str, known: Collection[str]) -> str:
         return document
     plain = document.replace("\\", "/")
     paths = [f"/{plain}", f"/{identifier(plain)}"]
-    return max((one for one in known if any(path.endswith(f"/{one}") for path in paths)), key=len, default=document)
+    return max(
+        (one for one in known if any(path.endswith(f"/{one}") for path in paths)), key=len, default=document
+    )
 
 
 @dataclass(frozen=True)
