@@ -89,7 +89,7 @@ def test_tables_without_tags_are_named(folder: Path) -> None:
 
 @pytest.mark.parametrize("place", [0, "0"])
 @pytest.mark.parametrize(
-    "path", ["my notes/a.md", "docs/my notes/a.md", "/home/me/docs/my notes/a.md", "C:\\d\\my notes\\a.md"]
+    "path", ["my notes/a.md", "docs/my notes/a.md", "/srv/docs/my notes/a.md", "C:\\d\\my notes\\a.md"]
 )
 def test_a_document_is_known_by_the_end_of_its_path(tmp_path: Path, path: str, place: int | str) -> None:
     """An engine's loader says the folder too, and blanks as they are; of two documents of one name the one whose path
