@@ -375,7 +375,7 @@ def test_an_answer_that_is_refused(serve: Serve, visit: Visit) -> None:
 def test_an_answer_that_must_wait(serve: Serve, visit: Visit, status: int, says: str) -> None:
     """Where the server cannot take it now, or the link was replaced, the answer waits and is not dropped."""
     serving = serve("pairs")
-    person = _at_items(serving, visit, "pairs")
+    person = _at_items(serving, visit, "pairs", width=390)
     _refusing(person, status, {"error": "Not now."})
     person.press("2")
     person.until(
@@ -384,6 +384,7 @@ def test_an_answer_that_must_wait(serve: Serve, visit: Visit, status: int, says:
     assert says in "".join(person.page.locator(".warning").all_inner_texts())
     send = person.page.get_by_role("button", name="Send now")
     assert send.is_visible()
+    assert send.evaluate("button => button.scrollWidth <= button.clientWidth"), "whole on a phone, too"
     person.page.unroute("**/answers/**")
     send.click()
     person.is_saved()
