@@ -579,7 +579,8 @@ def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[An
         return f"These data do not choose {among}" + (f"; take the faster, {fast}" if fast else "")
     if len(winners) == 1:
         ((name, where),) = winners.items()
-        return f"On texts like these, use {name}: it leads {_listed(where)}"
+        said = [IN_GROUPING if one == WHERE["groups"] else one for one in where]
+        return f"On texts like these, use {name}: it leads {_listed(said)}"
     return "On texts like these, use " + "; ".join(
         f"{name} {_listed(where)}" for name, where in winners.items()
     )
@@ -591,6 +592,8 @@ WHERE = {
     "damaged": "where copies are damaged",
     "groups": "to group documents",
 }
+IN_GROUPING = "in grouping documents"
+"""What a system leads in, which is not what it is used for."""
 
 
 def _rest(left: Sequence[Answer], never: Sequence[Answer]) -> Iterator[str]:
