@@ -101,8 +101,8 @@ Ragged = NDArray[Any]
 def ragged(rows: Sequence[NDArray[np.float32]]) -> Ragged:
     """Arrays with any numbers of rows as one array of objects."""
     found = np.empty(len(rows), dtype=object)
-    for place, one in enumerate(rows):
-        found[place] = one
+    for place, row in enumerate(rows):
+        found[place] = row
     return found
 
 

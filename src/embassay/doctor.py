@@ -107,7 +107,7 @@ def _keys() -> Check:
     """Which vendors' keys are set; a key itself is never looked at."""
     from embassay.systems.remote.http import COHERE, GEMINI, JINA, VOYAGE
 
-    names = ("OPENAI_API_KEY", *(name for one in (COHERE, VOYAGE, JINA, GEMINI) for name in one.keys))
+    names = ("OPENAI_API_KEY", *(name for vendor in (COHERE, VOYAGE, JINA, GEMINI) for name in vendor.keys))
     given = [name for name in names if os.environ.get(name, "").strip()]
     if given:
         return Check("keys", "ok", f"{', '.join(given)} set")
@@ -242,12 +242,12 @@ def examine_cluster(address: str | None) -> ClusterFacts:
     with connected(Ray(address)) as ray:
         found = nodes(ray)
         seen = look_at(ray, found)
-        gpus = sum(int(one.gpus) for one in found)
+        gpus = sum(int(node.gpus) for node in found)
         used = len(seats(found, accelerated=True, models=1)) if gpus and device != "cpu" else 0
         return ClusterFacts(
             "started for the run" if address is None else ray.get_runtime_context().gcs_address,
             tuple(_facts(ray, one) for one in seen),
-            sum(one.cpus for one in found), gpus, len(seats(found, accelerated=False, models=1)), used,
+            sum(node.cpus for node in found), gpus, len(seats(found, accelerated=False, models=1)), used,
             int(threads()["OMP_NUM_THREADS"]), device, _checked(seen),
         )  # fmt: skip
 
@@ -262,7 +262,7 @@ def _facts(ray: Any, seen: Seen) -> NodeFacts:
         accelerators, installed, disk_free = ray.get(asked, timeout=_SECONDS)
     except (ray.exceptions.RayError, ValueError):  # another version of Embassay; that is said elsewhere
         return NodeFacts(seen)
-    lacks = tuple(one.name for one in extras() if one.here and one.name not in installed)
+    lacks = tuple(extra.name for extra in extras() if extra.here and extra.name not in installed)
     return NodeFacts(seen, accelerators, installed, lacks, disk_free)
 
 
@@ -271,7 +271,7 @@ def _found_there() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
     from embassay.machine import cache_folder
 
     machine = look(cache_folder())
-    return machine.accelerators, tuple(one.name for one in extras() if one.here), machine.disk_free
+    return machine.accelerators, tuple(extra.name for extra in extras() if extra.here), machine.disk_free
 
 
 def _checked(seen: Sequence[Seen]) -> Check:
@@ -372,7 +372,7 @@ def _accelerators() -> tuple[str, ...]:
 
 
 def _disk_free(folder: Path) -> int | None:
-    existing = next((one for one in (folder, *folder.absolute().parents) if one.exists()), None)
+    existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), None)
     try:
         return None if existing is None else shutil.disk_usage(existing).free
     except OSError:

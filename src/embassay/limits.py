@@ -281,13 +281,13 @@ def forbidden(path: Path) -> Path | None:
     """What keeps this user from reading a file or folder: itself, or the first folder above it that may not be entered.
     None where nothing does, or it is not there."""
     whole = path.expanduser()
-    for one in (*reversed(whole.parents), whole):
-        if not os.access(one, os.F_OK):
+    for parent in (*reversed(whole.parents), whole):
+        if not os.access(parent, os.F_OK):
             return None
-        is_last = one == whole
-        wanted = os.X_OK if not is_last else os.R_OK | os.X_OK if one.is_dir() else os.R_OK
-        if not os.access(one, wanted):
-            return one
+        is_last = parent == whole
+        wanted = os.X_OK if not is_last else os.R_OK | os.X_OK if parent.is_dir() else os.R_OK
+        if not os.access(parent, wanted):
+            return parent
     return None
 
 

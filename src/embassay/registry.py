@@ -273,7 +273,7 @@ class Registry(Generic[T]):
 
     def _nearest(self, name: str) -> str:
         """A question after the names that look like this one; the same in another case is the one."""
-        known = {one.lower(): one for one in self._entries}
+        known = {entry.lower(): entry for entry in self._entries}
         same = known.get(name.lower())
         near = (
             [same]
@@ -366,7 +366,7 @@ class Registry(Generic[T]):
 
     def _check(self, entry: Entry[T], made: T) -> None:
         """UsageError if `made` lacks what a thing of this kind has."""
-        lacking = [[one for one in names if not hasattr(made, one)] for names in self.makes]
+        lacking = [[name for name in names if not hasattr(made, name)] for names in self.makes]
         if lacking and all(lacking):
             article = "An" if self.kind[0] in "aeiou" else "A"
             whose = f"The package {entry.package!r}" if entry.package else f"The factory of {entry.name!r}"

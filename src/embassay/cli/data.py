@@ -90,7 +90,7 @@ def list_datasets(chosen: Chosen, shown: Shown) -> None:
     if shown.json:
         from json import dumps
 
-        typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
+        typer.echo(dumps([asdict(overview) for overview in found], ensure_ascii=False))
         return
     columns = [
         "name",
@@ -101,7 +101,9 @@ def list_datasets(chosen: Chosen, shown: Shown) -> None:
         "title",
     ]
     show_table(
-        columns, [[_cell(getattr(one, column)) for column in columns] for one in found], wide=shown.wide
+        columns,
+        [[_cell(getattr(overview, column)) for column in columns] for overview in found],
+        wide=shown.wide,
     )
 
 
@@ -131,7 +133,7 @@ def show(
 
 
 def _show_suite(suite: Suite, *, json: bool) -> None:
-    members = [one.as_dict() for one in suite.members]
+    members = [member.as_dict() for member in suite.members]
     if json:
         from json import dumps
 
@@ -141,7 +143,7 @@ def _show_suite(suite: Suite, *, json: bool) -> None:
     source = f" ({suite.source})" if suite.source else ""
     _say_lines([f"{suite.name}: {suite.title}{source}. {counted(len(suite.sets), 'set')}.", ""])
     columns = ("dataset", "tasks", "langs", "split", "group", "place", "title")
-    rows = [[_listed(one[column]) for column in columns] for one in members]
+    rows = [[_listed(member[column]) for column in columns] for member in members]
     show_table(list(columns), rows, wide=True)
 
 
@@ -244,15 +246,16 @@ def show_report(report: Report, *, wide: bool) -> None:
     _notes("Almost", map(_miss, report.near_misses))
     _command(report.command)
     if report.documents is None:  # else it is said above
-        _notes("Left out", _of_shapes((one.shape, _skips(one)) for one in report.shapes))
-    _notes("Kept, but odd", _of_shapes((one.shape, one.warnings) for one in report.shapes))
-    figures = _of_shapes((one.shape, _figures(one)) for one in report.shapes)
+        _notes("Left out", _of_shapes((shape.shape, _skips(shape)) for shape in report.shapes))
+    _notes("Kept, but odd", _of_shapes((shape.shape, shape.warnings) for shape in report.shapes))
+    figures = _of_shapes((shape.shape, _figures(shape)) for shape in report.shapes)
     _notes("Numbers", figures)
     _lengths(report.lengths, wide)
     _notes(
-        "Texts that repeat an earlier one", (line for one in report.repeats for line in _repeats(one, report))
+        "Texts that repeat an earlier one",
+        (line for repeat in report.repeats for line in _repeats(repeat, report)),
     )
-    _notes("Texts on both sides", (line for one in report.overlaps for line in _overlap(one, report)))
+    _notes("Texts on both sides", (line for overlap in report.overlaps for line in _overlap(overlap, report)))
 
 
 def _verdict(report: Report) -> str:
@@ -282,24 +285,32 @@ def _file(file: File, wide: bool) -> None:
         _table(["Column", "Holds", "Empty", "Values", "For example"], rows, wide)
 
 
-def _documents(found: DocumentFiles, wide: bool) -> None:
+def _documents(document_files: DocumentFiles, wide: bool) -> None:
     """What was read by kind, what was left out and why, and the languages."""
-    rows = [[kind, f"{count:,}", "read"] for kind, count in found.documents.items()]
-    rows += [["", f"{one.count:,}", f"{one.reason} ({', '.join(one.examples)})"] for one in found.skipped]
+    rows = [[kind, f"{count:,}", "read"] for kind, count in document_files.documents.items()]
+    rows += [
+        ["", f"{one.count:,}", f"{one.reason} ({', '.join(one.examples)})"] for one in document_files.skipped
+    ]
     _table(["Documents", "Files", ""], rows, wide)
-    size, overlap = f"{found.chunk:,} words", f", {found.overlap} of them shared" if found.overlap else ""
+    size, overlap = (
+        f"{document_files.chunk:,} words",
+        f", {document_files.overlap} of them shared" if document_files.overlap else "",
+    )
     cut = f"in passages of at most {size}{overlap}: DIR?chunk=100 cuts them shorter."
-    lines = [f"{found.characters:,} characters, {cut}"]
-    if other := {name: count for name, count in found.encodings.items() if not name.startswith("utf")}:
+    lines = [f"{document_files.characters:,} characters, {cut}"]
+    if other := {
+        name: count for name, count in document_files.encodings.items() if not name.startswith("utf")
+    }:
         lines.append(f"Read as {_counts(other)}; all other text as UTF-8 or by its byte order mark.")
-    lines.append(f"Languages stated: {_counts(found.stated, 'none')}.")
-    if found.told is None:
+    lines.append(f"Languages stated: {_counts(document_files.stated, 'none')}.")
+    if document_files.told is None:
         lines.append("Languages detected in the text: needs pip install 'embassay[llm]'.")
     else:
         lines.append(
-            f"Languages detected in the text of {found.looked_at:,}: {_counts(found.told, 'not sure')}."
+            f"Languages detected in the text of {document_files.looked_at:,}: "
+            f"{_counts(document_files.told, 'not sure')}."
         )
-    _notes("Of the documents", (*lines, *found.notes))
+    _notes("Of the documents", (*lines, *document_files.notes))
 
 
 def _counts(counts: Mapping[str, int], nothing: str = "") -> str:
@@ -358,10 +369,12 @@ def _lengths(lengths: Sequence[Lengths], wide: bool) -> None:
     """Medians, 95th percentiles and maxima; the table is named where there are several."""
     named = len({one.table for one in lengths}) > 1
     rows = []
-    for one in lengths:
-        numbers = [(part.median, part.p95, part.most) for part in (one.characters, one.tokens)]
+    for length in lengths:
+        numbers = [(part.median, part.p95, part.most) for part in (length.characters, length.tokens)]
         quantiles = [f"{value:,.0f}" for three in numbers for value in three]
-        rows.append([*([one.table] if named else []), one.column, f"{one.characters.n:,}", *quantiles])
+        rows.append(
+            [*([length.table] if named else []), length.column, f"{length.characters.n:,}", *quantiles]
+        )
     if rows:
         unit = "Words" if lengths[0].counted_in == "words" else f"{lengths[0].counted_in} tokens"
         texts = ("Table", "Texts") if named else ("Texts",)
@@ -398,12 +411,14 @@ def _near(near: int | None, report: Report) -> str:
 
 
 def _examples(examples: Sequence[Alike]) -> Iterator[str]:
-    exact = [one for one in examples if one.exact][:_EXAMPLES]
-    near = sorted((one for one in examples if not one.exact), key=lambda one: -one.jaccard)[:_EXAMPLES]
-    for one in exact:
-        yield _cut(f"  {one.second} is {one.first}: {one.first_text}", screen().width)
-    for one in near:
-        line = f"  {one.second} is nearly {one.first} ({one.jaccard:.2f}): {one.second_text}"
+    exact = [example for example in examples if example.exact][:_EXAMPLES]
+    near = sorted(
+        (example for example in examples if not example.exact), key=lambda example: -example.jaccard
+    )[:_EXAMPLES]
+    for alike in exact:
+        yield _cut(f"  {alike.second} is {alike.first}: {alike.first_text}", screen().width)
+    for alike in near:
+        line = f"  {alike.second} is nearly {alike.first} ({alike.jaccard:.2f}): {alike.second_text}"
         yield _cut(line, screen().width)
 
 
@@ -503,7 +518,7 @@ def _records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord
         for path in own:
             _say_on_stderr(f"{path}: left out, it is your own file")
         return _fetchable(records) if any(suite_of(name) for name in names) else records
-    used = [entries()[one.name] for one in overviews(protocol, task) if one.name in entries()]
+    used = [entries()[overview.name] for overview in overviews(protocol, task) if overview.name in entries()]
     return _fetchable(used)
 
 

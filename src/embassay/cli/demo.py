@@ -155,7 +155,7 @@ def show_headlines(runs: Sequence[Path]) -> None:
     typer.echo("")
     show(render_answers(read, width=here.width, unicode=here.unicode))
     typer.echo("")
-    scored = [one for one in read if one.record.path.name in HEADED]
+    scored = [run for run in read if run.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
     show_blocks([*headlines_view([*leading_of(scored)], here.width), *care_view(read)], wide=True)
 
@@ -239,7 +239,7 @@ def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> lis
     tokenizer, read = open_tokenizer(TOKENIZER), read_inputs(request)
     found = passages_of(read.documents, request.options, tokenizer)
     passages = dict(zip(found.ids, found.texts, strict=True))
-    questions = {one.id: one.text for one in read.questions}
+    questions = {question.id: question.text for question in read.questions}
     runs = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems}
     runs["+".join(FUSED)] = fused([runs[name] for name in FUSED], DEPTH)
     return [write_trec(folder / f"{name}.trec", name, run) for name, run in runs.items()]

@@ -83,11 +83,11 @@ def _suites() -> Iterator[dict[str, Any]]:
     from embassay.data.catalogue.suites import suites
 
     at_hand = ("mirror", "part of mirror", "cache")
-    for one in suites().values():
-        here = [place(member.record) in at_hand for member in one.members if member.record]
+    for suite in suites().values():
+        here = [place(member.record) in at_hand for member in suite.members if member.record]
         yield {
-            "name": one.name, "protocol": one.protocol, "sets": len(one.sets), "datasets": len(one.members),
-            "here": sum(here), "source": one.source, "summary": one.title,
+            "name": suite.name, "protocol": suite.protocol, "sets": len(suite.sets), "datasets": len(suite.members),
+            "here": sum(here), "source": suite.source, "summary": suite.title,
         }  # fmt: skip
 
 
@@ -167,12 +167,13 @@ def _print(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) ->
     typer.echo(f"Cache: {machine.cache}, {_gib(machine.disk_free)} free on its disk\n")
     show_table(
         ["Extra", "State", "What it is for"],
-        [[one.name, "ok" if one.here else "-", f"{one.purpose}{_lacks(one)}"] for one in known],
+        [[extra.name, "ok" if extra.here else "-", f"{extra.purpose}{_lacks(extra)}"] for extra in known],
         wide=False,
     )
     typer.echo("")
     rows = [
-        [one.name, _SIGNS[one.state], f"{one.told}{f'. {one.mend}' if one.mend else ''}"] for one in checks
+        [check.name, _SIGNS[check.state], f"{check.told}{f'. {check.mend}' if check.mend else ''}"]
+        for check in checks
     ]
     show_table(["Check", "State", "What was found"], rows, wide=False)
 
@@ -199,7 +200,7 @@ def _print_cluster(facts: ClusterFacts) -> None:
     from embassay.cli.terminal import show_table
 
     typer.echo(f"embassay {__version__}; Ray cluster: {facts.address}\n")
-    seen = [one.seen for one in facts.nodes]
+    seen = [node.seen for node in facts.nodes]
     rows = [
         [one.node.host, str(one.node.cpus), f"{one.node.gpus:g}", _gib(one.node.memory), _gib(one.node.object_store),
          one.python, one.ray, one.embassay or one.error]
@@ -218,14 +219,19 @@ def _print_cluster(facts: ClusterFacts) -> None:
 def _alike(nodes: Sequence[NodeFacts]) -> list[str]:
     """What is installed on the nodes, once for all on which it is the same."""
     groups: dict[tuple[tuple[str, ...], ...], list[NodeFacts]] = {}
-    for one in nodes:
-        if one.extras:
-            groups.setdefault((one.accelerators, one.extras, one.lacks), []).append(one)
+    for node in nodes:
+        if node.extras:
+            groups.setdefault((node.accelerators, node.extras, node.lacks), []).append(node)
     lines = []
     for (accelerators, extras, lacks), alike in groups.items():
-        free = _gib(min((one.disk_free for one in alike if one.disk_free is not None), default=None))
+        free = _gib(
+            min(
+                (node_facts.disk_free for node_facts in alike if node_facts.disk_free is not None),
+                default=None,
+            )
+        )
         lines += [
-            ", ".join(sorted({one.seen.node.host for one in alike})),
+            ", ".join(sorted({node_facts.seen.node.host for node_facts in alike})),
             f"  Accelerators: {'; '.join(accelerators) or 'none that the NVIDIA driver names'}",
             f"  Extras: {', '.join(extras)}",
             f"  Disk of the cache: {free} free",
@@ -250,11 +256,11 @@ def _use(facts: ClusterFacts) -> str:
     )
 
 
-def _lacks(one: Extra) -> str:
-    if one.here:
+def _lacks(extra: Extra) -> str:
+    if extra.here:
         return ""
-    parts = [f"lacks {', '.join(one.missing)}"] if one.missing else []
-    return f" ({'; '.join([*parts, *one.old])}): {one.mend}"
+    parts = [f"lacks {', '.join(extra.missing)}"] if extra.missing else []
+    return f" ({'; '.join([*parts, *extra.old])}): {extra.mend}"
 
 
 def _cores(machine: Machine) -> str:
@@ -273,8 +279,8 @@ def _print_json(machine: Machine, known: Sequence[Extra], checks: Sequence[Check
 
     told = {
         "machine": {**asdict(machine), "cache": str(machine.cache)},
-        "extras": [{**asdict(one), "installed": one.here} for one in known],
-        "checks": [asdict(one) for one in checks],
+        "extras": [{**asdict(extra), "installed": extra.here} for extra in known],
+        "checks": [asdict(check) for check in checks],
     }
     typer.echo(dumps(told, ensure_ascii=False))
 
@@ -300,7 +306,7 @@ def info(shown: Shown) -> None:
     from embassay.search.indexes.store import kept_indexes
 
     indexes = kept_indexes(index_folder())
-    found, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
+    cache_info, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
     pairs, corpora = PairCache.open(None).info(), kept_corpora(corpus_folder())
     documents = kept_conversions()
     if shown.json:
@@ -309,18 +315,18 @@ def info(shown: Shown) -> None:
             "documents": documents,
         }  # fmt: skip
         told = {name: _plain(asdict(one)) for name, one in others.items()}
-        typer.echo(dumps({**_plain(asdict(found)), **told}))
+        typer.echo(dumps({**_plain(asdict(cache_info)), **told}))
         return
-    _show(found, "chunks", "texts", found.encoders)
+    _show(cache_info, "chunks", "texts", cache_info.encoders)
     _show(answers, "answers", "answers", answers.models)
     _show(pairs, "entries", "scores", pairs.rerankers)
     typer.echo(f"{indexes.path}\n{sum(indexes.kinds.values()):,} indexes, {indexes.bytes / 1e6:,.1f} MB")
     for kind, count in sorted(indexes.kinds.items()):
         typer.echo(f"  {count:>12,} of kind {kind}")
     typer.echo(f"{corpora.path}\n{len(corpora.corpora):,} corpora, {corpora.bytes / 1e6:,.1f} MB")
-    for one in corpora.corpora:
-        held = "damaged" if one.documents is None else f"{one.documents:,} documents of {one.source}"
-        typer.echo(f"  {one.bytes / 1e6:>9,.1f} MB {held}")
+    for kept in corpora.corpora:
+        held = "damaged" if kept.documents is None else f"{kept.documents:,} documents of {kept.source}"
+        typer.echo(f"  {kept.bytes / 1e6:>9,.1f} MB {held}")
     typer.echo(
         f"{documents.path}\n{documents.entries:,} converted documents, {documents.bytes / 1e6:,.1f} MB"
     )

@@ -67,7 +67,7 @@ class Command(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """What the dots after a value mean, where there are any."""
-        if any((one.metavar or "").endswith("...") for one in self.get_params(ctx)):
+        if any((param.metavar or "").endswith("...") for param in self.get_params(ctx)):
             formatter.write_paragraph()
             formatter.write_text("An option with ... may be given several times.")
 
@@ -80,7 +80,7 @@ def _panel(shown: Any) -> str:
 def _row(option: Any) -> tuple[str, str]:
     """How an option is written, and what it means."""
     flags = sorted(option.opts, key=len)
-    written = ", ".join(f"--[no-]{one[2:]}" if option.secondary_opts else one for one in flags)
+    written = ", ".join(f"--[no-]{flag[2:]}" if option.secondary_opts else flag for flag in flags)
     default = option.default.value if isinstance(option.default, Enum) else option.default
     told = [option.help or ""]
     if option.required:
@@ -104,9 +104,9 @@ class Group(TyperGroup):
             with formatter.section(title):
                 formatter.write_dl(
                     [
-                        (one, self.commands[one].get_short_help_str(room))
-                        for one in names
-                        if one in self.commands
+                        (name, self.commands[name].get_short_help_str(room))
+                        for name in names
+                        if name in self.commands
                     ]
                 )
 
@@ -131,8 +131,8 @@ class App(typer.Typer):
 
 
 def _name_values(command: Callable[..., Any]) -> None:
-    for one in inspect.signature(command, eval_str=True).parameters.values():
-        kind, *declared = get_args(one.annotation) or (None,)
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        kind, *declared = get_args(parameter.annotation) or (None,)
         for made in declared:
             if isinstance(made, typer.models.OptionInfo) and not (made.metavar or "").endswith("..."):
                 made.metavar = _value(kind, made.metavar)
@@ -346,7 +346,9 @@ def within_memory(command: Callable[..., Any], *, stop: bool = False) -> Callabl
 
     signature = inspect.signature(command, eval_str=True)
     own = inspect.Parameter("memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Memory)
-    every = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in signature.parameters.values()]
+    every = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature.parameters.values()
+    ]
     place = next((i for i, one in enumerate(every) if one.name in ("out", "json")), len(every))
     wrapped.__signature__ = signature.replace(parameters=[*every[:place], own, *every[place:]])  # type: ignore[attr-defined]
     wrapped.__annotations__ = {one.name: one.annotation for one in (*every, own)}
@@ -396,9 +398,11 @@ def of_records(
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         made = {
-            name: _Record.of(record, MEASURE, defaults, fixed, without, later=record is not one.annotation)
-            for name, one in inspect.signature(command, eval_str=True).parameters.items()
-            if (record := _record(one.annotation)) is not None
+            name: _Record.of(
+                record, MEASURE, defaults, fixed, without, later=record is not parameter.annotation
+            )
+            for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
+            if (record := _record(parameter.annotation)) is not None
         }
         return _with_records(command, made)
 
@@ -415,8 +419,8 @@ def _with_records(command: Callable[..., Any], made: Map[str, _Record]) -> Calla
     """The command with the options of records in the place of its parameters that are these."""
     options: dict[str, inspect.Parameter] = {}
     for parameter in (
-        *(own for one in made.values() for own in one.parameters.values()),
-        *(detail for one in made.values() for detail in one.details()),
+        *(own for record in made.values() for own in record.parameters.values()),
+        *(detail for record in made.values() for detail in record.details()),
     ):
         options.setdefault(parameter.name, parameter)
 
@@ -424,7 +428,7 @@ def _with_records(command: Callable[..., Any], made: Map[str, _Record]) -> Calla
         given = {name: arguments.pop(name) for name, one in options.items()}
         # What is left at its default is the record's to say: two that share an option may have two defaults.
         said = {name: value for name, value in given.items() if value not in (None, options[name].default)}
-        return command(**arguments, **{name: one.value(said) for name, one in made.items()})
+        return command(**arguments, **{name: record.value(said) for name, record in made.items()})
 
     return _signed(wrapped, command, list(options.values()), *made)
 
@@ -449,9 +453,9 @@ class _Record:
     ) -> _Record:  # fmt: skip
         """Its options, under the title `group` where they name none."""
         hints = get_type_hints(record)
-        free = [one for one in fields(record) if one.name not in fixed and one.name not in without]
+        free = [field for field in fields(record) if field.name not in fixed and field.name not in without]
         options = [one for one in free if "help" in one.metadata]
-        names = {one.name for one in fields(record)}
+        names = {field.name for field in fields(record)}
         return cls(
             record,
             hints,
@@ -467,20 +471,20 @@ class _Record:
 
     def details(self) -> list[inspect.Parameter]:
         """The options of the records within."""
-        return [parameter for one in self.within.values() for parameter in one.parameters.values()]
+        return [parameter for record in self.within.values() for parameter in record.parameters.values()]
 
     def read(self, said: Map[str, Any]) -> dict[str, Any]:
         """Field -> its value, of what was said."""
-        own = {one.name: one for one in fields(self.cls)}
+        own = {field.name: field for field in fields(self.cls)}
         return {
-            name: _read(own[name], self.hints[name], said[one.name])
-            for name, one in self.parameters.items()
-            if one.name in said
+            name: _read(own[name], self.hints[name], said[parameter.name])
+            for name, parameter in self.parameters.items()
+            if parameter.name in said
         }
 
     def value(self, said: Map[str, Any]) -> Any:
         """The record, or what makes it."""
-        below = {name: one.value(said) for name, one in self.within.items()}
+        below = {name: record.value(said) for name, record in self.within.items()}
         values = {**self.defaults, **self.read(said), **below, **self.fixed}
         make: Callable[..., Any] = self.cls
         return partial(make, **values) if self.later else make(**values)
@@ -505,19 +509,21 @@ def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]],
     command gets a mapping of those that are, `name`. The help says what holds otherwise."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        made = _Record.of(cls, MEASURE if any("help" not in one.metadata for one in fields(cls)) else DETAILS)
+        made = _Record.of(
+            cls, MEASURE if any("help" not in field.metadata for field in fields(cls)) else DETAILS
+        )
         records = [made, *made.within.values()]
         own = [
-            _given(field, one.parameters[field.name])
-            for one in records
-            for field in fields(one.cls)
-            if field.name in one.parameters
+            _given(field, record.parameters[field.name])
+            for record in records
+            for field in fields(record.cls)
+            if field.name in record.parameters
         ]
 
         def wrapped(**arguments: Any) -> Any:
             values = {one.name: arguments.pop(one.name) for one in own}
             said = {key: value for key, value in values.items() if value is not None}
-            read = {key: value for one in records for key, value in one.read(said).items()}
+            read = {key: value for record in records for key, value in record.read(said).items()}
             return command(**arguments, **{name: read})
 
         return _signed(wrapped, command, own, name)

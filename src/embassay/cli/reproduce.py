@@ -104,12 +104,16 @@ def _at_hand(suite: Suite) -> str:
     """How many sets of a suite are on this machine, and what the others hold."""
     from embassay.data.catalogue.entries import place
 
-    absent = [one for one in suite.members if one.record and place(one.record) not in ("mirror", "cache")]
-    sets = len(suite.sets) - len({one.set for one in absent})
+    absent = [
+        member
+        for member in suite.members
+        if member.record and place(member.record) not in ("mirror", "cache")
+    ]
+    sets = len(suite.sets) - len({member.set for member in absent})
     told = f"{sets} of {len(suite.sets)} sets of {suite.name} are on this machine."
     if not absent:
         return told
-    items = sum(one.record.size for one in absent if one.record)
+    items = sum(member.record.size for member in absent if member.record)
     return (
         f"{told} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches what is public."
     )
@@ -154,17 +158,19 @@ def _show(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, w
         return
     for line in (*said, f"{recipe.caveat}", ""):
         typer.echo(line)
-    for one in found:
+    for beside in found:
         if markdown:
-            typer.echo(one.markdown() + "\n")
+            typer.echo(beside.markdown() + "\n")
         else:
-            _draw(one, wide)
+            _draw(beside, wide)
 
 
-def _draw(one: Beside, wide: bool) -> None:
+def _draw(beside: Beside, wide: bool) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.document.blocks import Table, figures
 
-    typer.echo(one.title)
-    show_blocks([Table.of(one.title, [one.paper, *figures(*one.columns)], list(one.body()))], wide)
-    typer.echo(f"{one.said()}\n")
+    typer.echo(beside.title)
+    show_blocks(
+        [Table.of(beside.title, [beside.paper, *figures(*beside.columns)], list(beside.body()))], wide
+    )
+    typer.echo(f"{beside.said()}\n")

@@ -57,17 +57,17 @@ def compare(
     from embassay.protocols import compare as comparing
     from embassay.report.terminal import fields_view, pair_view
 
-    found = comparing.compare(*folders, **vars(asked))
-    if found.pair is None:
+    comparison = comparing.compare(*folders, **vars(asked))
+    if comparison.pair is None:
         if shown.json:
-            _print({"fields": found.fields})
+            _print({"fields": comparison.fields})
             return
-        show_blocks(fields_view(found.fields, found.protocol), shown.wide)
+        show_blocks(fields_view(comparison.fields, comparison.protocol), shown.wide)
         return
     if shown.json:
-        _print({name: getattr(found.pair, name) for name in ("contrasts", "across", "pairing", "among")})
+        _print({name: getattr(comparison.pair, name) for name in ("contrasts", "across", "pairing", "among")})
         return
-    show_blocks(pair_view(found.pair, found.protocol), shown.wide)
+    show_blocks(pair_view(comparison.pair, comparison.protocol), shown.wide)
 
 
 def _print(records: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
         write_atomic(asked.markdown, made.markdown())
     if shown.json:
         record = {
-            "passed": made.passed, "met": made.met, "bars": [asdict(one) for one in made.verdicts],
+            "passed": made.passed, "met": made.met, "bars": [asdict(verdict) for verdict in made.verdicts],
             "judge": made.judge,
         }  # fmt: skip
         typer.echo(to_json(record, indent=1))
@@ -306,14 +306,14 @@ def _log(folders: list[Path], asked: Written, *, json: bool) -> None:
 
 
 def _left_out(done: Exported) -> None:
-    for one in done.left_out:
-        typer.echo(f"left out: {one.run}: {one.rows:,} rows {one.reason}.", err=True)
+    for out in done.left_out:
+        typer.echo(f"left out: {out.run}: {out.rows:,} rows {out.reason}.", err=True)
 
 
 def _print_json(done: Exported) -> None:
     from embassay.runs.folder import to_json
 
-    left_out = [vars(one) for one in done.left_out]
+    left_out = [vars(out) for out in done.left_out]
     typer.echo(to_json({**vars(done), "out": str(done.out), "left_out": left_out}, indent=1))
 
 
@@ -360,7 +360,7 @@ def import_(source: Source, asked: Published, shown: Shown) -> None:
         )  # fmt: skip
     _warn(done)
     if shown.json:
-        faults = [vars(one) for one in done.faults]
+        faults = [vars(fault) for fault in done.faults]
         typer.echo(to_json({**vars(done), "folder": str(done.folder), "faults": faults}, indent=1))
         return
     typer.echo(

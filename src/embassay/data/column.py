@@ -659,9 +659,9 @@ class KeptCorpora:
 
 def kept_corpora(folder: Path) -> KeptCorpora:
     """What is kept in a folder; nothing where there is none."""
-    found = sorted(map(_one, _folders(folder)), key=lambda one: (-one.bytes, one.source))
+    found = sorted(map(_one, _folders(folder)), key=lambda kept: (-kept.bytes, kept.source))
     left = sum(map(size_of, folder.glob(".*/")))
-    return KeptCorpora(folder, tuple(found), sum(one.bytes for one in found) + left)
+    return KeptCorpora(folder, tuple(found), sum(kept.bytes for kept in found) + left)
 
 
 def clear_corpora(folder: Path) -> int:

@@ -204,7 +204,7 @@ class Dataset:
         """What is to be said of how its files are read."""
         parts = (*RETRIEVAL_PARTS, "top_ranked") if shape == "retrieval" else (shape,)
         origins = (o for part in parts if part in self.parts for o in self.parts[part].origins())
-        return tuple(dict.fromkeys(note for one in origins for note in getattr(one, "notes", ())))
+        return tuple(dict.fromkeys(note for origin in origins for note in getattr(origin, "notes", ())))
 
     def _drawn_fingerprint(self, shape: str, limit: int, seed: int) -> str:
         return hashlib.sha256(f"{self.fingerprint} {shape} {limit} {seed}".encode()).hexdigest()[:32]

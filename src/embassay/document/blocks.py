@@ -243,7 +243,7 @@ class Table:
         """A table of `rows` under `heads`, in which the cell `at` a place names its row; for a terminal."""
         lines = []
         for row in rows:
-            cells = [one if isinstance(one, Entry) else Entry(one) for one in row]
+            cells = [entry if isinstance(entry, Entry) else Entry(entry) for entry in row]
             lines.append(Line(cells.pop(at).text, tuple(cells)))
         columns = [*heads]
         heading = columns.pop(at)
@@ -258,12 +258,12 @@ class Table:
     @property
     def heads(self) -> tuple[Column, ...]:
         """The columns, each with its style."""
-        every = (one if isinstance(one, Column) else Column(one) for one in self.columns)
+        every = (column if isinstance(column, Column) else Column(column) for column in self.columns)
         return tuple(
-            one
-            if one.style is not None
-            else Column(one.title, one.scale, self._style(i), one.group, one.labels)
-            for i, one in enumerate(every)
+            column
+            if column.style is not None
+            else Column(column.title, column.scale, self._style(i), column.group, column.labels)
+            for i, column in enumerate(every)
         )
 
     def _style(self, place: int) -> str:
@@ -281,8 +281,8 @@ class Table:
     @property
     def column_groups(self) -> Iterator[tuple[str, int]]:
         """The names over columns, with how many each spans; nothing where no column has one."""
-        if any(one.group for one in self.heads):
-            yield from ((name, len(list(own))) for name, own in groupby(one.group for one in self.heads))
+        if any(head.group for head in self.heads):
+            yield from ((name, len(list(own))) for name, own in groupby(head.group for head in self.heads))
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ class LogScale:
 
 def log_scale(values: Iterable[float]) -> LogScale:
     """From the next 1, 2 or 5 below the values to the next above."""
-    pool = [one for one in values if one > 0] or [1.0]
+    pool = [value for value in values if value > 0] or [1.0]
     low, high = min(pool) * 0.97, max(pool) * 1.03
     every = [step * 10.0**power for power in range(-4, 8) for step in (1, 2, 5)]
     first = max(one for one in every if one <= low) if low >= every[0] else every[0]

@@ -62,10 +62,10 @@ def grid(y: Scale) -> str:
 def drawn(tracks: Sequence[Track], y: Scale, more: str = "") -> str:
     """Grid, bands, `more`, lines and their points."""
     rows = "".join(f"M0 {height_of(y, tick)}H100" for tick in y.ticks)
-    bands = "".join(_band(one) for one in tracks)
-    lines = "".join(_line(one) for one in tracks)
+    bands = "".join(_band(track) for track in tracks)
+    lines = "".join(_line(track) for track in tracks)
     inner = stretched(f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16)
-    return inner + "".join(_signs(one) for one in tracks if CLASSES[one.kind] in GLYPHS)
+    return inner + "".join(_signs(track) for track in tracks if CLASSES[track.kind] in GLYPHS)
 
 
 def stretched(parts: str, left: float, wide: float, height: float) -> str:
@@ -84,7 +84,7 @@ def dots(points: Sequence[tuple[float, float]]) -> str:
 def names(tracks: Sequence[Track], called: Sequence[str], *, plain: Sequence[tuple[str, float]] = ()) -> str:
     """Names at the heights of the line ends, moved apart where they would touch, each beside its sign; those `plain`
     have none."""
-    every = [*zip(called, (one.points[-1][1] for one in tracks), strict=True), *plain]
+    every = [*zip(called, (track.points[-1][1] for track in tracks), strict=True), *plain]
     parts = []
     for height, i in apart(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ():
         name = escape(every[i][0])
@@ -96,11 +96,11 @@ def names(tracks: Sequence[Track], called: Sequence[str], *, plain: Sequence[tup
     return "".join(parts)
 
 
-def sign(one: Track) -> str:
+def sign(track: Track) -> str:
     """A piece of the line with its point, around 0."""
-    kind = CLASSES[one.kind]
+    kind = CLASSES[track.kind]
     point = SIGN.get(kind, '<circle class="on" r="3.5"/>')
-    return f'<path class="ln {kind} d{one.nth}" d="M-11 0H11"/>{point}'
+    return f'<path class="ln {kind} d{track.nth}" d="M-11 0H11"/>{point}'
 
 
 def tracks_of(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: Scale) -> list[Track]:
@@ -134,28 +134,28 @@ def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     return [(height - max(0.0, overflow), i) for height, i in placed]
 
 
-def _band(one: Track) -> str:
-    if len(one.band) < 2:
+def _band(track: Track) -> str:
+    if len(track.band) < 2:
         return ""
-    there = [f"{across:.1f},{upper}" for across, upper, _ in one.band]
-    back = [f"{across:.1f},{lower}" for across, _, lower in reversed(one.band)]
-    return f'<polygon class="bd {CLASSES[one.kind]} d{one.nth}" points="{" ".join(there + back)}"/>'
+    there = [f"{across:.1f},{upper}" for across, upper, _ in track.band]
+    back = [f"{across:.1f},{lower}" for across, _, lower in reversed(track.band)]
+    return f'<polygon class="bd {CLASSES[track.kind]} d{track.nth}" points="{" ".join(there + back)}"/>'
 
 
-def _line(one: Track) -> str:
-    kind, path = CLASSES[one.kind], "L".join(f"{across:.1f} {down}" for across, down in one.points)
-    line = f'<path class="ln {kind} d{one.nth}" d="M{path}"/>'
+def _line(track: Track) -> str:
+    kind, path = CLASSES[track.kind], "L".join(f"{across:.1f} {down}" for across, down in track.points)
+    line = f'<path class="ln {kind} d{track.nth}" d="M{path}"/>'
     if kind in GLYPHS:
         return line
-    ends = f'<path class="ln knot {kind}" d="{dots(one.points)}"/>'
+    ends = f'<path class="ln knot {kind}" d="{dots(track.points)}"/>'
     return line + ends + (ends.replace("ln knot", "ln knot in") if kind in ("c", "m") else "")
 
 
-def _signs(one: Track) -> str:
-    kind = CLASSES[one.kind]
-    across = " ".join(f"{LEFT + WIDE * at / 100:.2f}%" for at, _ in one.points)
-    down = " ".join(f"{height + 4:.1f}" for _, height in one.points)
-    return f'<text class="knot {kind}" x="{across}" y="{down}">{GLYPHS[kind] * len(one.points)}</text>'
+def _signs(track: Track) -> str:
+    kind = CLASSES[track.kind]
+    across = " ".join(f"{LEFT + WIDE * at / 100:.2f}%" for at, _ in track.points)
+    down = " ".join(f"{height + 4:.1f}" for _, height in track.points)
+    return f'<text class="knot {kind}" x="{across}" y="{down}">{GLYPHS[kind] * len(track.points)}</text>'
 
 
 @dataclass(frozen=True)
@@ -275,8 +275,8 @@ def _lines(x: Axis, y: Axis) -> list[str]:
 def _points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
     """All of a kind in one path, whose strokes of no length end in the sign of the kind; triangles one by one."""
     places = {
-        name: [(x.at(one.x), _down(y, one.y)) for one in points if CLASSES[one.kind] == name]
-        for name in dict.fromkeys(CLASSES[one.kind] for one in points)
+        name: [(x.at(point.x), _down(y, point.y)) for point in points if CLASSES[point.kind] == name]
+        for name in dict.fromkeys(CLASSES[point.kind] for point in points)
     }
     drawn = "".join(
         f'<path class="of {name}" d="{dots(found)}"/>'
@@ -325,5 +325,5 @@ def _fits_right(across: float, label: str) -> bool:
 def _free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
     """Whether no label and no mark is in the way."""
     return all(abs(place - one) >= LINE for one in taken) and all(
-        abs(place - one) >= LINE - 4 for one in marks
+        abs(place - mark) >= LINE - 4 for mark in marks
     )

@@ -62,7 +62,7 @@ def drawn(blocks: Iterable[Block], *, width: int = 80, wide: bool = False, unico
 
 def drawable(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks of a page that a terminal draws: not its figures, nor what stands one click away."""
-    return (one for one in blocks if type(one) in _DRAWN)
+    return (block for block in blocks if type(block) in _DRAWN)
 
 
 def fits(table: Table, width: int) -> bool:
@@ -139,7 +139,7 @@ class _Grid:
         columns.insert(at, Column(table.heading, style=""))
         rows = [[*line.entries[:at], Entry(line.label), *line.entries[at:]] for line in table.lines]
         titles = tuple(_cell(Entry(column.title), room) for column in columns)
-        return cls(tuple(columns), (titles, *(tuple(_cell(one, room) for one in row) for row in rows)))
+        return cls(tuple(columns), (titles, *(tuple(_cell(entry, room) for entry in row) for row in rows)))
 
     @property
     def widths(self) -> list[int]:
@@ -192,7 +192,9 @@ def _fitting(widths: Sequence[int], width: int) -> Sequence[int]:
 def _with_strip(grid: _Grid, table: Table, room: Room) -> _Grid:
     """Strips of intervals after the column that has a scale: on a broad terminal, and only where no number has to go
     for them."""
-    place, scale = next(((i, one.scale) for i, one in enumerate(grid.columns) if one.scale), (0, None))
+    place, scale = next(
+        ((i, column.scale) for i, column in enumerate(grid.columns) if column.scale), (0, None)
+    )
     if scale is None or not room.unicode or room.width < STRIP_FROM:
         return grid
     left = room.width - sum(width + GAP for width in grid.widths)

@@ -107,9 +107,9 @@ def _metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[str, Any]]:
         if run.protocol == "mteb":
             metas |= originals_of(run.path).metas
             continue
-        for one in run.manifest.get("systems", ()):
-            name, revision = model_name(run.protocol, one["name"]), revision_of(run, one["name"])
-            metas[name, revision, ""] = _meta(run, one, name, revision)
+        for system in run.manifest.get("systems", ()):
+            name, revision = model_name(run.protocol, system["name"]), revision_of(run, system["name"])
+            metas[name, revision, ""] = _meta(run, system, name, revision)
     return metas
 
 
@@ -142,7 +142,9 @@ def _latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
                 "not in the table of headlines; csv and parquet have every row")
         for table in tables.values()
     ]  # fmt: skip
-    return Exported(out, 1 if single else len(tables), shown, tuple(one for one in left if one.rows))
+    return Exported(
+        out, 1 if single else len(tables), shown, tuple(left_out for left_out in left if left_out.rows)
+    )
 
 
 def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -> Exported:
@@ -175,7 +177,7 @@ def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -
 def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
     from embassay.interchange.papers import figures_of
 
-    found = [(name, one) for name, run in _named(runs).items() for one in figures_of(run, table)]
+    found = [(name, drawn) for name, run in _named(runs).items() for drawn in figures_of(run, table)]
     if not found:
         raise UsageError(
             f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
@@ -184,7 +186,7 @@ def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> 
             else "Export it as csv.",
         )
     if single and len(found) > 1:
-        names = ", ".join(dict.fromkeys(one.name for _, one in found))
+        names = ", ".join(dict.fromkeys(drawn.name for _, drawn in found))
         raise UsageError(
             f"There are {len(found)} figures, and {out} is one file.",
             mend=f"Choose a run and a --table ({names}), or name a folder with --out.",
@@ -193,19 +195,19 @@ def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> 
         {out: found[0][1].files[out.suffix.lstrip(".")]}
         if single
         else {
-            out / f"{run}-{one.name}.{end}": content
-            for run, one in found
-            for end, content in one.files.items()
+            out / f"{run}-{drawn.name}.{end}": content
+            for run, drawn in found
+            for end, content in drawn.files.items()
         }
     )
     for path, content in files.items():
         write_atomic(path, content)
     left = tuple(
-        LeftOut(f"{run}, figure {one.name}", one.left, "without a value, or more than it shows")
-        for run, one in found
-        if one.left
+        LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or more than it shows")
+        for run, drawn in found
+        if drawn.left
     )
-    return Exported(out, len(files), sum(one.rows for _, one in found), left)
+    return Exported(out, len(files), sum(drawn.rows for _, drawn in found), left)
 
 
 def references(runs: Sequence[RunTables]) -> str:

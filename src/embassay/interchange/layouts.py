@@ -61,10 +61,10 @@ def titled(dataset: str) -> str:
 
 def _titles() -> Mapping[str, str]:
     return {
-        one.dataset: one.title
+        member.dataset: member.title
         for name in ("sage", "pteb", "hume")
-        for one in suites()[name].members
-        if one.title
+        for member in suites()[name].members
+        if member.title
     }
 
 

@@ -280,7 +280,7 @@ def plot(folder: Path, name: str = "scores") -> Drawn:
     run = find_runs([folder])[0]
     found = figures_of(run, name)
     if not found:
-        known = ", ".join(one.name for one in figures_of(run)) or "none"
+        known = ", ".join(drawn.name for drawn in figures_of(run)) or "none"
         raise UsageError(f"{folder} has no figure {name!r}.", mend=f"There is {known}.")
     return found[0]
 
@@ -294,7 +294,7 @@ def _of_tables(run: RunTables, only: str) -> Iterator[Drawn]:
 
 
 def _kinds(run: RunTables) -> dict[str, Kind]:
-    return {one["name"]: one.get("kind", "embedding") for one in run.manifest.get("systems", ())}
+    return {system["name"]: system.get("kind", "embedding") for system in run.manifest.get("systems", ())}
 
 
 def _scores(run: RunTables) -> Iterator[Drawn]:
@@ -354,20 +354,20 @@ class Mark:
 
 def _rows(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
     """Marks from the top down; a name without a value keeps its row."""
-    for place, one in enumerate(marks):
-        colour, sign, filled = SIGNS.get(one.kind, SIGNS["embedding"])
-        if one.low is not None and one.high is not None:
+    for place, mark in enumerate(marks):
+        colour, sign, filled = SIGNS.get(mark.kind, SIGNS["embedding"])
+        if mark.low is not None and mark.high is not None:
             axes.plot(
-                [one.low, one.high],
+                [mark.low, mark.high],
                 [place, place],
                 color=colour,
                 linewidth=2.2,
                 alpha=0.45,
                 solid_capstyle="butt",
             )
-        if one.value is not None:
+        if mark.value is not None:
             inside = colour if filled else "white"
-            axes.plot([one.value], [place], sign, color=colour, markersize=4.5, markerfacecolor=inside)
+            axes.plot([mark.value], [place], sign, color=colour, markersize=4.5, markerfacecolor=inside)
     shown = list(names or [one.name for one in marks])
     axes.set_yticks(range(len(shown)), labels=shown)
     axes.set_ylim(len(shown) - 0.5, -0.5)
@@ -402,7 +402,7 @@ def _intervals(
         people = [
             Mark("", _number(row, value), _number(row, low), _number(row, high), "human") for row in known
         ]
-        _rows(axes, people, [one.name for one in marks])
+        _rows(axes, people, [mark.name for mark in marks])
     if drawing.zero:
         axes.axvline(0, color="#1A1F26", linewidth=0.8)
     axes.set_title(drawing.title)

@@ -62,7 +62,7 @@ class Recipe:
 
     def step(self, name: str) -> Step:
         """A step by name, the first for none. UsageError for one that there is not."""
-        names = [one.name for one in self.steps]
+        names = [step.name for step in self.steps]
         if not name:
             return self.steps[0]
         if name not in names:
@@ -341,7 +341,7 @@ class Beside:
              "difference": one.difference}
             for label, one in self.figures()
         ]  # fmt: skip
-        others = [{"here": one.label, **one.values} for one in self.lines if not one.row]
+        others = [{"here": line.label, **line.values} for line in self.lines if not line.row]
         return {"table": self.layout.table, "title": self.layout.title, "printed": len(self.printed),
                 "compared": compared, "others": others}  # fmt: skip
 
@@ -352,7 +352,7 @@ def compared(paper: str, runs: Sequence[Path]) -> list[Beside]:
     UsageError for a folder that is no run, and for runs that have nothing of the paper.
     """
     of_runs = [(run, _checked(run)) for run in runs]
-    found = [one for layout in LAYOUTS[paper] if (one := _beside(paper, layout, of_runs)) is not None]
+    found = [beside for layout in LAYOUTS[paper] if (beside := _beside(paper, layout, of_runs)) is not None]
     if not found:
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
         raise UsageError(
@@ -364,7 +364,7 @@ def compared(paper: str, runs: Sequence[Path]) -> list[Beside]:
 
 def suites_of(runs: Iterable[Path]) -> list[str]:
     """What the runs have of the suites that they name: `14 of 15 sets of beir.`"""
-    return [str(one["said"]) for run in runs for one in _checked(run).get("suites", ())]
+    return [str(suite["said"]) for run in runs for suite in _checked(run).get("suites", ())]
 
 
 def _checked(run: Path) -> Mapping[str, Any]:

@@ -76,7 +76,7 @@ class RunTables:
     @property
     def systems(self) -> tuple[str, ...]:
         """Every system with a row, in the order of the manifest, then of the rows."""
-        named = [str(one["name"]) for one in self.manifest.get("systems", ())]
+        named = [str(system["name"]) for system in self.manifest.get("systems", ())]
         found = dict.fromkeys(row.system for row in self.rows)
         return tuple(dict.fromkeys([*(name for name in named if name in found), *found]))
 
@@ -109,7 +109,7 @@ def read_run(path: Path) -> RunTables:
     manifest = folder.read_manifest()
     if manifest is None:
         raise DataError("There is no run here", path=path, mend="Give the folder of a run (its --out).")
-    headlines = {one.task: one.measure for one in read_standings(path)}
+    headlines = {standing.task: standing.measure for standing in read_standings(path)}
     return RunTables(
         path, manifest, tuple(folder.read_results()), _read_scopes(path / "comparisons.json"), headlines
     )

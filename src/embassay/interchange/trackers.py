@@ -65,7 +65,9 @@ def numbers_of(value: Value) -> dict[str, float]:
 
 def parameters_of(run: RunTables) -> dict[str, str]:
     """What the run was asked for, on which data: flat names, texts without secrets, in the order of the manifest."""
-    data = {str(one.get("name")): one.get("fingerprint") for one in run.manifest.get("datasets", ())}
+    data = {
+        str(dataset.get("name")): dataset.get("fingerprint") for dataset in run.manifest.get("datasets", ())
+    }
     found = {
         "protocol": run.protocol,
         "kind": run.kind,
@@ -405,9 +407,9 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
         values = values_of(run)
         table = [[one.system, one.column.title, *_cells(one.row)] for one in values]
         opened.log({"headlines": library.Table(columns=list(_HEADS), data=table)})
-        for one in values:
-            name = f"{one.system}/{one.column.title.replace(' ', '/')}"
-            opened.summary.update({f"{name} {kind}".strip(): x for kind, x in numbers_of(one).items()})
+        for value in values:
+            name = f"{value.system}/{value.column.title.replace(' ', '/')}"
+            opened.summary.update({f"{name} {kind}".strip(): x for kind, x in numbers_of(value).items()})
         kept = library.Artifact(f"{run.kind}-{run.identity[:12]}", type="embassay-run", metadata=about(run))
         with tempfile.TemporaryDirectory() as folder:
             for name, content in files_of(run):

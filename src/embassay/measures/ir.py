@@ -61,7 +61,7 @@ class Evaluator(ir_measures.Evaluator):  # type: ignore[misc]
 
     def __init__(self, measures: Iterable[Ours], qrels: Any) -> None:
         asked = list(measures)
-        self.ours = {str(one.ours()): one for one in asked}
+        self.ours = {str(ours.ours()): ours for ours in asked}
         self.grades: dict[str, dict[str, int]] = {}
         self.sources: dict[str, dict[str, Hashable]] = {}
         for one in ir_measures.util.QrelsConverter(qrels).as_namedtuple_iter():
@@ -123,15 +123,15 @@ def _declared(name: str, ours: str) -> Ours:
 
 def _settings(function: Any) -> Iterator[tuple[str, Any]]:
     """The parameters of a measure; those of a dataclass in its place."""
-    for name, one in inspect.signature(function, eval_str=True).parameters.items():
-        if is_dataclass(one.default) and not isinstance(one.default, type):
-            yield from _settings(type(one.default))
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if is_dataclass(parameter.default) and not isinstance(parameter.default, type):
+            yield from _settings(type(parameter.default))
         elif name == "cutoff":
-            required = one.default is inspect.Parameter.empty
+            required = parameter.default is inspect.Parameter.empty
             yield name, ir_measures.ParamInfo(dtype=int, required=required, desc="ranking cutoff threshold")
         else:
-            default = RELEVANT if one.default is inspect.Parameter.empty else one.default
-            yield name, _parameter(one.annotation, default)
+            default = RELEVANT if parameter.default is inspect.Parameter.empty else parameter.default
+            yield name, _parameter(parameter.annotation, default)
 
 
 def _parameter(annotation: Any, default: Any) -> Any:
@@ -152,10 +152,10 @@ DECLARED = (RAnWG, RAnWGNovelty, NRecall, Precision4, Harm, Hit, PROC)
 
 def _register() -> Provider:
     """Make all of them known to ir_measures."""
-    for one in DECLARED:
-        anything = {name: ir_measures.providers.base.Any() for name in one.SUPPORTED_PARAMS}
-        Provider.SUPPORTED_MEASURES.append(one(**anything))
-        ir_measures.measures.register(one)
+    for ours in DECLARED:
+        anything = {name: ir_measures.providers.base.Any() for name in ours.SUPPORTED_PARAMS}
+        Provider.SUPPORTED_MEASURES.append(ours(**anything))
+        ir_measures.measures.register(ours)
     made = Provider()
     ir_measures.providers.register(made)
     ir_measures.DefaultPipeline.providers.append(made)

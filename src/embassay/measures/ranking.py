@@ -165,17 +165,17 @@ def _average_precision(
     judged: Judged, *, cutoff: int | None = None, rel: Level = None
 ) -> NDArray[np.float64]:
     """Mean precision at the ranks of the relevant documents."""
-    found = _relevant(judged, judged.found, rel)
-    precisions = np.where(_inside(found, cutoff), order_in_group(found.query) / found.rank, 0.0)
-    return _over(_sums(found, precisions, judged.queries), _number_relevant(judged, rel))
+    places = _relevant(judged, judged.found, rel)
+    precisions = np.where(_inside(places, cutoff), order_in_group(places.query) / places.rank, 0.0)
+    return _over(_sums(places, precisions, judged.queries), _number_relevant(judged, rel))
 
 
 @_ranking("RR", source="trec_eval recip_rank")
 def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """One over the rank of the first relevant document."""
-    found = _relevant(judged, judged.found, rel)
-    first = _inside(found, cutoff) & (order_in_group(found.query) == 1)
-    values = _sums(found, np.where(first, 1 / found.rank, 0.0), judged.queries)
+    places = _relevant(judged, judged.found, rel)
+    first = _inside(places, cutoff) & (order_in_group(places.query) == 1)
+    values = _sums(places, np.where(first, 1 / places.rank, 0.0), judged.queries)
     return np.where(_number_relevant(judged, rel) > 0, values, np.nan)
 
 
@@ -208,8 +208,8 @@ def _number_relevant(judged: Judged, rel: Level) -> NDArray[np.float64]:
 
 
 def _hits(judged: Judged, cutoff: int | None, rel: Level) -> NDArray[np.float64]:
-    found = _relevant(judged, judged.found, rel)
-    return _sums(found, _inside(found, cutoff).astype(np.float64), judged.queries)
+    places = _relevant(judged, judged.found, rel)
+    return _sums(places, _inside(places, cutoff).astype(np.float64), judged.queries)
 
 
 def _inside(places: Places, cutoff: int | None) -> NDArray[np.bool_]:

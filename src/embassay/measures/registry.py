@@ -237,8 +237,8 @@ def _ranking(given: str | Measure, called: str | Measure = "") -> RankingMeasure
 
 def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())
-    options = [one for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
-    if any(one.name == "cutoff" and one not in options for one in parameters):
+    options = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    if any(parameter.name == "cutoff" and parameter not in options for parameter in parameters):
         raise UsageError(
             f"The cutoff of the measure {name} is not a parameter after a star, so nothing could be given for it.",
             mend=f"Write def {function.__name__}({parameters[0].name}, *, cutoff: int | None = None).",
@@ -263,12 +263,12 @@ def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
 def _chosen(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
     """What is given and not the default; of a dataclass those fields."""
     chosen: dict[str, Value] = {}
-    for one in options:
-        value = given.get(one.name, one.default)
-        if is_dataclass(one.default) and not isinstance(one.default, type):
-            values = {part.name: getattr(value, part.name) for part in fields(one.default)}
-            usual = {part.name: getattr(one.default, part.name) for part in fields(one.default)}
+    for option in options:
+        value = given.get(option.name, option.default)
+        if is_dataclass(option.default) and not isinstance(option.default, type):
+            values = {part.name: getattr(value, part.name) for part in fields(option.default)}
+            usual = {part.name: getattr(option.default, part.name) for part in fields(option.default)}
         else:
-            values, usual = {one.name: value}, {one.name: one.default}
+            values, usual = {option.name: value}, {option.name: option.default}
         chosen |= {name: each for name, each in values.items() if each != usual[name]}
     return chosen

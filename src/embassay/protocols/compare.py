@@ -274,9 +274,13 @@ def field_of(place: Place, group: str, standings: Sequence[Standing], no_verdict
     meet are told apart. There are none where `no_verdict` says why."""
     task, dataset, measure = place
     sign = 1.0 if higher_is_better(measure) else -1.0
-    known = [one for one in standings if one.headline.value is not None]
+    known = [standing for standing in standings if standing.headline.value is not None]
     known.sort(key=lambda one: (-sign * (one.headline.value or 0.0), one.system))
-    missing = tuple((one.system, one.headline.reason) for one in standings if one.headline.value is None)
+    missing = tuple(
+        (standing.system, standing.headline.reason)
+        for standing in standings
+        if standing.headline.value is None
+    )
     entrants = tuple(_entrant(one) for one in known)
     draws, reason = shared_draws(known)
     reason = reason or no_verdict
@@ -284,13 +288,13 @@ def field_of(place: Place, group: str, standings: Sequence[Standing], no_verdict
         return Field(task, dataset, measure, group, entrants, (), missing, reason)
     values = np.array([one.headline.value for one in known], dtype=np.float64)
     strata = [one.headline.resampled for one in known]
-    intervals = [(one.low, one.high) for one in entrants]
+    intervals = [(entrant.low, entrant.high) for entrant in entrants]
     ranges = rank_ranges(sign * draws, sign * values, strata=strata, intervals=intervals, alpha=ALPHA)
     free = shared_freedom(strata) or freedom_of_difference(strata[0], strata[1])
     best = best_shares(sign * draws, sign * values, free).tolist()
     entrants = tuple(
-        Entrant(one.system, one.value, one.low, one.high, one.n, low, high, share)
-        for one, (low, high), share in zip(entrants, ranges, best, strict=True)
+        Entrant(entrant.system, entrant.value, entrant.low, entrant.high, entrant.n, low, high, share)
+        for entrant, (low, high), share in zip(entrants, ranges, best, strict=True)
     )
     return Field(task, dataset, measure, group, entrants, _groups(pair_tests(known), len(known)), missing)
 
@@ -315,7 +319,9 @@ def pair_tests(known: Sequence[Standing]) -> tuple[PairTest, ...]:
 
 def most_degrees(standings: Sequence[Standing], group: str) -> float | None:
     """The degrees of freedom that the differences of a group's systems have together, where they have."""
-    known = [one for one in standings if one.group == group and one.headline.value is not None]
+    known = [
+        standing for standing in standings if standing.group == group and standing.headline.value is not None
+    ]
     return shared_degrees([one.headline.resampled for one in known])
 
 
@@ -518,7 +524,8 @@ def pairing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pairing:
         if ours.get(name) != theirs.get(name):
             return Pairing(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
     data = [
-        {one["name"]: one.get("fingerprint") for one in run.get("datasets", ())} for run in (first, second)
+        {dataset["name"]: dataset.get("fingerprint") for dataset in run.get("datasets", ())}
+        for run in (first, second)
     ]
     for name in data[0].keys() & data[1].keys():
         if data[0][name] != data[1][name]:

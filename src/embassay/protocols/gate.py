@@ -117,12 +117,12 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     >>> summary(one), summary(one[:2]), summary(one[2:])
     ('2 of 3 bars are met; 1 is not tested', 'All 2 bars are met', 'No bar is tested')
     """
-    every, met = len(verdicts), sum(one.met is True for one in verdicts)
-    missed, untested = (sum(one.met is state for one in verdicts) for state in (False, None))
+    every, met = len(verdicts), sum(verdict.met is True for verdict in verdicts)
+    missed, untested = (sum(verdict.met is state for verdict in verdicts) for state in (False, None))
     if untested == every:
-        return "No bar is tested" + (": the gate fails" if any(one.stops for one in verdicts) else "")
+        return "No bar is tested" + (": the gate fails" if any(verdict.stops for verdict in verdicts) else "")
     rest = f"; {untested} {'is' if untested == 1 else 'are'} not tested" if untested else ""
-    fatal = sum(one.met is None and one.stops for one in verdicts)
+    fatal = sum(verdict.met is None and verdict.stops for verdict in verdicts)
     if fatal:
         who = "and" if fatal == untested else f"{fatal} of which"
         rest += f" {who} {'fails' if fatal == 1 else 'fail'} the gate"
@@ -182,7 +182,9 @@ class Rows:
     def _headline(self, rows: Sequence[Result], bar: Bar) -> Sequence[Result]:
         measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
         known = [
-            one for one in measures if (bar.protocol, bar.task, one) in self.headlines or one == bar.task
+            measure
+            for measure in measures
+            if (bar.protocol, bar.task, measure) in self.headlines or measure == bar.task
         ]
         chosen = known or measures
         if len(chosen) != 1:
@@ -207,7 +209,7 @@ def read_rows(folder: Path) -> Rows:
         run = RunFolder(path)
         protocol = str((run.read_manifest() or {}).get("protocol", ""))
         results += run.read_results()
-        headlines |= {(protocol, one.task, one.measure) for one in read_standings(path)}
+        headlines |= {(protocol, standing.task, standing.measure) for standing in read_standings(path)}
     return Rows(tuple(results), frozenset(headlines))
 
 
@@ -242,44 +244,50 @@ def _narrowed(rows: Sequence[Result], column: str, bar: Bar) -> Sequence[Result]
     return rows
 
 
-def value_text(one: Verdict) -> str:
+def value_text(verdict: Verdict) -> str:
     """The value with its interval as people read it."""
-    unit = numbers.unit_of(one.scale)
-    if one.value is None:
+    unit = numbers.unit_of(verdict.scale)
+    if verdict.value is None:
         return "n/a"
-    text = unit.change(one.value) if one.is_change else unit.text(one.value)
-    if one.low is None or one.high is None:
+    text = unit.change(verdict.value) if verdict.is_change else unit.text(verdict.value)
+    if verdict.low is None or verdict.high is None:
         return text
-    return f"{text} {unit.interval(one.low, one.high)}"
+    return f"{text} {unit.interval(verdict.low, verdict.high)}"
 
 
 UNPAIRED = "the errors of both runs add up, so only a larger fall is found"
 
 
-def word(one: Verdict) -> str:
+def word(verdict: Verdict) -> str:
     """Met, missed or not tested (in capitals where the gate fails for it), whether it was near, and whether its test
     was weaker than it could be."""
     return (
-        {True: "met", False: "MISSED", None: "NOT TESTED" if one.stops else "not tested"}[one.met]
-        + ", near" * one.near
-        + ", unpaired" * bool(one.unpaired)
+        {True: "met", False: "MISSED", None: "NOT TESTED" if verdict.stops else "not tested"}[verdict.met]
+        + ", near" * verdict.near
+        + ", unpaired" * bool(verdict.unpaired)
     )
 
 
-def more(one: Verdict) -> str:
+def more(verdict: Verdict) -> str:
     """What more items would buy for a bar that lies inside the interval, or for a fall that is no loss yet: how wide it
     would be, and the chance of a decision; empty for others.
 
     >>> more(Verdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
     'undecided at n 100; with 50 more ± 0.049, a chance of 5%; with 400 more ± 0.027, a chance of 45%'
     """
-    if one.ahead:
-        return _steps(one.n, one.ahead)
-    if not one.near or one.is_change or one.value is None or one.low is None or one.high is None:
+    if verdict.ahead:
+        return _steps(verdict.n, verdict.ahead)
+    if (
+        not verdict.near
+        or verdict.is_change
+        or verdict.value is None
+        or verdict.low is None
+        or verdict.high is None
+    ):
         return ""
-    half, away = (one.high - one.low) / 2, abs(one.value - read_bar(one.bar).number)
-    steps = outlook(away, half, one.n, 10**9, steps=MORE, finite=False)
-    return _steps(one.n, steps) if steps else ""
+    half, away = (verdict.high - verdict.low) / 2, abs(verdict.value - read_bar(verdict.bar).number)
+    steps = outlook(away, half, verdict.n, 10**9, steps=MORE, finite=False)
+    return _steps(verdict.n, steps) if steps else ""
 
 
 def _steps(n: int, steps: Sequence[Outlook]) -> str:
@@ -287,9 +295,11 @@ def _steps(n: int, steps: Sequence[Outlook]) -> str:
     return "; ".join([f"undecided at n {n:,}", *told])
 
 
-def why(one: Verdict) -> str:
+def why(verdict: Verdict) -> str:
     """Why it was missed or not tested, and why it was not paired."""
-    return "; ".join(filter(None, (one.reason, f"not paired: {one.unpaired}" if one.unpaired else "")))
+    return "; ".join(
+        filter(None, (verdict.reason, f"not paired: {verdict.unpaired}" if verdict.unpaired else ""))
+    )
 
 
 def as_junit(verdicts: Sequence[Verdict]) -> str:
@@ -304,23 +314,23 @@ def as_junit(verdicts: Sequence[Verdict]) -> str:
         errors=str(kinds.count("error")),
         skipped=str(kinds.count("skipped")),
     )
-    for one, kind in zip(verdicts, kinds, strict=True):
-        name = _clean(one.bar + " (unpaired)" * bool(one.unpaired))
+    for verdict, kind in zip(verdicts, kinds, strict=True):
+        name = _clean(verdict.bar + " (unpaired)" * bool(verdict.unpaired))
         case = ElementTree.SubElement(suite, "testcase", classname="embassay.gate", name=name)
         if kind:
-            told = ElementTree.SubElement(case, kind, message=_clean(why(one)), type="bar")
-            told.text = _clean(f"{one.bar}: {value_text(one)} (n = {one.n}); {why(one)}")
-        if one.unpaired:
+            told = ElementTree.SubElement(case, kind, message=_clean(why(verdict)), type="bar")
+            told.text = _clean(f"{verdict.bar}: {value_text(verdict)} (n = {verdict.n}); {why(verdict)}")
+        if verdict.unpaired:
             said = ElementTree.SubElement(case, "system-out")
-            said.text = _clean(f"Not paired ({one.unpaired}): {UNPAIRED}.")
+            said.text = _clean(f"Not paired ({verdict.unpaired}): {UNPAIRED}.")
     ElementTree.indent(suite)
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def _kind(one: Verdict) -> str:
-    if one.met is None:
-        return "error" if one.stops else "skipped"
-    return "" if one.met else "failure"
+def _kind(verdict: Verdict) -> str:
+    if verdict.met is None:
+        return "error" if verdict.stops else "skipped"
+    return "" if verdict.met else "failure"
 
 
 def as_markdown(verdicts: Sequence[Verdict]) -> str:
@@ -332,11 +342,11 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         "|---|---:|---:|---|---|",
     ]
     lines += [
-        f"| `{_cell(one.bar)}` | {value_text(one)} | {one.n:,} | {word(one)} | {_cell(why(one))} |"
-        for one in verdicts
+        f"| `{_cell(verdict.bar)}` | {value_text(verdict)} | {verdict.n:,} | {word(verdict)} | {_cell(why(verdict))} |"
+        for verdict in verdicts
     ]
     lines += ["", "Near: the bar lies inside the interval, so another sample could have said otherwise."]
-    if any(one.unpaired for one in verdicts):
+    if any(verdict.unpaired for verdict in verdicts):
         lines += ["", f"Unpaired: {UNPAIRED}."]
     return "\n".join(lines) + "\n"
 
@@ -454,34 +464,34 @@ def _verdicts(
     tested = [one.p for one in tests if one.p < 1]
     corrected = iter(holm(tested) if tested else ())
     measures: dict[str, set[str]] = {}
-    for one in tests:
-        measures.setdefault(one.place[0], set()).add(one.place[2])
-    for one in tests:
-        task, dataset, measure = one.place
+    for test in tests:
+        measures.setdefault(test.place[0], set()).add(test.place[2])
+    for test in tests:
+        task, dataset, measure = test.place
         what = f"{task}.{measure}" if len(measures[task]) > 1 else task
-        inside = f"{one.system},dataset={dataset}" if dataset else one.system
+        inside = f"{test.system},dataset={dataset}" if dataset else test.system
         bar = f"{protocol}.{what}[{inside}] no worse" + (f" than -{margin:g}" if margin else "")
-        p = next(corrected) if one.p < 1 else one.p
-        made = _verdict(one, bar, p, alpha, protocol, unpaired)
-        yield replace(made, ahead=_ahead(one, alpha / len(tested))) if made.met and one.fall else made
+        p = next(corrected) if test.p < 1 else test.p
+        made = _verdict(test, bar, p, alpha, protocol, unpaired)
+        yield replace(made, ahead=_ahead(test, alpha / len(tested))) if made.met and test.fall else made
 
 
-def _ahead(one: _Test, alpha: float) -> tuple[Outlook, ...]:
+def _ahead(test: _Test, alpha: float) -> tuple[Outlook, ...]:
     """What more items would buy for a fall that is not found: half of the 95% interval of the difference, and the
     chance that a one-sided test at `alpha` finds it."""
-    if one.found is None or not one.found.error > 0:
+    if test.found is None or not test.found.error > 0:
         return ()
-    return found_at(one.fall, REACH * one.found.error, one.found.n, alpha, MORE)
+    return found_at(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
 
 
-def _verdict(one: _Test, bar: str, p: float, alpha: float, protocol: str, unpaired: str) -> Verdict:
-    found = one.found
-    made = Verdict(bar, None, None, reason=one.reason, scale=protocol, is_change=True, stops=one.stops)
+def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str, unpaired: str) -> Verdict:
+    found = test.found
+    made = Verdict(bar, None, None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops)
     if found is None:
         return made
     low, high = (None if math.isnan(end) else end for end in (found.low, found.high))
     made = replace(made, value=found.difference, low=low, high=high, n=found.n)
-    if one.reason:
+    if test.reason:
         return made
     worse = p < alpha
     reason = f"p {p:.3g} (one-sided, Holm) is below {alpha:g}" if worse else ""
@@ -519,13 +529,13 @@ def judge_off(folder: Path) -> Iterator[str]:
     for path in (folder, *_below(folder)):
         if not (path / CORRECTED).is_file():
             continue
-        found = read_corrections(path / CORRECTED)
+        corrections = read_corrections(path / CORRECTED)
         kinds = (
-            f"{one.kind} {one.mean:+.2f}"
-            + ("" if one.low is None else f" ({one.low:+.2f} to {one.high:+.2f})")
-            for one in found.off
+            f"{off.kind} {off.mean:+.2f}"
+            + ("" if off.low is None else f" ({off.low:+.2f} to {off.high:+.2f})")
+            for off in corrections.off
         )
-        yield f"{path.name}: the judge minus people: {', '.join(kinds)}. {found.use}"
+        yield f"{path.name}: the judge minus people: {', '.join(kinds)}. {corrections.use}"
 
 
 @dataclass(frozen=True)
@@ -538,12 +548,12 @@ class Gate:
     @property
     def passed(self) -> bool:
         """Whether nothing stops: no bar is missed, and none that had to be tested is untested."""
-        return not any(one.stops for one in self.verdicts)
+        return not any(verdict.stops for verdict in self.verdicts)
 
     @property
     def met(self) -> bool:
         """Whether every bar was tested and met."""
-        return all(one.met for one in self.verdicts)
+        return all(verdict.met for verdict in self.verdicts)
 
     def junit(self) -> str:
         """The verdicts as JUnit XML."""

@@ -65,7 +65,9 @@ class RunValues:
     @property
     def systems(self) -> tuple[str, ...]:
         """Those that are ranked, references left out."""
-        return tuple(dict.fromkeys(one.system for one in self.standings if one.group != REFERENCE))
+        return tuple(
+            dict.fromkeys(standing.system for standing in self.standings if standing.group != REFERENCE)
+        )
 
     def at(self, place: Place) -> tuple[Standing, ...]:
         """The ranked systems at a place."""
@@ -81,7 +83,11 @@ class RunValues:
 
     def no_verdict(self, place: Place) -> str:
         """Why nobody is ahead at a place whatever the values: a reference row reaches the leader. Else empty."""
-        references = [one.headline for one in self.standings if one.place == place and one.group == REFERENCE]
+        references = [
+            standing.headline
+            for standing in self.standings
+            if standing.place == place and standing.group == REFERENCE
+        ]
         return known_by_nothing(place[0], [one.headline for one in self.at(place)], references)
 
     def standing(self, place: Place, system: str) -> Standing | None:
@@ -109,7 +115,7 @@ class RunValues:
     def check(self, systems: Sequence[str]) -> None:
         """UsageError for a system that the run has not."""
         for name in systems:
-            if name not in {one.system for one in self.standings}:
+            if name not in {standing.system for standing in self.standings}:
                 near = nearest(name, self.systems)
                 raise UsageError(
                     f"{self.path} has no system {name!r}.",
@@ -241,9 +247,12 @@ def _averaged(
 ) -> dict[tuple[str, str], dict[str, float]]:
     if len(tables) < 2:
         return tables[0] if tables else {}
-    shared = [key for key in tables[0] if all(key in one for one in tables)]
+    shared = [key for key in tables[0] if all(key in table for table in tables)]
     return {
-        key: {item: float(np.mean([one[key].get(item, np.nan) for one in tables])) for item in tables[0][key]}
+        key: {
+            item: float(np.mean([table[key].get(item, np.nan) for table in tables]))
+            for item in tables[0][key]
+        }
         for key in shared
     }
 

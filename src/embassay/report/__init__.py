@@ -32,8 +32,8 @@ def write_report(
 
     folders = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
     runs = read_runs(folders)
-    for one in runs[0].left:
-        tell(f"Left out: {one.path} ({one.reason}).")
+    for left in runs[0].left:
+        tell(f"Left out: {left.path} ({left.reason}).")
     name = "summary" if summary else "report"
     target = Path(out) if out is not None else _place(folders) / f"{name}.html"
     written: Path = attribute(f"embassay.report.{'summary' if summary else 'html'}:write")(runs, target)

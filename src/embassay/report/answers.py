@@ -130,7 +130,7 @@ class Answer:
         """The first three; with people among them where people answered."""
         if self.people is None:
             return self.all[:3]
-        return tuple(sorted((*self.all[:2], self.people), key=lambda one: -one.value))
+        return tuple(sorted((*self.all[:2], self.people), key=lambda contender: -contender.value))
 
     @property
     def means(self) -> str:
@@ -158,7 +158,7 @@ class Answer:
     @property
     def is_ranked(self) -> bool:
         """Whether its run's tests leave places to anybody."""
-        return any(one.ranks for one in self.all)
+        return any(contender.ranks for contender in self.all)
 
     @property
     def heading(self) -> str:
@@ -196,35 +196,35 @@ class Answer:
         return self.note or briefly.get(self.level) or self.said
 
 
-def _hardly(one: Answer) -> str:
-    return _said(one) if _few(one) else f"more {one.question.noun}s hardly would"
+def _hardly(answer: Answer) -> str:
+    return _said(answer) if _few(answer) else f"more {answer.question.noun}s hardly would"
 
 
-def _said(one: Answer) -> str:
-    if one.level == "not run":
-        return f"embassay {one.question.command}"
-    noun = one.question.noun
-    more = f"about {one.more:,} more would decide" if one.more else ""
-    if one.level == "open":
-        few = f"{one.n} {noun}s are too few" if one.n != 1 else f"one {noun} is too few"
-        if _few(one) and not more:
+def _said(answer: Answer) -> str:
+    if answer.level == "not run":
+        return f"embassay {answer.question.command}"
+    noun = answer.question.noun
+    more = f"about {answer.more:,} more would decide" if answer.more else ""
+    if answer.level == "open":
+        few = f"{answer.n} {noun}s are too few" if answer.n != 1 else f"one {noun} is too few"
+        if _few(answer) and not more:
             return few
         return f"{few}; {more}" if more else f"more {noun}s will hardly decide; choose by price or speed"
-    if one.level == "likely" and more and not _few(one):
-        return f"ahead in {_hundred(one)} of 100; {more}"
-    return _from(f"ahead in {_hundred(one)} of 100 resamples", one)
+    if answer.level == "likely" and more and not _few(answer):
+        return f"ahead in {_hundred(answer)} of 100; {more}"
+    return _from(f"ahead in {_hundred(answer)} of 100 resamples", answer)
 
 
-def _hundred(one: Answer) -> str:
-    return "over 99" if one.ahead == 100 else str(one.ahead)
+def _hundred(answer: Answer) -> str:
+    return "over 99" if answer.ahead == 100 else str(answer.ahead)
 
 
-def _few(one: Answer) -> bool:
-    return one.question.noun == "collection" and one.n < LEAST_COLLECTIONS
+def _few(answer: Answer) -> bool:
+    return answer.question.noun == "collection" and answer.n < LEAST_COLLECTIONS
 
 
-def _from(ahead: str, one: Answer) -> str:
-    return f"{ahead}, from only {tables.counted(one.n, one.question.noun)}" if _few(one) else ahead
+def _from(ahead: str, answer: Answer) -> str:
+    return f"{ahead}, from only {tables.counted(answer.n, answer.question.noun)}" if _few(answer) else ahead
 
 
 @dataclass(frozen=True)
@@ -250,9 +250,9 @@ class Evidence:
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
-    found = {one.name: next(_evidence(one.name, runs), None) for one in QUESTIONS[:-1]}
-    answers = [_answer(one, found[one.name]) for one in QUESTIONS[:-1]]
-    if all(one.level == "not run" for one in answers):
+    found = {question.name: next(_evidence(question.name, runs), None) for question in QUESTIONS[:-1]}
+    answers = [_answer(question, found[question.name]) for question in QUESTIONS[:-1]]
+    if all(answer.level == "not run" for answer in answers):
         return ()
     return (*answers, times_of(runs, answers[0]))
 
@@ -260,9 +260,9 @@ def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
 def _evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
     for find in FINDERS[question]:
         for run in runs:
-            found = find(run)
-            if found is not None and len(found.contenders) > 1:
-                yield found
+            evidence = find(run)
+            if evidence is not None and len(evidence.contenders) > 1:
+                yield evidence
 
 
 def _answer(question: Question, evidence: Evidence | None) -> Answer:
@@ -273,7 +273,7 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
         return Answer(question, "not run", all=contenders, unit=evidence.unit, note=evidence.note, slug=slug)
     if evidence.equal or evidence.uneven:
         note = evidence.uneven or f"knowing nothing ({evidence.equal}) scores as much"
-        names = tuple(one.name for one in contenders)
+        names = tuple(contender.name for contender in contenders)
         return Answer(
             question, "open", names, evidence.n, all=contenders, unit=evidence.unit, note=note, slug=slug
         )
@@ -289,7 +289,9 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
 
 def _first(contenders: Sequence[Contender]) -> tuple[str, ...]:
     """Who may be first; without tests everybody may."""
-    return tuple(one.name for one in contenders if one.ranks is None or one.ranks[0] == 1)
+    return tuple(
+        contender.name for contender in contenders if contender.ranks is None or contender.ranks[0] == 1
+    )
 
 
 def _level(question: Question, evidence: Evidence, names: Sequence[str], ahead: int | None) -> Level:
@@ -332,7 +334,11 @@ def _at(run: ReportRun, kind: str, task: str, unit: Unit, *, collections: bool =
     """The evidence in a run's standings on a task, of the systems that one method scored."""
     if run.record.kind != kind:
         return None
-    every = [one for one in read_standings(run.record.path) if one.task == task and not one.dataset]
+    every = [
+        standing
+        for standing in read_standings(run.record.path)
+        if standing.task == task and not standing.dataset
+    ]
     for group in (RANKED, CLASSICAL):
         ours = [one for one in every if one.group == group and one.headline.value is not None]
         if len(ours) > 1:
@@ -346,14 +352,17 @@ def _at(run: ReportRun, kind: str, task: str, unit: Unit, *, collections: bool =
 def _of_standings(
     run: ReportRun, standings: Sequence[Standing], scope: str, unit: Unit, collections: bool
 ) -> Evidence:
-    ordered = sorted(standings, key=lambda one: (-(one.headline.value or 0.0), one.system))
+    ordered = sorted(standings, key=lambda standing: (-(standing.headline.value or 0.0), standing.system))
     lengths = {len(one.headline.replicates) for one in ordered}
     replicates = (
         np.stack([one.headline.replicates for one in ordered])
         if len(lengths) == 1
         else np.empty((len(ordered), 0))
     )
-    kinds, ranges = {one.name: one.kind for one in run.record.systems}, run.record.scope(scope).ranges
+    kinds, ranges = (
+        {system.name: system.kind for system in run.record.systems},
+        run.record.scope(scope).ranges,
+    )
     contenders = [
         Contender(
             one.system,
@@ -402,7 +411,9 @@ def _scored(run: ReportRun) -> Evidence | None:
 
     record, headline = run.record, score.headline
     group = next((one for one in measured_groups(record) if one.dataset == score.judgements.name), None)
-    places = {one.key[0]: place for place, one in enumerate(group.measures)} if group is not None else {}
+    places = (
+        {measure.key[0]: place for place, measure in enumerate(group.measures)} if group is not None else {}
+    )
     if group is None or headline not in places:
         return None
     rows = {one.name: record.find(TASK, one.name, headline, dataset=group.dataset) for one in group.systems}
@@ -423,7 +434,7 @@ def _scored(run: ReportRun) -> Evidence | None:
     replicates = resample_means(complete.T, n_resamples=RESAMPLES, rng=rng).T
     other = judged_less(score)
     uneven = f"{other[0]} is judged less: rag golden --add-run" if other is not None else ""
-    contenders = tuple(one for one, _ in found)
+    contenders = tuple(contender for contender, _ in found)
     return Evidence(run, contenders, replicates, complete.shape[1], unit_of(headline), uneven=uneven)
 
 
@@ -435,8 +446,8 @@ def _people(run: ReportRun) -> Evidence | None:
     from embassay.report.hume.families import answerers
 
     if answerers(summary) == "people":
-        human = next((one.mean for one in summary.places if one.kind == "human"), None)
-        won = next((one for one in summary.wins if (one.by, one.reference) == ("all", "best")), None)
+        human = next((place.mean for place in summary.places if place.kind == "human"), None)
+        won = next((wins for wins in summary.wins if (wins.by, wins.reference) == ("all", "best")), None)
         beside = f"people lead on {won.wins} of {tables.counted(won.pairs, 'task')}" if won else ""
         if human is None or human.value is None:
             return replace(evidence, beside=beside)
@@ -473,21 +484,32 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
         return Answer(question, "not run")
     run, findings = swept
     fastest: dict[str, StackFacts] = {}
-    for one in findings.parts[0].stacks:
-        name = str(one.axes.get("encoder") or "")
-        if name and (name not in fastest or one.latency < fastest[name].latency):
-            fastest[name] = one
-    kinds = {one.name: one.kind for each in runs for one in each.record.systems}
+    for stack in findings.parts[0].stacks:
+        name = str(stack.axes.get("encoder") or "")
+        if name and (name not in fastest or stack.latency < fastest[name].latency):
+            fastest[name] = stack
+    kinds = {system.name: system.kind for each in runs for system in each.record.systems}
     ordered = sorted(fastest.items(), key=lambda one: (one[1].latency, one[0]))
     top = tuple(
-        Contender(name, kinds.get(name, "embedding"), one.latency, one.latency_low, one.latency_high, None)
-        for name, one in ordered
+        Contender(
+            name,
+            kinds.get(name, "embedding"),
+            stack_facts.latency,
+            stack_facts.latency_low,
+            stack_facts.latency_high,
+            None,
+        )
+        for name, stack_facts in ordered
     )
-    able = [one for one in top if search.level == "not run" or one.name in _contending(search)]
+    able = [
+        contender for contender in top if search.level == "not run" or contender.name in _contending(search)
+    ]
     if not able:
         return Answer(question, "not run")
     said = _said_of_time(able, fastest)
-    if ruled := [one.name for one in top if one not in able and one.value < able[0].value]:
+    if ruled := [
+        contender.name for contender in top if contender not in able and contender.value < able[0].value
+    ]:
         said += f"; {ruled[0]} is faster, finds less"
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
@@ -497,7 +519,10 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
 
 def _contending(search: Answer) -> set[str]:
     """Who may be first for search."""
-    return {*search.names, *(one.name for one in search.all if one.ranks and one.ranks[0] == 1)}
+    return {
+        *search.names,
+        *(contender.name for contender in search.all if contender.ranks and contender.ranks[0] == 1),
+    }
 
 
 def _sure_of_time(able: Sequence[Contender]) -> Level:
@@ -510,8 +535,8 @@ def _sure_of_time(able: Sequence[Contender]) -> Level:
 
 
 def _said_of_time(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -> str:
-    times = [f"{_ms(able[0])} a query", *(f"{one.name} {_ms(one)}" for one in able[1:2])]
-    usd = {one.name: stacks[one.name].cost for one in able[:2]}
+    times = [f"{_ms(able[0])} a query", *(f"{contender.name} {_ms(contender)}" for contender in able[1:2])]
+    usd = {contender.name: stacks[contender.name].cost for contender in able[:2]}
     if not any(usd.values()):
         return ", ".join(times) + ("; both cost nothing" if len(usd) > 1 else "; it costs nothing")
     return (
@@ -519,8 +544,8 @@ def _said_of_time(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -
     )
 
 
-def _ms(one: Contender) -> str:
-    return f"{MILLISECONDS.text(one.value) if one.value < 10 else MILLISECONDS.said(one.value)} ms"
+def _ms(contender: Contender) -> str:
+    return f"{MILLISECONDS.text(contender.value) if contender.value < 10 else MILLISECONDS.said(contender.value)} ms"
 
 
 @dataclass(frozen=True)
@@ -538,19 +563,24 @@ def places(
 ) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[Place, ...]], ...]]:
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
-    asked = tuple(one for one in answers if one.all)
-    kinds = {each.name: each.kind for one in asked for each in one.all}
-    found = [{each.name: _place(one, each) for each in one.all} for one in asked]
+    asked = tuple(answer for answer in answers if answer.all)
+    kinds = {each.name: each.kind for answer in asked for each in answer.all}
+    found = [{each.name: _place(answer, each) for each in answer.all} for answer in asked]
     return asked, tuple(
         (name, kind, tuple(by_name.get(name, Place()) for by_name in found)) for name, kind in kinds.items()
     )
 
 
-def _place(answer: Answer, one: Contender) -> Place:
-    rank = tables.rank(*one.ranks) if one.ranks else ""
-    known = one.low is not None and one.high is not None
-    interval = answer.unit.interval(one.low or 0.0, one.high or 0.0) if known else ""
-    return Place(rank, answer.unit.text(one.value), interval, one.ranks is not None and one.ranks[0] == 1)
+def _place(answer: Answer, contender: Contender) -> Place:
+    rank = tables.rank(*contender.ranks) if contender.ranks else ""
+    known = contender.low is not None and contender.high is not None
+    interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if known else ""
+    return Place(
+        rank,
+        answer.unit.text(contender.value),
+        interval,
+        contender.ranks is not None and contender.ranks[0] == 1,
+    )
 
 
 def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:
@@ -558,10 +588,10 @@ def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:
 
     It goes by the questions of quality that are sure or likely, and never averages over them.
     """
-    quality = [one for one in answers if one.question.name in PROTOCOLS]
-    decided = [one for one in quality if one.level in ("sure", "likely")]
-    left = [one for one in quality if one.level == "open"]
-    never = [one for one in answers if one.level == "not run"]
+    quality = [answer for answer in answers if answer.question.name in PROTOCOLS]
+    decided = [answer for answer in quality if answer.level in ("sure", "likely")]
+    left = [answer for answer in quality if answer.level == "open"]
+    never = [answer for answer in answers if answer.level == "not run"]
     if not answers or not (decided or left):
         return "", ""
     return f"{_use(decided, left, answers)}.", " ".join(_rest(left, never))
@@ -569,8 +599,8 @@ def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:
 
 def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[Answer]) -> str:
     winners: dict[str, list[str]] = {}
-    for one in decided:
-        winners.setdefault(one.names[0], []).append(WHERE[one.question.name])
+    for answer in decided:
+        winners.setdefault(answer.names[0], []).append(WHERE[answer.question.name])
     if not winners:
         names = left[0].names
         many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
@@ -598,9 +628,9 @@ IN_GROUPING = "in grouping documents"
 
 def _rest(left: Sequence[Answer], never: Sequence[Answer]) -> Iterator[str]:
     if left:
-        yield f"Still open: {', '.join(one.question.name for one in left)}."
+        yield f"Still open: {', '.join(answer.question.name for answer in left)}."
     if never:
-        yield f"Not asked: {', '.join(one.question.name for one in never)}."
+        yield f"Not asked: {', '.join(answer.question.name for answer in never)}."
 
 
 def _listed(parts: Sequence[str]) -> str:

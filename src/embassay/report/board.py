@@ -326,13 +326,13 @@ def _row(record: Record, system: System, lead: str, tasks: tuple[Task, ...], lab
 def _partial_mean(record: Record, system: System, tasks: tuple[Task, ...], values: tuple[Value, ...]) -> str:
     row = record.find(OVERALL, system.name, "mean_of_present")
     if row is None or row.value is None:
-        if finished := sum(one.value is not None for one in values):
+        if finished := sum(value.value is not None for value in values):
             return f"{finished} of {numbers.counted(len(tasks), 'task')} finished"
-        headlines = {one.name: one.headline for one in tasks}
+        headlines = {task.name: task.headline for task in tasks}
         some = any(
             dataset and not variant and name == system.name and headlines.get(of) == measure
-            for (of, dataset, _, variant, name, measure), found in record.rows.items()
-            if found.value is not None
+            for (of, dataset, _, variant, name, measure), result in record.rows.items()
+            if result.value is not None
         )
         return "no task has all its datasets" if some else "no finished task"
     counted = f"{row.n} finished tasks" if row.n > 1 else "one finished task"
@@ -425,7 +425,9 @@ def _undefined(rows: Sequence[Row], found: Sequence[Sequence[Value]]) -> str:
     """Why cells say n/a, each reason once with the systems that it holds of."""
     said: dict[str, list[str]] = {}
     for row, values in zip(rows, found, strict=True):
-        for reason in dict.fromkeys(one.reason for one in values if one.state == "undefined" and one.reason):
+        for reason in dict.fromkeys(
+            value.reason for value in values if value.state == "undefined" and value.reason
+        ):
             said.setdefault(reason, []).append(row.label)
     return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in said.items())
 

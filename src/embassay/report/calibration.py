@@ -92,7 +92,7 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
     best = rows[0]
     datasets = record.datasets(task_of(record))
     aim = numbers.percent(record.arguments["options"]["precision"])
-    found = [row for one in datasets if (row := _threshold(record, best, one, PRECISION)) is not None]
+    found = [row for dataset in datasets if (row := _threshold(record, best, dataset, PRECISION)) is not None]
     kept = [row for row in found if row.value is not None]
     name = Name(best.label, best.system.index)
     if kept and len(datasets) == 1:
@@ -109,12 +109,12 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
 
 def _lede(record: Record, best: Row, datasets: Sequence[str], found: Sequence[Result]) -> Iterator[Sentence]:
     confidence = numbers.percent(record.arguments["options"]["confidence"])
-    for one in found[:1]:
-        if one.value is None:
-            yield (f"{one.reason[:1].upper()}{one.reason[1:]}.",)
+    for result in found[:1]:
+        if result.value is None:
+            yield (f"{result.reason[:1].upper()}{result.reason[1:]}.",)
             continue
         recall = record.find(
-            task_of(record), best.system.name, "sample_recall", dataset=one.dataset, variant=PRECISION
+            task_of(record), best.system.name, "sample_recall", dataset=result.dataset, variant=PRECISION
         )
         reached = (
             ""
@@ -133,7 +133,12 @@ def _lede(record: Record, best: Row, datasets: Sequence[str], found: Sequence[Re
 
 def _worst(record: Record, best: Row, datasets: Sequence[str]) -> str:
     """The kind of pairs on which the probability is furthest off."""
-    gaps = [row for one in datasets for row in _gaps(record, best.system.name, one) if row.value is not None]
+    gaps = [
+        row
+        for dataset in datasets
+        for row in _gaps(record, best.system.name, dataset)
+        if row.value is not None
+    ]
     off = max(gaps, key=lambda row: abs(row.value or 0.0), default=None)
     if off is None or off.value is None or abs(off.value) < SMALL:
         return ""
@@ -175,17 +180,19 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         f"{words.accept} The promise holds for {words.units} drawn like these; what stands beside it is of the labels "
         "that the threshold was chosen with."
     )
-    yield from (replace(_thresholds(record, board, one), title=one) for one in datasets)
-    yield from (block for one in datasets for block in _next_labels(record, board, one))
+    yield from (replace(_thresholds(record, board, dataset), title=dataset) for dataset in datasets)
+    yield from (block for dataset in datasets for block in _next_labels(record, board, dataset))
     yield from _costs(record, board)
-    yield from (figure for one in datasets for figure in _tradeoffs(record, board, one))
+    yield from (figure for dataset in datasets for figure in _tradeoffs(record, board, dataset))
     yield Heading("What was predicted, and what came true", "calibration-reliability")
-    yield from (figure for one in datasets if (figure := _reliability(record, board, one)) is not None)
+    yield from (
+        figure for dataset in datasets if (figure := _reliability(record, board, dataset)) is not None
+    )
     if not words.table:
         return
     yield Heading("Where the probability stops holding", "calibration-gaps")
     yield Text(words.table)
-    yield from (replace(_gap_table(record, board, one), title=one) for one in datasets)
+    yield from (replace(_gap_table(record, board, dataset), title=dataset) for dataset in datasets)
 
 
 def _next_labels(record: Record, board: Board, dataset: str, price: float | None = None) -> Iterator[Block]:
@@ -199,15 +206,15 @@ def _next_labels(record: Record, board: Board, dataset: str, price: float | None
     options = record.arguments["options"]
     for row in board.ranked:
         for measure in (PRECISION, RECALL):
-            for (system, variant, kind, subset), one in of.items():
+            for (system, variant, kind, subset), result in of.items():
                 if (system, variant, kind) != (row.system.name, measure, CHANCE):
                     continue
                 half = of[system, variant, HALF, subset].value
                 now = _threshold(record, row, dataset, measure)
-                if one.value is None or half is None or now is None:
+                if result.value is None or half is None or now is None:
                     continue
                 names.append(f"{row.label}, {measure} {options[measure]:g}")
-                rows.append(Outlook(one.n - now.n, half, one.value))
+                rows.append(Outlook(result.n - now.n, half, result.value))
     if rows:
         yield Text(
             "What more labels would buy. Interval: of a probability. Chance: that a threshold can be guaranteed."
@@ -236,10 +243,10 @@ def _promises(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
     yield _entry(skill)
     for measure, seen in ((PRECISION, RECALL), (RECALL, PRECISION)):
         yield _entry(_threshold(record, row, dataset, measure))
-        found = record.find(
+        result = record.find(
             task_of(record), row.system.name, f"sample_{seen}", dataset=dataset, variant=measure
         )
-        yield _share(found.value if found is not None else None)
+        yield _share(result.value if result is not None else None)
 
 
 def _entry(row: Result | None) -> Entry:
@@ -309,8 +316,11 @@ def _curve(record: Record, system: str, dataset: str) -> Iterator[tuple[float, R
 
 def _costs(record: Record, board: Board) -> Iterator[Block]:
     """Where mistakes cost least, beside accepting all and nothing; no block where no cost was asked for."""
-    made = (replace(_cost_table(record, board, one), title=one) for one in record.datasets(task_of(record)))
-    tables = [one for one in made if one.lines]
+    made = (
+        replace(_cost_table(record, board, dataset), title=dataset)
+        for dataset in record.datasets(task_of(record))
+    )
+    tables = [table for table in made if table.lines]
     if not tables:
         return
     wrong, missed = (f"{one:g}" for one in costs_of(record.arguments["options"]["cost"]))
@@ -338,7 +348,7 @@ def _cost_table(record: Record, board: Board, dataset: str) -> Table:
             continue
         cells = (least.value, least.ci_high, whole.value, none.value)
         where = Entry("nothing", why=threshold.reason) if threshold.value is None else _entry(threshold)
-        rows.append([row.label, where, *(Entry(_score(one), exact=str(one)) for one in cells)])
+        rows.append([row.label, where, *(Entry(_score(cell), exact=str(cell)) for cell in cells)])
     return Table.of(f"costs-{dataset}", heads, rows)
 
 
@@ -350,9 +360,9 @@ def _points(record: Record, system: str, dataset: str) -> Iterator[tuple[float, 
             yield foretold[row.subset] or 0.0, row
 
 
-def _summary(one: plots.Series) -> str:
-    held = sum((row.ci_low or 0) <= at <= (row.ci_high or 1) for at, row in one.points)
-    return f"{one.name}: {held} of {len(one.points)} tenths hold the prediction in their interval"
+def _summary(series: plots.Series) -> str:
+    held = sum((row.ci_low or 0) <= at <= (row.ci_high or 1) for at, row in series.points)
+    return f"{series.name}: {held} of {len(series.points)} tenths hold the prediction in their interval"
 
 
 def _gap_table(record: Record, board: Board, dataset: str) -> Table:
@@ -388,12 +398,12 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
         for row in board.ranked:
             found = (_threshold(record, row, dataset, measure) for measure in (PRECISION, RECALL))
             notes += [
-                f"{row.label} on {dataset}, {one.variant}: {one.reason}."
-                for one in found
-                if one and one.reason
+                f"{row.label} on {dataset}, {result.variant}: {result.reason}."
+                for result in found
+                if result and result.reason
             ]
     notes += [note.plain for note in notes_of(record)]
-    yield from (one for one in _costs(record, board) if not isinstance(one, Heading))
+    yield from (cost for cost in _costs(record, board) if not isinstance(cost, Heading))
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are the sample's.",))
     for dataset in datasets:
         yield from _next_labels(record, board, dataset, price)
@@ -408,19 +418,23 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
         return
     first = found[0]
     yield Verdict(((f"{first.origin} from {first.given:g} on, in the scales of others"),))
-    apart = any(one.elsewhere is not None for one in found)
+    apart = any(translation.elsewhere is not None for translation in found)
     heads: list[str | Column] = [
         "System", "Dataset", *figures("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
         *figures(*(("By other data", "Off by") if apart else ())),
     ]  # fmt: skip
     rows = (
         [
-            one.target, one.dataset, f"{SCORE.text(one.value)} {SCORE.interval(one.low, one.high)}",
-            numbers.percent(one.agree), *(_share(one.precision[place]) for place in (1, 0)), numbers.count(one.n),
-            *((_score(one.elsewhere), _off(one.off)) if apart else ()),
+            translation.target,
+            translation.dataset,
+            f"{SCORE.text(translation.value)} {SCORE.interval(translation.low, translation.high)}",
+            numbers.percent(translation.agree),
+            *(_share(translation.precision[place]) for place in (1, 0)),
+            numbers.count(translation.n),
+            *((_score(translation.elsewhere), _off(translation.off)) if apart else ()),
         ]
-        for one in found
-    )  # fmt: skip
+        for translation in found
+    )
     yield Table.of("translation", heads, rows)
     if apart:
         yield Text(

@@ -58,7 +58,7 @@ class Leading:
     @property
     def scale(self) -> Scale:
         """Of the run's column, in its unit."""
-        return scale_of(ends(one.value for one in self.leaders.values()), factor=self.unit.factor)
+        return scale_of(ends(leader.value for leader in self.leaders.values()), factor=self.unit.factor)
 
     @property
     def has_points(self) -> bool:
@@ -111,10 +111,12 @@ def _score(run: ReportRun) -> Leading | None:
 
     record, unit, best = run.record, unit_of(score.headline), run.record.scope(TASK).best
     leaders = {}
-    for one in record.systems:
-        row = record.find(TASK, one.name, score.headline, dataset=score.judgements.name)
+    for system in record.systems:
+        row = record.find(TASK, system.name, score.headline, dataset=score.judgements.name)
         if row is not None and row.value is not None:
-            leaders[one.name] = _ranked(record, TASK, one, Value("value", row, one.name in best, unit=unit))
+            leaders[system.name] = _ranked(
+                record, TASK, system, Value("value", row, system.name in best, unit=unit)
+            )
     return Leading(run.title, score.headline, unit, leaders)
 
 
@@ -127,7 +129,11 @@ def _hume(run: ReportRun) -> Leading | None:
     from embassay.report.hume.families import POINTS
 
     record, best = run.record, run.record.scope(OVERALL).best
-    behind = {one.system: one.headline for one in read_standings(record.path) if one.task == OVERALL}
+    behind = {
+        standing.system: standing.headline
+        for standing in read_standings(record.path)
+        if standing.task == OVERALL
+    }
     leaders = {}
     for place in summary.places:
         bar = place.mean
@@ -220,10 +226,10 @@ def _notes(found: Sequence[Leading]) -> Iterator[str]:
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
         "Rank: the places that paired tests allow, each run by itself. Overlapping intervals are not a test."
-        if any(one.rank for run in found for one in run.leaders.values())
+        if any(leader.rank for run in found for leader in run.leaders.values())
         else "No ranks: there is nothing to test."
     )
-    if any(one.apart for run in found for one in run.leaders.values()):
+    if any(leader.apart for run in found for leader in run.leaders.values()):
         yield f"{_APART} ranked by themselves: another method stands behind their scores."
     for run in found:
         if run.people:
@@ -265,7 +271,7 @@ class Together:
     @property
     def apart(self) -> bool:
         """Whether some ranks are of systems that another method scored."""
-        return any(one is not None and one.apart for line in self.lines for one in line.leaders)
+        return any(leader is not None and leader.apart for line in self.lines for leader in line.leaders)
 
 
 def together(runs: Sequence[ReportRun]) -> Together | None:
@@ -278,11 +284,12 @@ def together(runs: Sequence[ReportRun]) -> Together | None:
     names = list(kinds)[:MOST_ROWS]
     columns = [one for one in found if any(name in one.leaders for name in names)]
     return Together(
-        tuple(RunColumn(_run_title(one), one.scale) for one in columns),
+        tuple(RunColumn(_run_title(column), column.scale) for column in columns),
         tuple(
-            Line(*known[name], kinds[name], tuple(one.leaders.get(name) for one in columns)) for name in names
+            Line(*known[name], kinds[name], tuple(column.leaders.get(name) for column in columns))
+            for name in names
         ),
-        tuple(f"{one.run}: {one.people}." for one in columns if one.people),
+        tuple(f"{column.run}: {column.people}." for column in columns if column.people),
     )
 
 

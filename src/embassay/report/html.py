@@ -51,9 +51,9 @@ class Section:
     @classmethod
     def of(cls, kind: str) -> Section:
         """That of a kind of run as it is declared in PAGES; of a kind of another package, with what it brings."""
-        found = declared(kind)
-        facts = dict(found.facts) if found else {}
-        builder = str(found.factory) if found and kind in KINDS else "embassay.report.overview:brought_page"
+        entry = declared(kind)
+        facts = dict(entry.facts) if entry else {}
+        builder = str(entry.factory) if entry and kind in KINDS else "embassay.report.overview:brought_page"
         return cls(
             kind,
             facts.get("title", kind),

@@ -76,7 +76,7 @@ def _similarities(edits: tuple[str, ...]) -> tuple[Measure, ...]:
     return tuple(Measure(("similarity", edit), f"similarity, {edit_words(edit)}", edit) for edit in edits)
 
 
-REPLACED = (*SUPERFICIAL, *SEMANTIC, *(one[0] for one in SPANS if one[2] < 0.9))
+REPLACED = (*SUPERFICIAL, *SEMANTIC, *(span[0] for span in SPANS if span[2] < 0.9))
 KINDS = (
     Kind("comparisons", "preference", "Preference: comparisons", "comparison", (
         Measure(("correct", ""), "follows the human choice"),
@@ -92,7 +92,7 @@ KINDS = (
     )),
     Kind("sensitivity", "sensitivity", "Sensitivity", "document", (
         Measure(("sensitivity", ""), "sensitivity"),
-        *_similarities(tuple(one[0] for one in SPANS)),
+        *_similarities(tuple(span[0] for span in SPANS)),
     )),
     Kind("clustering", "clustering", "Clustering", "set", (Measure(("v_measure", "set"), "V-measure"),)),
     Kind("retrieval", "retrieval", "Retrieval", "query", (
@@ -135,7 +135,7 @@ def read_groups(record: Record) -> tuple[Group, ...]:
         return tuple(measured_groups(record))
     if record.kind != "sage":
         return ()
-    langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}
+    langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
     found = (
         read_values(record, kind, dataset, langs.get(dataset, ""))
         for kind in KINDS
@@ -201,7 +201,7 @@ def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Col
 
 def _add_sensitivity(found: Columns, *, linear: bool) -> None:
     """A document's own score: 1 - the mean distance from the expected curve over its variants."""
-    spans = [one for one in SPANS if ("similarity", one[0]) in found]
+    spans = [span for span in SPANS if ("similarity", span[0]) in found]
     if not spans:
         return
     from embassay.report.sage.tables import expected
@@ -340,7 +340,7 @@ class _Found:
 
 def measured_groups(record: Record) -> Iterator[Group]:
     """The items of every task and dataset that have a value of the measures shown."""
-    langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}
+    langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
     pairs = dict.fromkeys(_Found(cell.task, cell.dataset) for cell in record.cells)
     for pair in pairs:
         measures = _measures(record, pair)
@@ -542,7 +542,7 @@ def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
         data={
             **excerpts.packed(),
             "cut": excerpts.cut,
-            "edits": {edit: edit_words(edit) for edit in (*REPLACED, *(one[0] for one in SPANS))},
+            "edits": {edit: edit_words(edit) for edit in (*REPLACED, *(span[0] for span in SPANS))},
             "copies": ["", *REPLACED],
             "groups": made,
         },
@@ -564,7 +564,7 @@ def _group(
         "lang": group.lang,
         "total": len(group.ids),
         "systems": [system.index for system in group.systems],
-        "measures": [{"title": one.title, "edit": one.edit} for one in group.measures],
+        "measures": [{"title": measure.title, "edit": measure.edit} for measure in group.measures],
         "ids": ids,
         "values": [
             [_integers(column) for column in measure] for measure in group.values[:, :, rows].tolist()

@@ -217,7 +217,8 @@ def defaults_of(kind: str) -> Mapping[str, tuple[Any, str]]:
         return {}
     module, _, name = OPTIONS[kind].partition(":")
     return {
-        one.name: (one.default, one.metadata["help"]) for one in fields(getattr(import_module(module), name))
+        field.name: (field.default, field.metadata["help"])
+        for field in fields(getattr(import_module(module), name))
     }
 
 

@@ -39,18 +39,19 @@ def taken(record: Record, board: Board) -> tuple[Taken, ...]:
     """Of every system with a finished cell, as the board has them; none where cells tell no time."""
     found = []
     for row in board.rows:
-        cells = [one for one in record.cells if one.system == row.system.name and one.seconds is not None]
+        cells = [cell for cell in record.cells if cell.system == row.system.name and cell.seconds is not None]
         if not cells:
             continue
-        paired = [one for one in cells if one.counts.get("pairs")]
-        pairs = sum(one.counts["pairs"] for one in paired)
-        each = sum(one.seconds or 0.0 for one in paired) / pairs if pairs else None
-        peaks = [one.peak_bytes for one in cells if one.peak_bytes is not None]
+        paired = [cell for cell in cells if cell.counts.get("pairs")]
+        pairs = sum(cell.counts["pairs"] for cell in paired)
+        each = sum(cell.seconds or 0.0 for cell in paired) / pairs if pairs else None
+        peaks = [cell.peak_bytes for cell in cells if cell.peak_bytes is not None]
         found.append(
             Taken(
                 row.label,
                 row.lead.text,
-                f"{numbers.duration(sum(one.seconds or 0.0 for one in cells))} ({numbers.counted(len(cells), 'cell')})",
+                f"{numbers.duration(sum(cell.seconds or 0.0 for cell in cells))} "
+                f"({numbers.counted(len(cells), 'cell')})",
                 f"{1000 * each:.2g} ms (n = {numbers.count(pairs)})" if each is not None else numbers.NONE,
                 in_words(max(peaks)) if peaks else numbers.NONE,
             )
@@ -79,7 +80,9 @@ class Cost:
 
 def costs(record: Record) -> tuple[Cost, ...]:
     """Of every ranked system, and of whoever else asked a server; none for a run that was not planned."""
-    planned = {one["system"]: one for one in (record.manifest.get("forecast") or {}).get("systems", ())}
+    planned = {
+        system["system"]: system for system in (record.manifest.get("forecast") or {}).get("systems", ())
+    }
     spent = (record.manifest.get("spent") or {}).get("systems", {})
     others = [
         name for name, plan in planned.items() if name not in record.by_name and plan["requests"] is not None
@@ -162,8 +165,8 @@ def licence_of(source: str) -> str:
         return OWN
     from embassay.data.catalogue.entries import entries
 
-    found = entries().get(source.partition("?")[0])
-    return found.licence if found is not None and found.licence else OWN
+    record = entries().get(source.partition("?")[0])
+    return record.licence if record is not None and record.licence else OWN
 
 
 def _described(path: Path) -> str:
@@ -246,11 +249,11 @@ def method_page(record: Record, board: Board, *, mark: str = "", title: str = ""
         title=title,
         mark=mark,
         wording=WORDINGS.get(record.kind, OTHER),
-        datasets=tuple(_dataset(one) for one in record.manifest.get("datasets", ())),
+        datasets=tuple(_dataset(dataset) for dataset in record.manifest.get("datasets", ())),
         notes=notes_of(record),
         tasks=board.tasks if has_board(record.kind) else (),
         choices=_choices(record),
-        sessions=tuple(_session(one) for one in record.manifest.get("sessions", ())),
+        sessions=tuple(_session(session) for session in record.manifest.get("sessions", ())),
         costs=costs(record),
         taken=taken(record, board),
         lead=board.lead_title,
@@ -427,45 +430,45 @@ class Methods:
 def methods_of(runs: Sequence[ReportRun]) -> Methods:
     """The page of all runs."""
     parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
-    later = [_after(parts[0], one) for one in parts[1:]]
+    later = [_after(parts[0], part) for part in parts[1:]]
     return Methods(
         parts=(*parts[:1], *later),
         left=runs[0].left,
         citations=citations({run.record.kind for run in runs}),
-        commands=_said_by_runs(parts, lambda one: one.command),
-        quiet=plain(listed([one.title for one in parts if not one.notes])),
+        commands=_said_by_runs(parts, lambda page: page.command),
+        quiet=plain(listed([part.title for part in parts if not part.notes])),
         datasets=_datasets(parts),
-        intervals=_said_by_runs(parts, lambda one: one.wording.intervals),
+        intervals=_said_by_runs(parts, lambda page: page.wording.intervals),
         tests=_said_by_runs(parts, _test),
-        files=_said_by_runs(parts, lambda one: one.wording.files),
+        files=_said_by_runs(parts, lambda page: page.wording.files),
     )
 
 
-def _after(first: MethodPage, one: MethodPage) -> MethodPage:
+def _after(first: MethodPage, page: MethodPage) -> MethodPage:
     """A part without the versions and the machine of the first, where they are the same."""
     machine = {fact for fact in first.facts if fact[0] in MACHINE}
     return replace(
-        one,
-        versions=() if one.versions == first.versions else one.versions,
-        facts=tuple(fact for fact in one.facts if fact not in machine),
+        page,
+        versions=() if page.versions == first.versions else page.versions,
+        facts=tuple(fact for fact in page.facts if fact not in machine),
     )
 
 
-def _test(one: MethodPage) -> str:
-    if not one.test:
+def _test(page: MethodPage) -> str:
+    if not page.test:
         return ""
     return (
-        f"{one.test[:1].upper()}{one.test[1:]}. p is adjusted over all pairs of a task "
-        f"({one.correction.capitalize()}), α = {one.alpha}."
+        f"{page.test[:1].upper()}{page.test[1:]}. p is adjusted over all pairs of a task "
+        f"({page.correction.capitalize()}), α = {page.alpha}."
     )
 
 
 def _said_by_runs(parts: Sequence[MethodPage], text: Callable[[MethodPage], str]) -> tuple[Said, ...]:
     """The sentences of all parts, each once, with the runs that it is of."""
     found: dict[str, list[str]] = {}
-    for one in parts:
-        if said := text(one):
-            found.setdefault(said, []).append(one.title)
+    for part in parts:
+        if said := text(part):
+            found.setdefault(said, []).append(part.title)
     return tuple(Said(tuple(titles), said) for said, titles in found.items())
 
 
@@ -473,8 +476,8 @@ def _datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:
     """The datasets of all parts: one that several took stands once."""
     found: dict[DatasetFacts, list[str]] = {}
     for part in parts:
-        for one in part.datasets:
-            tasks = "; ".join(f"{task} {n}" for task, n in one.tasks)
+        for dataset in part.datasets:
+            tasks = "; ".join(f"{task} {n}" for task, n in dataset.tasks)
             named = [part.title] if len(parts) > 1 else []
-            found.setdefault(replace(one, tasks=()), []).append(": ".join(filter(None, (*named, tasks))))
+            found.setdefault(replace(dataset, tasks=()), []).append(": ".join(filter(None, (*named, tasks))))
     return tuple(SharedDataset(facts, tuple(taken)) for facts, taken in found.items())

@@ -77,7 +77,7 @@ def _types(record: Record) -> tuple[str, ...]:
 
 def _order(record: Record) -> list[str]:
     """The systems with results: by their mean over all tasks, then those without one."""
-    means = {one.name: record.value(OVERALL, one.name, OVERALL) for one in record.systems}
+    means = {system.name: record.value(OVERALL, system.name, OVERALL) for system in record.systems}
     having = {key[4] for key, row in record.rows.items() if row.value is not None}
     names = [name for name in means if name in having]
     return sorted(names, key=lambda name: (means[name] is None, -(means[name] or 0.0)))
@@ -100,16 +100,17 @@ def _means(record: Record, names: Sequence[str], types: Sequence[str]) -> Table 
 def _by_task(record: Record, names: Sequence[str], kind: str) -> Table:
     datasets = record.datasets(kind)[:MOST_COLUMNS]
     rows = {
-        name: [record.find(kind, name, MAIN, dataset=one) for one in datasets] for name in names[:MOST_ROWS]
+        name: [record.find(kind, name, MAIN, dataset=dataset) for dataset in datasets]
+        for name in names[:MOST_ROWS]
     }
-    known = {name: row for name, row in rows.items() if any(one is not None for one in row)}
+    known = {name: row for name, row in rows.items() if any(result is not None for result in row)}
     return _matrix(record, f"mteb-{kind.replace('_', '-')}", _word(kind), list(datasets), known)
 
 
 def _matrix(
     record: Record, id: str, title: str, columns: Sequence[str], rows: dict[str, list[Result | None]]
 ) -> Table:
-    label = labels([one.name for one in record.systems])
+    label = labels([system.name for system in record.systems])
     lines = tuple(
         Line(label[name], tuple(_entry(row) for row in row_of), record.by_name[name].kind)
         for name, row_of in rows.items()

@@ -68,8 +68,8 @@ def gathered_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
 def weighed(notes: Sequence[Note], slugs: Collection[str]) -> tuple[tuple[Note, ...], int]:
     """The notes with those first that can change an answer, and how many these are: grave ones, of the runs that the
     answers rest on (`slugs`) or of all."""
-    first = [one for one in notes if one.kind in GRAVITY and one.slug in {"", *slugs}]
-    return (*first, *(one for one in notes if one not in first)), len(first)
+    first = [note for note in notes if note.kind in GRAVITY and note.slug in {"", *slugs}]
+    return (*first, *(note for note in notes if note not in first)), len(first)
 
 
 def notes_of(record: Record) -> tuple[Note, ...]:
@@ -98,9 +98,9 @@ def _of_mteb(record: Record) -> Iterator[Note]:
         what = f"{numbers.counted(faults, 'file')} could not be read."
         yield Note("lost", what, "Their scores are missing.", "`embassay import` names them.")
     warned = [
-        f"{one['name']}: {warning}"
-        for one in record.manifest.get("datasets", ())
-        for facts in (one.get("tasks") or {}).values()
+        f"{dataset['name']}: {warning}"
+        for dataset in record.manifest.get("datasets", ())
+        for facts in (dataset.get("tasks") or {}).values()
         for warning in facts.get("warnings", ())
     ]
     if len(warned) > MOST_WARNINGS:
@@ -110,7 +110,9 @@ def _of_mteb(record: Record) -> Iterator[Note]:
     yield from (
         Note("warning", f"{warning}.") for warning in warned[: 0 if len(warned) > MOST_WARNINGS else None]
     )
-    missing = [one.name for one in record.systems if record.value(OVERALL, one.name, OVERALL) is None]
+    missing = [
+        system.name for system in record.systems if record.value(OVERALL, system.name, OVERALL) is None
+    ]
     if missing and len(missing) < len(record.systems):
         what = f"{len(missing)} of {numbers.counted(len(record.systems), 'system')} lack a task."
         yield Note("partial", what, "They have no mean over all tasks and stand last.")
@@ -339,15 +341,15 @@ def outlook_table(
     takes = labels or [1.0] * len(rows)
     lines = tuple(
         Line(
-            f"{name}{one.more:,} more",
+            f"{name}{outlook.more:,} more",
             (
-                *(() if labels is None else (Entry(f"about {one.more * each:,.0f}"),)),
-                *(() if price is None else (Entry(f"${one.more * each * price:,.2f}"),)),
-                Entry(f"± {unit.text(one.half)}"),
-                *((Entry(numbers.percent(one.chance)),) if chance else ()),
+                *(() if labels is None else (Entry(f"about {outlook.more * each:,.0f}"),)),
+                *(() if price is None else (Entry(f"${outlook.more * each * price:,.2f}"),)),
+                Entry(f"± {unit.text(outlook.half)}"),
+                *((Entry(numbers.percent(outlook.chance)),) if chance else ()),
             ),
         )
-        for name, one, each in zip([f"{one}: " for one in names] or [""] * len(rows), rows, takes, strict=True)
+        for name, outlook, each in zip([f"{name}: " for name in names] or [""] * len(rows), rows, takes, strict=True)
     )  # fmt: skip
     heads = [*(["Labels"] if labels is not None else []), *(["Cost"] if price is not None else [])]
     columns = figures(*heads, "Interval", *([chance] if chance else []))

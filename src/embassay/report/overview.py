@@ -96,7 +96,7 @@ def forest_of(record: Record, board: Board) -> Forest | None:
     base = board.ranked[0]
     found = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
     rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in found if pair is not None]
-    edges = [edge for one in rows for edge in (one.pair.ci_low, one.pair.ci_high)]
+    edges = [edge for row in rows for edge in (row.pair.ci_low, row.pair.ci_high)]
     scale = scale_of([*edges, 0.0], within=None, factor=board.unit.factor)
     return Forest(base, board.lead_title, scale, tuple(rows), board.unit)
 
@@ -137,9 +137,9 @@ def brought_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         facts, verdict, *rest = tasks_page(run, alone)
         yield from (facts, verdict, *([Care((why,), "Its own page cannot be shown.")] if why else ()), *rest)
         return
-    above = sum(isinstance(one, Facts) for one in blocks[:1])
+    above = sum(isinstance(block, Facts) for block in blocks[:1])
     yield from blocks[:above]
-    if not any(isinstance(one, Verdict) for one in blocks):
+    if not any(isinstance(block, Verdict) for block in blocks):
         yield board_verdict(run.record, run.board)
     yield from blocks[above:]
 
@@ -161,7 +161,7 @@ def tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block, ...]]]:
     for task in board.tasks:
-        wanted = [Wanted(one, task.headline, dataset=one) for one in record.datasets(task.name)]
+        wanted = [Wanted(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)]
         name = f"{record.kind}-{task.name}"
         table = value_table(record, board, task, wanted, name=name, title=f"{task.title} by dataset")
         if table is not None:
@@ -222,11 +222,11 @@ def overview(runs: Sequence[ReportRun]) -> Overview:
     first = runs[0]
     notes = gathered_notes(runs)
     answers = answers_of(runs)
-    asked = tuple(one for one in answers if one.level != "not run")
+    asked = tuple(answer for answer in answers if answer.level != "not run")
     if len(runs) == 1:
         # The finding of one run is its headline; that it depends on the question is worth saying from two on.
         answers = answers if len(asked) > 1 else ()
-    notes, changing = weighed(notes, {one.slug for one in asked}) if len(runs) > 1 else (notes, 0)
+    notes, changing = weighed(notes, {answer.slug for answer in asked}) if len(runs) > 1 else (notes, 0)
     return Overview(
         facts=_facts(runs),
         verdict=_verdict(runs),
@@ -249,22 +249,28 @@ def overview(runs: Sequence[ReportRun]) -> Overview:
 def _verdict(runs: Sequence[ReportRun]) -> Verdict:
     """That of the first run, which it names where there are several; then what the other protocols found."""
     first = runs[0]
-    found = board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first)
+    verdict = board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first)
     if len(runs) == 1:
-        return found
-    return Verdict((f"{first.title}: ", *found.heading), (*found.lede[:LEDE], *_others(runs[1:])))
+        return verdict
+    return Verdict((f"{first.title}: ", *verdict.heading), (*verdict.lede[:LEDE], *_others(runs[1:])))
 
 
 def _others(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
     """What the first run of each other protocol found; a recommendation with the limits it was made for."""
     for kinds in THEN:
         run = next(
-            (one for kind in kinds for one in runs if one.record.kind == kind and one.record.rows), None
+            (
+                report_run
+                for kind in kinds
+                for report_run in runs
+                if report_run.record.kind == kind and report_run.record.rows
+            ),
+            None,
         )
         if run is not None:
-            found = _own_verdict(run)
-            yield (f"{run.title}: ", *_lower(found.heading), ".")
-            yield from found.lede[:1] if run.record.kind == "sweep" else ()
+            verdict = _own_verdict(run)
+            yield (f"{run.title}: ", *_lower(verdict.heading), ".")
+            yield from verdict.lede[:1] if run.record.kind == "sweep" else ()
 
 
 def _lower(sentence: Sentence) -> Sentence:
@@ -286,26 +292,34 @@ def _own_verdict(run: ReportRun) -> Verdict:
     record, board = run.record, run.board
     if record.kind in VERDICTS:
         return _on_suites(record, attribute(f"embassay.report.{VERDICTS[record.kind]}")(record, board))
-    own = (one for one in run.brought[0] if isinstance(one, Verdict))
+    own = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
     return next(own, None) or board_verdict(record, board)
 
 
 def _on_suites(record: Record, verdict: Verdict) -> Verdict:
     """The verdict, with what it rests on where the run lacks sets of a suite."""
     lacking = [
-        one["said"] for one in record.manifest.get("suites") or () if any(p["reason"] for p in one["parts"])
+        suite["said"]
+        for suite in record.manifest.get("suites") or ()
+        if any(p["reason"] for p in suite["parts"])
     ]
     return replace(verdict, lede=((f"On {' '.join(lacking)}",), *verdict.lede)[:LEDE]) if lacking else verdict
 
 
 def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     records = [run.record for run in runs]
-    systems = {one.name for record in records if has_board(record.kind) for one in record.ranked_systems}
+    systems = {
+        system.name for record in records if has_board(record.kind) for system in record.ranked_systems
+    }
     datasets = list(
-        dict.fromkeys(one["name"] for record in records for one in record.manifest.get("datasets", ()))
+        dict.fromkeys(
+            dataset["name"] for record in records for dataset in record.manifest.get("datasets", ())
+        )
     )
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.counted(len(datasets), "dataset")
-    suites = [one["said"].rstrip(".") for record in records for one in record.manifest.get("suites") or ()]
+    suites = [
+        suite["said"].rstrip(".") for record in records for suite in record.manifest.get("suites") or ()
+    ]
     named = ", ".join((*dict.fromkeys(suites), named))
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None

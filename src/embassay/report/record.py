@@ -248,12 +248,14 @@ def read_record(path: Path) -> Record:
             path=path,
             manifest=manifest,
             systems=tuple(
-                System(i, one["name"], one["kind"], one.get("identity", ""), one.get("facts") or {})
-                for i, one in enumerate(manifest["systems"])
+                System(
+                    i, system["name"], system["kind"], system.get("identity", ""), system.get("facts") or {}
+                )
+                for i, system in enumerate(manifest["systems"])
             ),
-            cells=tuple(_cell(one) for one in manifest["cells"]),
+            cells=tuple(_cell(cell) for cell in manifest["cells"]),
             rows=keyed(folder.read_results()),
-            scopes={name: _scope(name, one) for name, one in compared.get("scopes", {}).items()},
+            scopes={name: _scope(name, scope) for name, scope in compared.get("scopes", {}).items()},
             alpha=compared.get("alpha", 0.05),
             correction=compared.get("correction", "holm"),
             test=compared.get("method", ""),

@@ -50,11 +50,11 @@ def find_records(paths: Sequence[Path]) -> Found:
     records: dict[Path, Record] = {}
     left: dict[Path, Left] = {}
     for path in paths:
-        for folder, one in _runs_of(path):
-            if isinstance(one, Record):
-                records.setdefault(folder.resolve(), one)
+        for folder, record in _runs_of(path):
+            if isinstance(record, Record):
+                records.setdefault(folder.resolve(), record)
             else:
-                left.setdefault(folder.resolve(), Left(folder, one.what))
+                left.setdefault(folder.resolve(), Left(folder, record.what))
     return Found(tuple(records.values()), tuple(left.values()))
 
 
@@ -79,7 +79,7 @@ def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
             found.append((folder, error))
     if any(isinstance(one, Record) for _, one in found):
         return found
-    raise next((one for _, one in found if isinstance(one, DataError)), _nothing(path))
+    raise next((data_error for _, data_error in found if isinstance(data_error, DataError)), _nothing(path))
 
 
 def _is_run(path: Path) -> bool:
@@ -139,8 +139,8 @@ def declared(kind: str) -> Entry[Iterable[Block]] | None:
 
 def title_of(kind: str) -> str:
     """What a kind of run is called."""
-    found = declared(kind)
-    return dict(found.facts).get("title", kind) if found else kind
+    entry = declared(kind)
+    return dict(entry.facts).get("title", kind) if entry else kind
 
 
 @dataclass(frozen=True)
@@ -188,11 +188,11 @@ class ReportRun:
             page = PAGES.get(kind)
             with page.blamed("making its page"):
                 blocks = tuple(page.load()(self, self.alone))
-                if odd := [one for one in blocks if not isinstance(one, get_args(Block))]:
+                if odd := [block for block in blocks if not isinstance(block, get_args(Block))]:
                     raise TypeError(
                         f"it yields {odd[0]!r:.60}, which is no block of embassay.document.blocks"
                     )
-                if sum(isinstance(one, Verdict) for one in blocks) > 1:
+                if sum(isinstance(block, Verdict) for block in blocks) > 1:
                     raise ValueError("a page has one Verdict")
                 html.drawn(blocks)
                 terminal.drawn(terminal.drawable(blocks))
@@ -222,11 +222,14 @@ def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
     numbered = {name: i for i, name in enumerate(dict.fromkeys(_names(records)))}
     called = _called(records)
-    known = {one.name: one.kind for record in records for one in record.systems if one.kind != "run"}
+    known = {
+        system.name: system.kind for record in records for system in record.systems if system.kind != "run"
+    }
     made: list[ReportRun] = []
     for i, record in enumerate(records):
         systems = tuple(
-            replace(one, index=numbered[one.name], kind=_kind_of(one, known)) for one in record.systems
+            replace(system, index=numbered[system.name], kind=_kind_of(system, known))
+            for system in record.systems
         )
         shared = record if systems == record.systems else replace(record, systems=systems)
         before = sum(run.record.kind == record.kind for run in made)
@@ -243,7 +246,7 @@ def _kind_of(system: System, known: Mapping[str, Kind]) -> Kind:
         return system.kind
     from embassay.systems import SYSTEMS
 
-    ours = {one.name: dict(one.facts).get("kind") for one in SYSTEMS}
+    ours = {entry.name: dict(entry.facts).get("kind") for entry in SYSTEMS}
     names = [system.name] if system.name in known else system.name.split("+")
     kinds = {known.get(name) or ours.get(name) for name in names}
     if kinds == {"embedding", "classical"}:

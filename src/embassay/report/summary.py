@@ -132,7 +132,7 @@ def summary_of_runs(runs: Sequence[ReportRun]) -> Summary:
     names = dict.fromkeys(run.record.manifest.get("name", "") for run in runs)
     updated = max(run.record.manifest.get("updated", "") for run in runs)
     title = next(iter(names)) if len(names) == 1 else numbers.counted(len(runs), "run")
-    systems = {one.name for run in runs for one in run.record.ranked_systems}
+    systems = {system.name for run in runs for system in run.record.ranked_systems}
     notes = len(gathered_notes(runs))
     return Summary(
         head=f"{title} · {numbers.date(updated)}",
@@ -172,10 +172,10 @@ def _first(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Blo
         yield _trade(runs, traded) if len(traded) > 1 else _scores(answers)
         return
     for run in runs:
-        found = run_verdict(run)
+        verdict = run_verdict(run)
         if len(runs) > 1:
-            yield Heading((f"{run.title}: ", *found.heading))
-        yield Bullets(found.lede)
+            yield Heading((f"{run.title}: ", *verdict.heading))
+        yield Bullets(verdict.lede)
         yield from _tables(run)
     traded = _traded(runs, times_of(runs, Answer(QUESTIONS[0], "not run")))
     if len(traded) > 1:
@@ -186,16 +186,16 @@ def _tables(run: ReportRun) -> Iterator[Block]:
     """What a terminal shows of the run, as far as it fits across a page, and what its signs mean."""
     from embassay.report.terminal import run_view
 
-    for one in run_view(run.record.path, wide=True):
-        if isinstance(one, Care) and one.more:
-            yield Text(" ".join(plain(said) if not isinstance(said, str) else said for said in one.more))
-        if isinstance(one, Table) and one.id in TABLES:
-            columns = one.columns[:MOST_COLUMNS]
-            lines = tuple(replace(line, entries=_apart(line, columns)) for line in one.lines[:MOST_LINES])
+    for table in run_view(run.record.path, wide=True):
+        if isinstance(table, Care) and table.more:
+            yield Text(" ".join(plain(said) if not isinstance(said, str) else said for said in table.more))
+        if isinstance(table, Table) and table.id in TABLES:
+            columns = table.columns[:MOST_COLUMNS]
+            lines = tuple(replace(line, entries=_apart(line, columns)) for line in table.lines[:MOST_LINES])
             yield replace(
-                one,
+                table,
                 id="",
-                title=TABLES[one.id],
+                title=TABLES[table.id],
                 columns=columns,
                 lines=lines,
                 style="plain",
@@ -223,13 +223,13 @@ def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
     if findings is None:
         return ()
     stacks, made = findings.parts[0].stacks, []
-    for one in price.all:
-        own = [stack for stack in stacks if stack.axes.get("encoder") == one.name]
+    for contender in price.all:
+        own = [stack for stack in stacks if stack.axes.get("encoder") == contender.name]
         fastest = min(own, key=lambda stack: (stack.latency, stack.id), default=None)
         measured = None if fastest is None else fastest.measured(findings.asked.measure)
         if measured is not None and measured.value.value is not None:
             figure = measured.value
-            made.append(Traded(one, measured.value.value, figure.low, figure.high))
+            made.append(Traded(contender, measured.value.value, figure.low, figure.high))
     return tuple(made)
 
 
@@ -296,17 +296,17 @@ def _down(y: Scale, value: float) -> float:
 
 def _scores(answers: Sequence[Answer]) -> Table:
     """Of each answer the first systems: fewer where long names take the rows."""
-    label, asked = _labels(answers), sum(bool(one.all) for one in answers)
-    long = sum(max(0, len(_short(one.answer, label)) // NAME - 2) for one in answers)
+    label, asked = _labels(answers), sum(bool(answer.all) for answer in answers)
+    long = sum(max(0, len(_short(answer.answer, label)) // NAME - 2) for answer in answers)
     lines = [
         Line(
             label[top.name],
-            (_value(one, top),),
+            (_value(answer, top),),
             kind=None if top.kind == "human" else top.kind,
-            group=one.question.asks,
+            group=answer.question.asks,
         )
-        for one in answers
-        for top in one.all[: max(3, (MOST_LINES - 2 * long) // asked)]
+        for answer in answers
+        for top in answer.all[: max(3, (MOST_LINES - 2 * long) // asked)]
     ]
     return _table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
 
@@ -319,7 +319,7 @@ def _value(answer: Answer, top: Contender) -> Entry:
 
 
 def _table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Line]) -> Table:
-    heads = tuple(Column(one, style="") for one in columns)
+    heads = tuple(Column(column, style="") for column in columns)
     return Table("", title, heading, heads, tuple(lines), style="plain", is_sortable=False, export="")
 
 
@@ -397,7 +397,7 @@ def _rows(block: Block) -> int:
 
 def conditions_of(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Sentence, ...]:
     """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
-    held = ((f"It holds if {one}.",) for one in _conditions(runs, answers))
+    held = ((f"It holds if {condition}.",) for condition in _conditions(runs, answers))
     never = (
         ("Not tested: ", *((one,) if isinstance(one, str) else one), ".") for one in _untested(runs, answers)
     )
@@ -408,9 +408,9 @@ def _conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterato
     """Those that the records give: whose texts, how many questions, how long, on what machine."""
     own = ", this project’s small sample, which shows how it works and decides nothing for you"
     yield f"your texts are like those of {_named(_datasets(runs))}{own if _all_sample(runs) else ''}"
-    for one in answers:
-        if one.level in ("sure", "likely", "open") and one.question.name == "search":
-            yield f"your questions resemble the {one.n} that were asked"
+    for answer in answers:
+        if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
+            yield f"your questions resemble the {answer.n} that were asked"
     for name, limit in _limits(runs):
         yield f"your texts are shorter than {numbers.count(limit)} tokens: {name} cuts longer ones"
     if answers and answers[-1].level != "not run":
@@ -421,7 +421,9 @@ def _conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterato
 
 
 def _datasets(runs: Sequence[ReportRun]) -> list[str]:
-    return list(dict.fromkeys(one["name"] for run in runs for one in run.record.manifest.get("datasets", ())))
+    return list(
+        dict.fromkeys(dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ()))
+    )
 
 
 def _named(names: Sequence[str]) -> str:
@@ -437,29 +439,29 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _all_sample(runs: Sequence[ReportRun]) -> bool:
-    sources = {one.get("source") for run in runs for one in run.record.manifest.get("datasets", ())}
+    sources = {dataset.get("source") for run in runs for dataset in run.record.manifest.get("datasets", ())}
     return sources == {"sample"}
 
 
 def _limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     """Of the systems that are in an answer: the most tokens that each reads of a text."""
-    leading = {name for one in answers_of(runs) for name in one.names}
+    leading = {name for answer in answers_of(runs) for name in answer.names}
     found: dict[str, int] = {}
     for run in runs:
-        for one in run.record.systems:
-            if one.name in leading and one.facts.get("max_tokens"):
-                found[one.name] = int(one.facts["max_tokens"])
+        for system in run.record.systems:
+            if system.name in leading and system.facts.get("max_tokens"):
+                found[system.name] = int(system.facts["max_tokens"])
     return list(found.items())
 
 
 def _tested(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
     by_slug = {run.slug: run for run in runs}
     lines = []
-    for one in answers:
-        if one.level != "not run":
-            noun = "stack" if one.question.name == "price" else one.question.noun
-            items, source = numbers.counted(one.n, noun), _source(by_slug[one.slug])
-            lines.append(Line(one.question.asks, (Entry(items), Entry(source))))
+    for answer in answers:
+        if answer.level != "not run":
+            noun = "stack" if answer.question.name == "price" else answer.question.noun
+            items, source = numbers.counted(answer.n, noun), _source(by_slug[answer.slug])
+            lines.append(Line(answer.question.asks, (Entry(items), Entry(source))))
     if not answers:
         lines = [Line(run.title, (Entry(_items(run)), Entry(_source(run)))) for run in runs]
     return _table(
@@ -470,8 +472,8 @@ def _tested(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
 def _items(run: ReportRun) -> str:
     """Items by task, of all datasets."""
     found: dict[str, int] = {}
-    for one in run.record.manifest.get("datasets", ()):
-        for task, facts in (one.get("tasks") or {}).items():
+    for dataset in run.record.manifest.get("datasets", ()):
+        for task, facts in (dataset.get("tasks") or {}).items():
             found[task] = found.get(task, 0) + facts.get("n", 0)
     if len(found) == 1:
         return numbers.counted(next(iter(found.values())), "item")
@@ -493,15 +495,16 @@ def _source(run: ReportRun) -> str:
 def _untested(
     runs: Sequence[ReportRun], answers: Sequence[Answer]
 ) -> Iterator[str | tuple[str | Words, ...]]:
-    for one in answers:
-        if one.level == "not run":
-            asks = one.question.asks[:1].lower() + one.question.asks[1:]
-            yield (f"{asks} (", one.note or Words(one.said, "command"), ")")
+    for answer in answers:
+        if answer.level == "not run":
+            asks = answer.question.asks[:1].lower() + answer.question.asks[1:]
+            yield (f"{asks} (", answer.note or Words(answer.said, "command"), ")")
     languages = sorted(
-        {one.get("lang") for run in runs for one in run.record.manifest.get("datasets", ())} - {"", None}
+        {dataset.get("lang") for run in runs for dataset in run.record.manifest.get("datasets", ())}
+        - {"", None}
     )
     if languages and not {"mul", "und"} & set(languages):
-        named = dict.fromkeys(LANGUAGES.get(str(one), str(one)) for one in languages)
+        named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)
         yield f"languages other than {plain(listed([*named]))}"
     if any(run.record.kind in ("score", "sweep", "golden") for run in runs):
         yield "the answers that a language model writes from what was found"
@@ -511,26 +514,28 @@ def _untested(
 
 def _costs(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Line]:
     manifests = [run.record.manifest for run in runs]
-    seconds = sum(session.get("seconds") or 0 for one in manifests for session in one.get("sessions", ()))
-    spent = [(one.get("spent") or {}).get("usd", 0.0) for one in manifests]
+    seconds = sum(
+        session.get("seconds") or 0 for manifest in manifests for session in manifest.get("sessions", ())
+    )
+    spent = [(manifest.get("spent") or {}).get("usd", 0.0) for manifest in manifests]
     cores = numbers.counted((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
     money = "price unknown" if None in spent else dollars(sum(spent))
     time = f"{numbers.duration(seconds)} on {cores}" if seconds else "time not recorded"
     yield Line("This evaluation", (Entry(f"{time}; {money}"),))
-    for one in answers:
-        if one.level != "sure" and one.more:
-            more = f"about {numbers.counted(one.more, f'more {one.question.noun}')}"
+    for answer in answers:
+        if answer.level != "sure" and answer.more:
+            more = f"about {numbers.counted(answer.more, f'more {answer.question.noun}')}"
             words = f"{more}, if the difference stays as measured"
-            yield Line(f"To decide: {one.question.short.lower()}", (Entry(words),))
+            yield Line(f"To decide: {answer.question.short.lower()}", (Entry(words),))
     if answers and answers[-1].level != "not run":
         yield Line("In use", (Entry(answers[-1].said),))
 
 
 def _again(runs: Sequence[ReportRun]) -> Iterator[Text]:
     commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
-    for one in [one for one in commands if one][:MOST_COMMANDS]:
-        yield Text((Words(_cut(one), "command"),))
-    if any(len(one) > LONGEST_COMMAND for one in commands):
+    for command in [one for one in commands if one][:MOST_COMMANDS]:
+        yield Text((Words(_cut(command), "command"),))
+    if any(len(command) > LONGEST_COMMAND for command in commands):
         yield Text("The whole command: full report, Method.")
     if len(commands) > MOST_COMMANDS:
         yield Text(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")

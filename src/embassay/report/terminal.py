@@ -143,11 +143,13 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
             _scope(runs, " · " if unicode else " - "), style="not bold dim"
         )
     ]
-    for one in answers:
-        word, colour = LEVELS.get(one.level, ("", ""))
-        said = folded(f"{word}: {one.brief}" if word else one.brief, width - asks - names, unicode)
+    for answer in answers:
+        word, colour = LEVELS.get(answer.level, ("", ""))
+        said = folded(f"{word}: {answer.brief}" if word else answer.brief, width - asks - names, unicode)
         said[0].highlight_words([f"{word}:"], colour)
-        head = Styled(f"  {one.question.short}".ljust(asks)).append(one.answer.ljust(names), style="bold")
+        head = Styled(f"  {answer.question.short}".ljust(asks)).append(
+            answer.answer.ljust(names), style="bold"
+        )
         if len(head) > asks + names:
             lines.append(head)
             head = Styled(" " * (asks + names))
@@ -162,8 +164,8 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
 
 def _scope(runs: Sequence[ReportRun], dot: str) -> str:
     """How many systems were asked, and on which data, behind the heading of the answers."""
-    systems = {one.name for run in runs for one in run.record.ranked_systems}
-    datasets = {one["name"] for run in runs for one in run.record.manifest.get("datasets", ())}
+    systems = {system.name for run in runs for system in run.record.ranked_systems}
+    datasets = {dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ())}
     told = [numbers.counted(len(systems), "system")] if systems else []
     told += (
         [*datasets] if len(datasets) == 1 else [numbers.counted(len(datasets), "dataset")] if datasets else []
@@ -176,7 +178,7 @@ def care_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
     from embassay.report.answers import answers_of
     from embassay.report.notes import gathered_notes, weighed
 
-    asked = {one.slug for one in answers_of(runs) if one.level != "not run"}
+    asked = {answer.slug for answer in answers_of(runs) if answer.level != "not run"}
     notes, _ = weighed(gathered_notes(runs), asked)
     if notes:
         yield Finding((f"Read with care ({min(most, len(notes))} of {numbers.counted(len(notes), 'note')})",))
@@ -256,18 +258,23 @@ def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
     yield from _next_items(leading(pair.contrasts), unit)
 
 
-def _next_items(one: Contrast, unit: numbers.Unit) -> Iterator[Block]:
+def _next_items(contrast: Contrast, unit: numbers.Unit) -> Iterator[Block]:
     """What more items would buy, where the two cannot be told apart."""
-    if one.difference is None or math.isnan(one.p_adjusted) or one.p_adjusted < ALPHA or one.error <= 0:
+    if (
+        contrast.difference is None
+        or math.isnan(contrast.p_adjusted)
+        or contrast.p_adjusted < ALPHA
+        or contrast.error <= 0
+    ):
         return
     from embassay.report.notes import Open, open_table
 
-    found = Open("", one.difference, (one.high - one.low) / 2, one.n, one.tests)
+    found = Open("", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests)
     yield Text("What more items like these would buy, of each dataset alike:")
     yield open_table("What more items would buy", "Items", [found], unit=unit)
 
 
-def verdict(one: Contrast, unit: numbers.Unit, among: Among | None = None) -> str:
+def verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None = None) -> str:
     """The finding in a sentence: *beats* is an adjusted p below 0.05. Where the run's ranks answer otherwise, it names
     their family.
 
@@ -275,37 +282,43 @@ def verdict(one: Contrast, unit: numbers.Unit, among: Among | None = None) -> st
     >>> verdict(made, numbers.SCORE)
     'a beats b on sts by 0.100 (0.050–0.150), p <0.001.'
     """
-    what = one.measure if one.task == "score" else one.task
-    where = "overall" if what == "overall" else f"on {what}{f' of {one.dataset}' if one.dataset else ''}"
-    if one.difference is None:
-        return f"{one.a} and {one.b} cannot be compared {where}: {one.reason}."
-    if math.isnan(one.p):
-        return f"{one.a} minus {one.b} {where}: {unit.change(one.difference)}; {one.reason}."
-    ahead, behind, by = one.a, one.b, one.difference
-    low, high = one.low, one.high
-    if (one.difference > 0) != higher_is_better(one.measure):
+    what = contrast.measure if contrast.task == "score" else contrast.task
+    where = (
+        "overall"
+        if what == "overall"
+        else f"on {what}{f' of {contrast.dataset}' if contrast.dataset else ''}"
+    )
+    if contrast.difference is None:
+        return f"{contrast.a} and {contrast.b} cannot be compared {where}: {contrast.reason}."
+    if math.isnan(contrast.p):
+        return (
+            f"{contrast.a} minus {contrast.b} {where}: {unit.change(contrast.difference)}; {contrast.reason}."
+        )
+    ahead, behind, by = contrast.a, contrast.b, contrast.difference
+    low, high = contrast.low, contrast.high
+    if (contrast.difference > 0) != higher_is_better(contrast.measure):
         ahead, behind = behind, ahead
-    if one.difference < 0:
+    if contrast.difference < 0:
         by, low, high = -by, -high, -low
-    told = one.p_adjusted < ALPHA
+    told = contrast.p_adjusted < ALPHA
     other = _other_answer(told, among)
     if told:
-        size = f"{unit.text(by)} ({unit.interval(low, high)}), {_p_in_words(one)}"
+        size = f"{unit.text(by)} ({unit.interval(low, high)}), {_p_in_words(contrast)}"
         return f"{ahead} beats {behind} {where} by {size}{other}."
     return (
-        f"{one.a} cannot be told apart from {one.b} {where}: the difference is {unit.change(one.difference)} "
-        f"({unit.interval(one.low, one.high)}), {_p_in_words(one)}{other}; detectable with 80% power: "
-        f"{unit.text(one.smallest)}."
+        f"{contrast.a} cannot be told apart from {contrast.b} {where}: the difference is "
+        f"{unit.change(contrast.difference)} ({unit.interval(contrast.low, contrast.high)}), "
+        f"{_p_in_words(contrast)}{other}; detectable with 80% power: {unit.text(contrast.smallest)}."
     )
 
 
-def _p_in_words(one: Contrast) -> str:
+def _p_in_words(contrast: Contrast) -> str:
     """p with its family, and alone where that says otherwise."""
-    corrected = f"p {numbers.p_value(one.p_adjusted)}"
-    if one.tests == 1:
+    corrected = f"p {numbers.p_value(contrast.p_adjusted)}"
+    if contrast.tests == 1:
         return corrected
-    alone = f"; alone p {numbers.p_value(one.p)}" if one.p < ALPHA <= one.p_adjusted else ""
-    return f"{corrected} among {one.tests} (Holm){alone}"
+    alone = f"; alone p {numbers.p_value(contrast.p)}" if contrast.p < ALPHA <= contrast.p_adjusted else ""
+    return f"{corrected} among {contrast.tests} (Holm){alone}"
 
 
 def _other_answer(told: bool, among: Among | None) -> str:
@@ -326,10 +339,10 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
     """All systems of each field."""
     unit = numbers.unit_of(protocol)
     # An overall score that a run of few tasks has not must not come first.
-    for one in sorted(found, key=lambda one: not one.entrants):
-        yield Finding((_headline(one),))
-        yield _field_table(one, unit)
-        yield Bullets(tuple(_field_notes(one)))
+    for field in sorted(found, key=lambda one: not one.entrants):
+        yield Finding((_headline(field),))
+        yield _field_table(field, unit)
+        yield Bullets(tuple(_field_notes(field)))
     yield Text(HOW_RANKED)
 
 
@@ -346,22 +359,31 @@ def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
         "p, swaps",
         "p, ranks",
     )
-    return Table.of("pair", ("Where", *figures(*titles)), ([*_row(one, unit)] for one in contrasts))
+    return Table.of("pair", ("Where", *figures(*titles)), ([*_row(contrast, unit)] for contrast in contrasts))
 
 
-def _row(one: Contrast, unit: numbers.Unit) -> Iterator[str]:
-    yield f"{one.task} {one.dataset}".strip() + (f" {one.measure}" if one.task == "score" else "")
-    if one.difference is None:
-        yield from ("n/a", "n/a", _value(one.value_a, unit), _value(one.value_b, unit), "n/a", str(one.n))
+def _row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
+    yield f"{contrast.task} {contrast.dataset}".strip() + (
+        f" {contrast.measure}" if contrast.task == "score" else ""
+    )
+    if contrast.difference is None:
+        yield from (
+            "n/a",
+            "n/a",
+            _value(contrast.value_a, unit),
+            _value(contrast.value_b, unit),
+            "n/a",
+            str(contrast.n),
+        )
     else:
-        certain = not math.isnan(one.p)
-        change = unit.change(one.difference)
-        yield f"{change} {unit.interval(one.low, one.high)}" if certain else change
-        yield _p(one.p_adjusted)
-        yield from (_value(one.value_a, unit), _value(one.value_b, unit))
-        yield unit.text(one.smallest) if certain else "n/a"
-        yield numbers.count(one.n)
-    items = one.by_item
+        certain = not math.isnan(contrast.p)
+        change = unit.change(contrast.difference)
+        yield f"{change} {unit.interval(contrast.low, contrast.high)}" if certain else change
+        yield _p(contrast.p_adjusted)
+        yield from (_value(contrast.value_a, unit), _value(contrast.value_b, unit))
+        yield unit.text(contrast.smallest) if certain else "n/a"
+        yield numbers.count(contrast.n)
+    items = contrast.by_item
     if items is None:
         yield from (numbers.NONE,) * 3
         return
@@ -388,18 +410,18 @@ def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
         )
     if not pair.pairing.paired:
         yield f"The runs are not paired ({pair.pairing.reason}): errors of both add up, and items are not compared."
-    for one in pair.contrasts:
-        if one.reason:
-            yield f"{one.task} {one.dataset}".strip() + f": {one.reason}."
+    for contrast in pair.contrasts:
+        if contrast.reason:
+            yield f"{contrast.task} {contrast.dataset}".strip() + f": {contrast.reason}."
     for several in pair.across:
         yield _said(several, unit)
 
 
 def _families(pair: PairOfSystems) -> str:
     """Which rows are corrected together."""
-    tested = [one for one in pair.contrasts if not math.isnan(one.p)]
-    parts = {bool(one.dataset): one.tests for one in tested if one.task != OVERALL}
-    said = ["overall is tested alone"] if any(one.task == OVERALL for one in tested) else []
+    tested = [contrast for contrast in pair.contrasts if not math.isnan(contrast.p)]
+    parts = {bool(contrast.dataset): contrast.tests for contrast in tested if contrast.task != OVERALL}
+    said = ["overall is tested alone"] if any(contrast.task == OVERALL for contrast in tested) else []
     for of_dataset, noun in ((False, "part"), (True, "dataset")):
         many = parts.get(of_dataset, 0)
         said += [f"p of the {many} {noun}s by Holm among themselves"] if many > 1 else []
@@ -409,45 +431,49 @@ def _families(pair: PairOfSystems) -> str:
 
 def _degrees(pair: PairOfSystems) -> str:
     """How many degrees of freedom the tests have, those of few items the fewest."""
-    known = [one.df for one in pair.contrasts if math.isfinite(one.df) and not math.isnan(one.p)]
+    known = [
+        contrast.df
+        for contrast in pair.contrasts
+        if math.isfinite(contrast.df) and not math.isnan(contrast.p)
+    ]
     if not known:
         return ""
     low, high = (f"{end:.0f}" for end in (min(known), max(known)))
     return f", {low} degrees of freedom" if low == high else f", {low} to {high} degrees of freedom"
 
 
-def _said(one: Across, unit: numbers.Unit) -> str:
+def _said(across: Across, unit: numbers.Unit) -> str:
     text = (
-        f"{one.task} over {one.datasets} datasets: shift {unit.change(one.shift.estimate)} (Hodges-Lehmann), "
-        f"Wilcoxon p {_p(one.test.p)}"
+        f"{across.task} over {across.datasets} datasets: shift {unit.change(across.shift.estimate)} (Hodges-Lehmann), "
+        f"Wilcoxon p {_p(across.test.p)}"
     )
-    if one.mean.low == one.mean.low:
-        text += f"; for further datasets the mean is {unit.interval(one.mean.low, one.mean.high)}"
-    return text + (f". {one.datasets} datasets cannot reach p 0.05." if one.datasets <= _FEW else ".")
+    if across.mean.low == across.mean.low:
+        text += f"; for further datasets the mean is {unit.interval(across.mean.low, across.mean.high)}"
+    return text + (f". {across.datasets} datasets cannot reach p 0.05." if across.datasets <= _FEW else ".")
 
 
-def _headline(one: Field) -> str:
-    where = one.task if not one.dataset else f"{one.task}, {one.dataset}"
-    title = where if one.measure == one.task else f"{where}: {one.measure}"
-    firsts = [entrant.system for entrant in one.entrants if entrant.rank_low == 1]
-    if one.group:
-        title += f" ({one.group})"
+def _headline(field: Field) -> str:
+    where = field.task if not field.dataset else f"{field.task}, {field.dataset}"
+    title = where if field.measure == field.task else f"{where}: {field.measure}"
+    firsts = [entrant.system for entrant in field.entrants if entrant.rank_low == 1]
+    if field.group:
+        title += f" ({field.group})"
     if not firsts:
-        return f"{title}. No ranks: {one.reason or 'no system has a value'}."
+        return f"{title}. No ranks: {field.reason or 'no system has a value'}."
     if len(firsts) == 1:
         return f"{title}. {firsts[0]} is first."
     return f"{title}. {', '.join(firsts[:-1])} and {firsts[-1]} may be first."
 
 
-def _field_table(one: Field, unit: numbers.Unit) -> Table:
+def _field_table(field: Field, unit: numbers.Unit) -> Table:
     heads: list[str | Column] = ["Rank", "System", *figures("Value, 95%", "Best"), "Group", *figures("n")]
-    rows = (_field_row(one, place, unit) for place in range(len(one.entrants)))
+    rows = (_field_row(field, place, unit) for place in range(len(field.entrants)))
     return Table.of("field", heads, rows, at=1)
 
 
-def _field_row(one: Field, place: int, unit: numbers.Unit) -> list[Said | Entry]:
-    entrant = one.entrants[place]
-    letters = [_letter(i) for i, (low, high) in enumerate(one.groups) if low <= place <= high]
+def _field_row(field: Field, place: int, unit: numbers.Unit) -> list[Said | Entry]:
+    entrant = field.entrants[place]
+    letters = [_letter(i) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
         _rank(entrant), entrant.system, Entry(_interval(entrant, unit), bold=entrant.rank_low == 1),
         numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
@@ -455,8 +481,8 @@ def _field_row(one: Field, place: int, unit: numbers.Unit) -> list[Said | Entry]
     ]  # fmt: skip
 
 
-def _field_notes(one: Field) -> Iterable[str]:
-    return [f"{system} has no value: {reason}." for system, reason in one.missing]
+def _field_notes(field: Field) -> Iterable[str]:
+    return [f"{system} has no value: {reason}." for system, reason in field.missing]
 
 
 def _rank(entrant: Entrant) -> str:

@@ -530,8 +530,8 @@ class CachedEncoder:
 def packed(rows: Ragged) -> Vectors:
     """Ragged vectors as one array (n, floats of one text on average): how many rows each text has, all rows, and
     zeros."""
-    counts = np.array([len(one) for one in rows], dtype=np.float32)
-    flat = np.concatenate([counts, *(np.ravel(one) for one in rows)])
+    counts = np.array([len(row) for row in rows], dtype=np.float32)
+    flat = np.concatenate([counts, *(np.ravel(row) for row in rows)])
     width = -(-len(flat) // len(rows))
     whole = np.zeros(len(rows) * width, dtype=np.float32)
     whole[: len(flat)] = flat
@@ -553,7 +553,7 @@ def unpacked(kept: Vectors, width: int) -> Ragged | None:
 
 def outlined(rows: Ragged) -> Vectors:
     """The mean row of each text, (n, width): enough to see whether two answers are the same."""
-    return np.array([one.sum(axis=0) / max(1, len(one)) for one in rows], dtype=np.float32)
+    return np.array([row.sum(axis=0) / max(1, len(row)) for row in rows], dtype=np.float32)
 
 
 class _Outlined:
@@ -631,11 +631,11 @@ class CachedRagged(CachedEncoder):
         return ragged([np.full((1, self.width), np.nan, dtype=np.float32)])
 
     def _checked(self, vectors: Any, n: int) -> Ragged:
-        if len(vectors) != n or any(one.ndim != 2 or one.shape[1] != self.width for one in vectors):
+        if len(vectors) != n or any(vector.ndim != 2 or vector.shape[1] != self.width for vector in vectors):
             raise ModelError(f"The encoder {self.name!r} gave no rows of {self.width} values for {n} texts.")
-        if not all(np.isfinite(one).all() for one in vectors):
+        if not all(np.isfinite(vector).all() for vector in vectors):
             raise ModelError(f"The encoder {self.name!r} gave values that are not finite.")
-        return ragged([np.ascontiguousarray(one, dtype=np.float32) for one in vectors])
+        return ragged([np.ascontiguousarray(vector, dtype=np.float32) for vector in vectors])
 
 
 class _Lazy(Sequence[Sequence[str]]):

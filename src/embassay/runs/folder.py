@@ -41,9 +41,9 @@ def tails(folders: Sequence[Path]) -> tuple[str, ...]:
     """
     parts = [folder.absolute().parts for folder in folders]
     depth = 1
-    while depth < max(map(len, parts)) and len({one[-depth:] for one in parts}) < len(set(parts)):
+    while depth < max(map(len, parts)) and len({part[-depth:] for part in parts}) < len(set(parts)):
         depth += 1
-    return tuple("/".join(one[-depth:]) for one in parts)
+    return tuple("/".join(part[-depth:]) for part in parts)
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
@@ -62,7 +62,7 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 def private_folder(path: Path) -> Path:
     """The folder, made where it is missing: each one that is made is for its owner only."""
-    for folder in reversed([one for one in (path, *path.parents) if not one.exists()]):
+    for folder in reversed([parent for parent in (path, *path.parents) if not parent.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
     return path
 
@@ -143,7 +143,7 @@ class CellRecord:
 def finished(cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int | None = None) -> CellRecord:
     """The record of a cell that was evaluated. ModelError for a score or a part of it that is NaN or infinite: what
     has no value is None, with its reason."""
-    numbers = {f"the score {one.measure} {one.variant}".strip(): one.value for one in outcome.scores}
+    numbers = {f"the score {score.measure} {score.variant}".strip(): score.value for score in outcome.scores}
     numbers |= {f"the part {name} of the score": part.value for name, part in outcome.components.items()}
     for name, value in numbers.items():
         if value is not None and not math.isfinite(value):

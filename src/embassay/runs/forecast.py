@@ -96,10 +96,12 @@ class Forecasts:
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json` and the manifest."""
-        systems = [asdict(one) for one in self.by_system()]
+        systems = [asdict(forecast) for forecast in self.by_system()]
         return {
             "cells": [asdict(cell) for cell in self.cells],
-            "systems": [{k: v for k, v in one.items() if k not in ("task", "dataset")} for one in systems],
+            "systems": [
+                {k: v for k, v in system.items() if k not in ("task", "dataset")} for system in systems
+            ],
             "seconds": self.seconds,
             "usd": self.usd,
             **({"notes": list(self.notes)} if self.notes else {}),
@@ -263,11 +265,15 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
     """What is left out, the sums, a line for each system that sends requests, and what they rest on."""
     yield from forecasts.notes
     paid = [one for one in forecasts.by_system() if one.requests is not None]
-    for one in paid:
-        about = "" if one.exact else "about "
+    for forecast in paid:
+        about = "" if forecast.exact else "about "
         yield (
-            f"{one.system}: {one.requests or 0:,} requests, {about}{one.tokens:,} tokens, "
-            + (f"{about}{dollars(one.usd)}." if one.usd is not None else "price unknown: give price=.")
+            f"{forecast.system}: {forecast.requests or 0:,} requests, {about}{forecast.tokens:,} tokens, "
+            + (
+                f"{about}{dollars(forecast.usd)}."
+                if forecast.usd is not None
+                else "price unknown: give price=."
+            )
         )
     disk = sum(cell.disk_bytes for cell in forecasts.cells) / 1e6
     free = "$0: every system runs here" if forecasts.cells else "$0"

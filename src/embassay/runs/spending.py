@@ -241,14 +241,16 @@ def in_one_line(spent: Mapping[str, Any]) -> str:
     >>> in_one_line({"usd": 0.0125, "max_usd": 2.0, "systems": {"a": {"requests": 12, "input_tokens": 3400}}})
     'Spent $0.0125 of $2.00, in 12 requests with 3,400 tokens.'
     """
-    requests = sum(one["requests"] for one in spent["systems"].values())
+    requests = sum(system["requests"] for system in spent["systems"].values())
     if not requests:
         return ""
-    tokens = sum(one["input_tokens"] + one.get("output_tokens", 0) for one in spent["systems"].values())
+    tokens = sum(
+        system["input_tokens"] + system.get("output_tokens", 0) for system in spent["systems"].values()
+    )
     limit = f" of {dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
     money = "an unknown amount (give price=)" if spent["usd"] is None else dollars(spent["usd"])
     said = [f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens."]
-    unsettled = sum(one.get("unsettled", 0) for one in spent["systems"].values())
+    unsettled = sum(system.get("unsettled", 0) for system in spent["systems"].values())
     died = f", {unsettled} of them in flight when a process died" if unsettled else ""
     if possible := spent.get("possible_usd", 0.0):
         said.append(

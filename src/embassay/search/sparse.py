@@ -121,7 +121,7 @@ class InvertedIndex:
     @property
     def bytes(self) -> int:
         """What it takes in memory."""
-        return sum(one.starts.nbytes + one.places.nbytes + one.weights.nbytes for one in self.parts)
+        return sum(part.starts.nbytes + part.places.nbytes + part.weights.nbytes for part in self.parts)
 
     def search(self, queries: Sparse, k: int) -> Ranked:
         """The k texts with the highest inner product for each query: in float64, rounded to 1e-6, ties to the lower

@@ -135,7 +135,7 @@ def choose(scores: Values, same: Labels, groups: Groups, rng: np.random.Generato
         for kind in KINDS:
             found[kind][left] = fit(kind, scores[~left], same[~left])(scores[left])
     losses = {kind: float(log_losses(found[kind], same).mean()) for kind in KINDS}
-    kind = min(KINDS, key=lambda one: losses[one])
+    kind = min(KINDS, key=lambda kind: losses[kind])
     return Chosen(kind, found[kind], losses)
 
 
@@ -282,8 +282,8 @@ def precise(
     ends = last[np.searchsorted(last, sizes)]
     failed = np.flatnonzero(binom.sf(right[ends - 1] - 1, ends, aim) > alpha)
     kept = ends[: failed[0]] if len(failed) else ends
-    found = Threshold("precision", aim, confidence, None, n, int(same.sum()))
-    return _at(found, float(ranked[kept[-1]]), scores, same) if len(kept) else found
+    threshold = Threshold("precision", aim, confidence, None, n, int(same.sum()))
+    return _at(threshold, float(ranked[kept[-1]]), scores, same) if len(kept) else threshold
 
 
 def _first(right: NDArray[np.int64], last: NDArray[np.int64], starts: NDArray[np.int64], aim: float) -> int:
@@ -338,10 +338,10 @@ def sensitive(scores: Scores, same: Labels, aim: float, confidence: float) -> Th
     # The j-th smallest is safe where at least j of them fall below the true quantile with that confidence.
     while missed > 0 and binom.sf(missed - 1, len(own), 1 - aim) < confidence:
         missed -= 1
-    found = Threshold("recall", aim, confidence, None, len(scores), len(own))
+    threshold = Threshold("recall", aim, confidence, None, len(scores), len(own))
     if missed == 0:
-        return found
-    return _at(found, float(own[missed - 1]), scores, same)
+        return threshold
+    return _at(threshold, float(own[missed - 1]), scores, same)
 
 
 @dataclass(frozen=True)
@@ -517,9 +517,9 @@ def mean_half(scores: Scores, probability: Values, n: int, rng: np.random.Genera
     return total / BANDS
 
 
-def _at(found: Threshold, value: float, scores: Scores, same: Labels) -> Threshold:
+def _at(threshold: Threshold, value: float, scores: Scores, same: Labels) -> Threshold:
     accepted = scores >= value
-    return replace(found, value=value, accepted=int(accepted.sum()), right=int((accepted & same).sum()))
+    return replace(threshold, value=value, accepted=int(accepted.sum()), right=int((accepted & same).sum()))
 
 
 def _check(aim: float, confidence: float) -> None:

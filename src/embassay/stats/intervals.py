@@ -58,7 +58,7 @@ def freedom(strata: Sequence[Stratum]) -> Freedom:
     >>> round(found.df, 2), round(found.factor, 2)
     (2.01, 1.22)
     """
-    raw = [(one.units, _variance(one.draws)) for one in strata if one.units > 1]
+    raw = [(stratum.units, _variance(stratum.draws)) for stratum in strata if stratum.units > 1]
     mended = [variance * units / (units - 1) for units, variance in raw]
     total = sum(mended)
     if not total > 0:
@@ -87,7 +87,7 @@ def freedom_of_difference(
     found = freedom(both)
     if most is None or found.factor == 1.0:
         return found
-    raw = [(one.units, _variance(one.draws)) for one in both if one.units > 1]
+    raw = [(stratum.units, _variance(stratum.draws)) for stratum in both if stratum.units > 1]
     seen = _satterthwaite([(units, own * units / (units - 1)) for units, own in raw])
     return Freedom(min(seen, most), found.factor)
 
@@ -131,7 +131,7 @@ def shared_degrees(strata: Sequence[Sequence[Stratum]]) -> float | None:
 
 def _layout(strata: Sequence[Stratum]) -> tuple[int, ...]:
     """What two lists of strata must share to be paired."""
-    return tuple(len(one.draws) for one in strata)
+    return tuple(len(stratum.draws) for stratum in strata)
 
 
 def _satterthwaite(variances: Sequence[tuple[int, float]]) -> float:
@@ -154,7 +154,7 @@ def resampled_units(part: Component) -> int:
 
 def scaled(strata: Sequence[Stratum], weight: float) -> tuple[Stratum, ...]:
     """What they add to a mean in which their sum has this weight."""
-    return tuple(Stratum(one.units, weight * one.draws) for one in strata)
+    return tuple(Stratum(stratum.units, weight * stratum.draws) for stratum in strata)
 
 
 def _expected(df: int) -> float:

@@ -95,10 +95,10 @@ def compare_replicates(
         apart = bool(intervals) and not_meeting(intervals[a], intervals[b])
         found.append(PairTest(a, b, difference, low, high, error, score, p, p, free.df, apart))
     adjusted = corrected_pairs(
-        [one.p for one in found], [one.disjoint for one in found],
-        [one.error > ROUNDING * scale or one.statistic != 0 for one in found],
+        [test.p for test in found], [test.disjoint for test in found],
+        [test.error > ROUNDING * scale or test.statistic != 0 for test in found],
     )  # fmt: skip
-    return tuple(replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True))
+    return tuple(replace(test, p_adjusted=p) for test, p in zip(found, adjusted, strict=True))
 
 
 def not_meeting(a: tuple[float | None, float | None], b: tuple[float | None, float | None]) -> bool:

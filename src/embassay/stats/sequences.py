@@ -55,7 +55,7 @@ _NAMES = ("values", "known", "found", "low", "high", "rest_low", "rest_high")
 
 def joined(parts: Sequence[Draws]) -> Draws:
     """Draws of blocks, one after the other."""
-    return Draws(*(np.concatenate([getattr(one, name) for one in parts]) for name in _NAMES))
+    return Draws(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
 
 
 @dataclass(frozen=True)
@@ -140,22 +140,22 @@ def interval(draws: Draws, column: int, low: float, high: float, alpha: float) -
     return Interval(min(max(estimate(one)[0], least), most), least, most)
 
 
-def _end(one: Draws, low: float, high: float, alpha: float, *, above: bool) -> float:
+def _end(draws: Draws, low: float, high: float, alpha: float, *, above: bool) -> float:
     """The outermost total that the bet does not rule out, by halving: a stake falls as its total is harder to beat."""
     out, kept = (low, high) if above else (high, low)
-    if not _ruled_out(one, out, alpha, above=above):
+    if not _ruled_out(draws, out, alpha, above=above):
         return out
     for _ in range(HALVINGS):
         middle = (out + kept) / 2
-        if _ruled_out(one, middle, alpha, above=above):
+        if _ruled_out(draws, middle, alpha, above=above):
             out = middle
         else:
             kept = middle
     return out
 
 
-def _ruled_out(one: Draws, total: float, alpha: float, *, above: bool) -> bool:
-    return bool(log_stakes(one, np.array([total]), above=above).max() >= math.log(2 / alpha))
+def _ruled_out(draws: Draws, total: float, alpha: float, *, above: bool) -> bool:
+    return bool(log_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
 
 
 def estimate(draws: Draws) -> Floats:

@@ -155,7 +155,9 @@ class Ensemble:
     ) -> Iterator[Ranked]:
         """`search` in each shard; scores are those of all shards as one corpus."""
         depth = max(_DEPTH, 10 * k)
-        found = [list(_called(one.search_shards, queries, shards, depth, spread)) for one in self.members]
+        found = [
+            list(_called(member.search_shards, queries, shards, depth, spread)) for member in self.members
+        ]
         yield from self._fused(found, [len(shard) for shard in shards], k)
 
     def search_corpora(

@@ -187,9 +187,9 @@ class MaxSim(RaggedSimilarity):
     how = "maxsim/1"
 
     def _compared(self, left: Ragged, right: Ragged) -> Floats:
-        one, other = self._units(left), self._units(right)
+        token_vectors, other = self._units(left), self._units(right)
         both = np.arange(len(left))
-        return (_means(one, other, both) + _means(other, one, both)) / 2
+        return (_means(token_vectors, other, both) + _means(other, token_vectors, both)) / 2
 
     def _similar(self, rows: Ragged) -> RowScores:
         tokens = self._units(rows)
@@ -232,7 +232,7 @@ class MaxSim(RaggedSimilarity):
     def _units(self, rows: Ragged) -> TokenVectors:
         """Token vectors at length 1; a text that was lost has none."""
         width = self.model.width
-        vectors = TokenVectors.of([one[~np.isnan(one[:, 0])] for one in rows], width)
+        vectors = TokenVectors.of([row[~np.isnan(row[:, 0])] for row in rows], width)
         return TokenVectors(vectors.starts, unit(vectors.values))
 
 
@@ -268,9 +268,9 @@ class SparseProduct(RaggedSimilarity):
     how = "sparse/1"
 
     def _compared(self, left: Ragged, right: Ragged) -> Floats:
-        one, other = self._units(left), self._units(right)
+        sparse, other = self._units(left), self._units(right)
         both = np.arange(len(left))
-        return np.clip(products_of_rows(one, other, both, both), -1, 1)
+        return np.clip(products_of_rows(sparse, other, both, both), -1, 1)
 
     def _similar(self, rows: Ragged) -> RowScores:
         weights = self._units(rows)
@@ -300,15 +300,15 @@ class SparseProduct(RaggedSimilarity):
         """In an inverted index of all n documents: a few kilobytes each."""
         rows: list[NDArray[np.float32] | None] = [None] * n
         for places, texts in found:
-            for place, one in zip(places, texts, strict=True):
-                rows[place] = one
-        known = np.array([place for place, one in enumerate(rows) if one is not None], dtype=np.int64)
-        ranked = self.index(ragged([one for one in rows if one is not None])).search(queries, k)
+            for place, text in zip(places, texts, strict=True):
+                rows[place] = text
+        known = np.array([place for place, row in enumerate(rows) if row is not None], dtype=np.int64)
+        ranked = self.index(ragged([row for row in rows if row is not None])).search(queries, k)
         return Ranked(np.append(known, -1)[ranked.indices], ranked.scores)
 
     def _weights(self, rows: Ragged) -> Sparse:
         """Weights; a text that was lost has none."""
-        return Sparse.of([one[~np.isnan(one[:, 0])] for one in rows], self.model.dim)
+        return Sparse.of([row[~np.isnan(row[:, 0])] for row in rows], self.model.dim)
 
     def _units(self, rows: Ragged) -> Sparse:
         weights = self._weights(rows)
@@ -323,7 +323,7 @@ def similarity_of(encoder: Any, model: Any, *, name: str) -> RaggedSimilarity:
 
 def lost(rows: Ragged) -> NDArray[np.bool_]:
     """Which texts could not be encoded, (n,)."""
-    return np.array([len(one) > 0 and bool(np.isnan(one[0, 0])) for one in rows], dtype=bool)
+    return np.array([len(row) > 0 and bool(np.isnan(row[0, 0])) for row in rows], dtype=bool)
 
 
 def _known(found: Iterator[Found]) -> Iterator[Found]:

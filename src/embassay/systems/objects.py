@@ -110,7 +110,7 @@ def given(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     """
     if isinstance(systems, str) or hasattr(systems, "encode"):
         systems = [systems]  # one system, as it is
-    named = systems.items() if isinstance(systems, Mapping) else [("", one) for one in systems]
+    named = systems.items() if isinstance(systems, Mapping) else [("", system) for system in systems]
     specs: list[str] = []
     for name, one in named:
         if isinstance(one, str):

@@ -112,10 +112,10 @@ class _Making:
     def __init__(self, passages: Sequence[Text], limit: int | None, seed: int, whole: Container[str]) -> None:
         self.given, self.passages = passages, list(passages)
         self.limit, self.seed = limit, seed
-        self._at = {one.id: place for place, one in enumerate(passages)}
+        self._at = {passage.id: place for place, passage in enumerate(passages)}
         self.asked: list[PseudoQuestion] = []
         self.rejected: dict[str, dict[str, int]] = {}
-        self._taken = {place for place, one in enumerate(passages) if one.id in whole}
+        self._taken = {place for place, passage in enumerate(passages) if passage.id in whole}
 
     def add(self, kind: str) -> None:
         """Ask all questions of a kind, or as many of them as are drawn."""
@@ -147,10 +147,10 @@ class _Making:
         """The names at this depth of the titles, each with the passages below it."""
         under: dict[tuple[str, ...], list[int]] = {}
         owners: dict[str, set[tuple[str, ...]]] = {}
-        for place, one in enumerate(self.given):
-            names = one.title.split(CRUMBS) if one.title else []
+        for place, text in enumerate(self.given):
+            names = text.title.split(CRUMBS) if text.title else []
             if len(names) > depth:
-                key = (one.document or one.id, *names[: depth + 1])
+                key = (text.document or text.id, *names[: depth + 1])
                 under.setdefault(key, []).append(place)
                 owners.setdefault(_plain(names[depth]), set()).add(key)
         for key, places in under.items():
@@ -164,16 +164,16 @@ class _Making:
 
     def _faqs(self, rejected: Counter[str]) -> Iterator[Found]:
         seen = Counter(_plain(match["asked"]) for one in self.given for match in _ASKED.finditer(one.body))
-        for place, one in enumerate(self.given):
-            for match, following in pairwise([*_ASKED.finditer(one.body), None]):
+        for place, text in enumerate(self.given):
+            for match, following in pairwise([*_ASKED.finditer(text.body), None]):
                 assert match is not None
-                end = len(one.body) if following is None else following.start()
+                end = len(text.body) if following is None else following.start()
                 if seen[_plain(match["asked"])] > 1:
                     rejected["in two places"] += 1
-                elif len(_WORD.findall(one.body[match.end() : end])) < _LEFT:
+                elif len(_WORD.findall(text.body[match.end() : end])) < _LEFT:
                     rejected["too little would be left"] += 1
                 else:
-                    yield _of(one, "faq", match.start("asked"), match.end("asked")), place
+                    yield _of(text, "faq", match.start("asked"), match.end("asked")), place
 
     def _sentences(self, rejected: Counter[str]) -> Iterator[Found]:
         spans = [list(_sentence_spans(one.body)) for one in self.given]
@@ -182,21 +182,23 @@ class _Making:
             for one, own in zip(self.given, spans, strict=True)
             for key in {_plain(one.body[a:b]) for a, b in own}
         )
-        for place, (one, own) in enumerate(zip(self.given, spans, strict=True)):
-            fit = [(a, b) for a, b in own if _LEAST_WORDS <= len(_WORD.findall(one.body[a:b])) <= _MOST_WORDS]
-            once = [(a, b) for a, b in fit if seen[_plain(one.body[a:b])] == 1]
+        for place, (text, own) in enumerate(zip(self.given, spans, strict=True)):
+            fit = [
+                (a, b) for a, b in own if _LEAST_WORDS <= len(_WORD.findall(text.body[a:b])) <= _MOST_WORDS
+            ]
+            once = [(a, b) for a, b in fit if seen[_plain(text.body[a:b])] == 1]
             if not once:
                 rejected["no sentence of its own of 6 to 40 words"] += 1
                 continue
-            drawn = int.from_bytes(random_bytes(8, self.seed, "sentence", one.id), "big") % len(once)
-            yield _of(one, "sentence", *once[drawn]), place
+            drawn = int.from_bytes(random_bytes(8, self.seed, "sentence", text.id), "big") % len(once)
+            yield _of(text, "sentence", *once[drawn]), place
 
     def _take_out(self, question: PseudoQuestion, place: int) -> bool:
         """Take it out of the passages it finds; False, and nothing is changed, where too little would be left."""
         if question.start is None:
-            places = [self._at[one] for one in question.answers]
-            return self._replace(places, lambda one: _untitled(one, question.text))
-        if place in self._taken or not self._replace([place], lambda one: _cut(one, question.text)):
+            places = [self._at[answer] for answer in question.answers]
+            return self._replace(places, lambda text: _untitled(text, question.text))
+        if place in self._taken or not self._replace([place], lambda text: _cut(text, question.text)):
             return False
         self._taken.add(place)
         return True
@@ -205,13 +207,13 @@ class _Making:
         changed = [change(self.passages[place]) for place in places]
         if len(_WORD.findall(changed[0].body)) < _LEFT:
             return False
-        for place, one in zip(places, changed, strict=True):
-            self.passages[place] = one
+        for place, text in zip(places, changed, strict=True):
+            self.passages[place] = text
         return True
 
 
-def _of(one: Text, kind: str, start: int, end: int) -> PseudoQuestion:
-    return PseudoQuestion(kind, one.body[start:end].strip(), (one.id,), start, end)
+def _of(text: Text, kind: str, start: int, end: int) -> PseudoQuestion:
+    return PseudoQuestion(kind, text.body[start:end].strip(), (text.id,), start, end)
 
 
 def _sentence_spans(body: str) -> Iterator[tuple[int, int]]:
@@ -228,9 +230,9 @@ def _plain(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _cut(one: Text, asked: str) -> Text:
+def _cut(text: Text, asked: str) -> Text:
     """Without the line or sentence; where it was, a space."""
-    return replace(one, body=_joined(one.body, asked))
+    return replace(text, body=_joined(text.body, asked))
 
 
 def _joined(body: str, asked: str) -> str:
@@ -238,9 +240,9 @@ def _joined(body: str, asked: str) -> str:
     return f"{before.rstrip(' ')} {after.lstrip(' ')}".strip()
 
 
-def _untitled(one: Text, name: str) -> Text:
+def _untitled(text: Text, name: str) -> Text:
     """Without this name in its title and as a heading in its body."""
-    names = [each for each in one.title.split(CRUMBS) if each != name]
+    names = [each for each in text.title.split(CRUMBS) if each != name]
     plain = _plain(name)
-    body = _HASHES.sub(lambda found: "" if _plain(found["title"]) == plain else found[0], one.body)
-    return replace(one, title=CRUMBS.join(names), body=body.strip())
+    body = _HASHES.sub(lambda found: "" if _plain(found["title"]) == plain else found[0], text.body)
+    return replace(text, title=CRUMBS.join(names), body=body.strip())

@@ -256,7 +256,7 @@ _LEAST_WORDS = 2
 LANGUAGES = ("en", *_GRAMMARS)
 """The languages that have rules."""
 _WORDS = {"en": frozenset(_ENGLISH_WORDS)} | {
-    lang: frozenset(one.words.split()) for lang, one in _GRAMMARS.items()
+    lang: frozenset(grammar.words.split()) for lang, grammar in _GRAMMARS.items()
 }
 
 
@@ -494,5 +494,5 @@ def _exchanged(names: list[tuple[str, int]]) -> dict[tuple[str, str], str]:
         name, key = names[0]
         others = [one for one in _NAMES if one != name]
         return {("name", name): others[key % len(others)]}
-    order = [name for name, _ in sorted(names, key=lambda one: (one[1], one[0]))]
+    order = [name for name, _ in sorted(names, key=lambda name: (name[1], name[0]))]
     return {("name", name): order[(place + 1) % len(order)] for place, name in enumerate(order)}

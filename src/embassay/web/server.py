@@ -353,7 +353,7 @@ class _Impatient:
         super().connection_made(transport)  # type: ignore[misc]
         self._wait()
         if len(self.connections) > self.most:
-            waiting = [one for one in self.connections if one._timer is not None]
+            waiting = [connection for connection in self.connections if connection._timer is not None]
             first = min(waiting, key=lambda one: one._timer.when())
             first._stop()  # it is not to be the first again
             first.transport.abort()

@@ -126,8 +126,8 @@ def _opened(study: Path, people: People, options: ServeOptions | None = None) ->
 
 def _linked(service: Service, base: str, *, renew: bool) -> Links:
     people = tuple(
-        (one.id, one.kind, base + service.annotator_link(one.id, renew=renew))
-        for one in (*service.store.annotators(), *service.store.adjudicators())
+        (annotator.id, annotator.kind, base + service.annotator_link(annotator.id, renew=renew))
+        for annotator in (*service.store.annotators(), *service.store.adjudicators())
     )
     return Links(service.folder.study.name, people, base + service.owner_link(renew=renew))
 

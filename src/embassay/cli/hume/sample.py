@@ -100,9 +100,9 @@ def _show(sampled: Sampled, wide: bool) -> None:
     rows = [[one.name, one.family, one.lang, str(one.n), _source(one)] for one in sampled.study.tasks]
     show_table(["task", "family", "lang", "n", "source"], rows, wide=wide)
     # Not in a column: a narrow screen would hide them, or fold them letter by letter.
-    for one in sampled.study.tasks:
-        if notes := _notes(sampled, one):
-            typer.echo(f"{one.name}: {'; '.join(notes)}.")
+    for task in sampled.study.tasks:
+        if notes := _notes(sampled, task):
+            typer.echo(f"{task.name}: {'; '.join(notes)}.")
 
 
 def _source(task: Task) -> str:
@@ -127,10 +127,10 @@ def _print_json(out: Path | None, sampled: Sampled) -> None:
 
     told = [
         {
-            "task": one.name, "family": one.family, "lang": one.lang, "n": one.n, "source": one.source.dataset,
-            "notes": _notes(sampled, one),
+            "task": task.name, "family": task.family, "lang": task.lang, "n": task.n, "source": task.source.dataset,
+            "notes": _notes(sampled, task),
         }
-        for one in sampled.study.tasks
+        for task in sampled.study.tasks
     ]  # fmt: skip
     study = {
         "study": None if out is None else str(out), "content": sampled.study.content, "tasks": told,

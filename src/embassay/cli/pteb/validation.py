@@ -125,7 +125,7 @@ def collect(
     from embassay.protocols.pteb.validation.study import RATERS, read_study
 
     study = read_study(folder)
-    kept = read_crowd(files, {one.pair_id: one for one in study.items}, options, submissions or ())
+    kept = read_crowd(files, {item.pair_id: item for item in study.items}, options, submissions or ())
     path = folder / RATERS / "crowd.csv"
     write_kept(path, kept)
     raters = len({row["rater_id"] for row in kept.rows})
@@ -227,9 +227,11 @@ def _show_study(study: Study) -> None:
     asked = study.facts["sample"]["pairs"]
     if short := [lang for lang, one in study.facts["languages"].items() if one["pairs"] < asked]:
         typer.echo(f"\nFewer than {asked} pairs in {', '.join(short)}: there are no more.")
-    for lang, one in study.facts["languages"].items():
-        if one["other_language"]:
-            typer.echo(f"\n{one['other_language']:,} texts that are clearly not in {lang} were left out.")
+    for lang, language in study.facts["languages"].items():
+        if language["other_language"]:
+            typer.echo(
+                f"\n{language['other_language']:,} texts that are clearly not in {lang} were left out."
+            )
     typer.echo(f"\nSeal of the rules: {study.facts['sha256']['rules.json']}")
     typer.echo("Look through the dummies in key.jsonl, then send what is in for-raters, and nothing else.")
     typer.echo(f"When the files are back: embassay pteb validate score {study.path}")
@@ -242,12 +244,14 @@ def _show_scored(scored: Scored, wide: bool, price: float | None = None) -> None
     typer.echo(_verdict(scored) + "\n")
     titles = ("Median", "At the bar", "Alpha", "Pairs", "Ratings", "Rejected")
     heads: list[str | Column] = ["Language", *figures("Mean", "95%"), "Verdict", *figures(*titles)]
-    show_blocks([Table.of("languages", heads, (_cells(one, scored.results) for one in scored.results))], wide)
+    show_blocks(
+        [Table.of("languages", heads, (_cells(result, scored.results) for result in scored.results))], wide
+    )
     _show_undecided(scored, wide, price)
     _show_judged(scored, wide, price)
-    for one in scored.checked.raters:
-        if one.fate != "kept":
-            typer.echo(f"- {one.rater_id} {one.fate}: {one.reason}")
+    for rater in scored.checked.raters:
+        if rater.fate != "kept":
+            typer.echo(f"- {rater.rater_id} {rater.fate}: {rater.reason}")
     for warning in scored.warnings:
         typer.echo(f"- {warning}")
     typer.echo(f"\n{scored.study.path / 'tables' / 'pteb_table11.md'}")
@@ -260,9 +264,16 @@ def _show_undecided(scored: Scored, wide: bool, price: float | None) -> None:
 
     bar, each = scored.study.rules.threshold, float(scored.study.raters)
     open_ = [
-        Open(one.lang, one.mean.estimate - bar, (one.mean.high - one.mean.low) / 2, one.rated, 1, each)
-        for one in scored.results
-        if one.lang and one.mean is not None and one.mean.low <= bar <= one.mean.high
+        Open(
+            result.lang,
+            result.mean.estimate - bar,
+            (result.mean.high - result.mean.low) / 2,
+            result.rated,
+            1,
+            each,
+        )
+        for result in scored.results
+        if result.lang and result.mean is not None and result.mean.low <= bar <= result.mean.high
     ]
     if open_:
         typer.echo(
@@ -281,10 +292,13 @@ def _show_judged(scored: Scored, wide: bool, price: float | None) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.report.rag.decision import quantities_blocks
 
-    for judge in dict.fromkeys(one.judge for one in scored.corrected):
+    for judge in dict.fromkeys(language.judge for language in scored.corrected):
         # All languages together come first: what more labels would buy is told of these.
-        own = sorted((one for one in scored.corrected if one.judge == judge), key=lambda one: bool(one.lang))
-        means = [replace(one.mean, name=one.lang or "all pairs") for one in own]
+        own = sorted(
+            (language for language in scored.corrected if language.judge == judge),
+            key=lambda language: bool(language.lang),
+        )
+        means = [replace(language.mean, name=language.lang or "all pairs") for language in own]
         typer.echo("")
         bar = scored.study.rules.threshold
         title, each = f"Mean rating with {judge}", float(scored.study.raters)
@@ -292,31 +306,31 @@ def _show_judged(scored: Scored, wide: bool, price: float | None) -> None:
 
 
 def _verdict(scored: Scored) -> str:
-    langs = [one for one in scored.results if one.lang]
+    langs = [result for result in scored.results if result.lang]
     told = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
-    if rejected := [one.lang for one in langs if one.accepted is False]:
+    if rejected := [lang.lang for lang in langs if lang.accepted is False]:
         told.append(f"{', '.join(rejected)} not")
-    if undecided := [one.lang for one in langs if one.accepted is None]:
+    if undecided := [lang.lang for lang in langs if lang.accepted is None]:
         told.append(f"no verdict on {', '.join(undecided)}")
     return f"{'; '.join(told)} (a mean rating of {scored.study.rules.threshold:g} or more)."
 
 
-def _cells(one: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
+def _cells(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
     from embassay.protocols.kernel import tables as numbers
     from embassay.protocols.pteb.validation.scoring import TOTAL, verdict
 
-    mean, share = one.mean, one.share
+    mean, share = result.mean, result.share
     return [
-        one.lang or TOTAL,
+        result.lang or TOTAL,
         "n/a" if mean is None else f"{mean.estimate:.2f}",
         "n/a" if mean is None or mean.low != mean.low else numbers.interval(mean.low, mean.high, 2),
-        verdict(one, results),
-        "n/a" if one.median is None else f"{one.median:.2f}",
+        verdict(result, results),
+        "n/a" if result.median is None else f"{result.median:.2f}",
         "n/a" if share is None else numbers.percent(share.estimate),
-        "n/a" if one.alpha is None else numbers.score(one.alpha.estimate, 2),
-        f"{one.rated} of {one.pairs}",
-        f"{one.ratings:,}",
-        f"{one.rejected} of {one.raters}",
+        "n/a" if result.alpha is None else numbers.score(result.alpha.estimate, 2),
+        f"{result.rated} of {result.pairs}",
+        f"{result.ratings:,}",
+        f"{result.rejected} of {result.raters}",
     ]
 
 

@@ -136,7 +136,7 @@ def _print_json(path: Path, golden: Golden, written: Path | None) -> None:
     from embassay.runs.folder import RunFolder
 
     rows = [row.as_dict() for row in RunFolder(path).read_results()]
-    per_query = [row for one in golden.queries for row in _of_query(one)]
+    per_query = [row for query in golden.queries for row in _of_query(query)]
     said = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
     typer.echo(json.dumps(said, ensure_ascii=False))
 
@@ -179,7 +179,7 @@ def sample(
     from embassay.protocols.rag.golden.checks import sample_check
 
     lists = sample_check(run, out, sampling)
-    passages = sum(len(one.passages) for one in lists)
+    passages = sum(len(final_list.passages) for final_list in lists)
     typer.echo(f"{len(lists):,} questions with {passages:,} passages are in {out}.")
     if sampling.blind:
         typer.echo(
@@ -211,15 +211,15 @@ def score(
     """
     from embassay.protocols.rag.golden.checks import score_file
 
-    found = score_file(run, file, seed=sampling.seed)
+    check = score_file(run, file, seed=sampling.seed)
     if shown.json:
         from dataclasses import asdict
 
         from embassay.runs.folder import to_json
 
-        typer.echo(to_json(asdict(found)))
+        typer.echo(to_json(asdict(check)))
         return
-    _show_check(found, shown.wide)
+    _show_check(check, shown.wide)
     _own(run)
 
 
@@ -239,71 +239,76 @@ def _own(run: Path) -> None:
         typer.echo(said)
 
 
-def _show_check(found: HumanCheck, wide: bool) -> None:
+def _show_check(check: HumanCheck, wide: bool) -> None:
     from embassay.cli.terminal import show_table
 
-    typer.echo(_verdict(found))
-    if _is_untouched(found):
+    typer.echo(_verdict(check))
+    if _is_untouched(check):
         return
     typer.echo()
-    show_table(["Order and grades", "Person against judge", "95%", "n"], list(_rows(found)), wide=wide)
-    if found.table:
+    show_table(["Order and grades", "Person against judge", "95%", "n"], list(_rows(check)), wide=wide)
+    if check.table:
         typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
-        rows = [[str(grade), *map(str, found.table[grade - 1])] for grade in (5, 4, 3, 2, 1)]
+        rows = [[str(grade), *map(str, check.table[grade - 1])] for grade in (5, 4, 3, 2, 1)]
         show_table(["", "1", "2", "3", "4", "5"], rows, wide=wide)
-    _show_corrected(found, wide)
-    for remark in found.remarks[:_REMARKS]:
+    _show_corrected(check, wide)
+    for remark in check.remarks[:_REMARKS]:
         typer.echo(f"- {remark.query_id}, {remark.doc_id}: {remark.text}")
-    if len(found.remarks) > _REMARKS:
-        typer.echo(f"- and {len(found.remarks) - _REMARKS} more remarks, see --json")
+    if len(check.remarks) > _REMARKS:
+        typer.echo(f"- and {len(check.remarks) - _REMARKS} more remarks, see --json")
 
 
-def _show_corrected(found: HumanCheck, wide: bool) -> None:
+def _show_corrected(check: HumanCheck, wide: bool) -> None:
     """What the person would say of all lists, and where the judge is off."""
-    if not found.corrected:
+    if not check.corrected:
         return
     from embassay.cli.terminal import show_blocks
     from embassay.report.rag.decision import quantities_blocks
 
     typer.echo()
-    show_blocks(quantities_blocks(found.corrected, found.off, "All final lists"), wide)
+    show_blocks(quantities_blocks(check.corrected, check.off, "All final lists"), wide)
 
 
-def _verdict(found: HumanCheck) -> str:
-    head = f"{found.queries:,} questions, {found.items:,} passages"
-    if _is_untouched(found):
+def _verdict(check: HumanCheck) -> str:
+    head = f"{check.queries:,} questions, {check.items:,} passages"
+    if _is_untouched(check):
         return f"{head}: nothing was changed, so all is confirmed, if somebody looked at it."
-    told = [f"{found.moved:,} moved", f"{found.changed:,} with another grade"]
-    if found.remarks:
-        told.append(f"{len(found.remarks):,} with a remark")
+    told = [f"{check.moved:,} moved", f"{check.changed:,} with another grade"]
+    if check.remarks:
+        told.append(f"{len(check.remarks):,} with a remark")
     return f"{head}: {', '.join(told)}."
 
 
-def _is_untouched(found: HumanCheck) -> bool:
+def _is_untouched(check: HumanCheck) -> bool:
     """Whether the file is as it was written: figures of it would be of the judge against himself."""
-    return not (found.moved or found.changed or found.remarks or found.blind)
+    return not (check.moved or check.changed or check.remarks or check.blind)
 
 
-def _rows(found: HumanCheck) -> Iterator[list[str]]:
+def _rows(check: HumanCheck) -> Iterator[list[str]]:
     from embassay.protocols.kernel import tables as numbers
 
-    def row(name: str, one: Figure, *, percent: bool = False) -> list[str]:
-        if one.value is None:
-            return [name, "n/a", one.reason, f"{one.n:,}"]
-        said = numbers.percent(one.value, 1) if percent else numbers.score(one.value, 2)
-        if one.low is None or one.high is None:
-            return [name, said, "", f"{one.n:,}"]
+    def row(name: str, figure: Figure, *, percent: bool = False) -> list[str]:
+        if figure.value is None:
+            return [name, "n/a", figure.reason, f"{figure.n:,}"]
+        said = numbers.percent(figure.value, 1) if percent else numbers.score(figure.value, 2)
+        if figure.low is None or figure.high is None:
+            return [name, said, "", f"{figure.n:,}"]
         if percent:
-            return [name, said, numbers.interval(100 * one.low, 100 * one.high, 1) + "%", f"{one.n:,}"]
-        return [name, said, numbers.interval(one.low, one.high, 2), f"{one.n:,}"]
+            return [
+                name,
+                said,
+                numbers.interval(100 * figure.low, 100 * figure.high, 1) + "%",
+                f"{figure.n:,}",
+            ]
+        return [name, said, numbers.interval(figure.low, figure.high, 2), f"{figure.n:,}"]
 
-    yield row("Kendall's tau, mean over questions", found.tau)
-    yield row("Pairs in the other order", found.swapped, percent=True)
-    if found.distance is not None:
-        yield ["Places between such two, median", f"{found.distance:g}", "", ""]
-    yield row("Same grade", found.exact, percent=True)
-    yield row("Same or next grade", found.within_one, percent=True)
-    yield row("Weighted kappa of grades", found.kappa)
+    yield row("Kendall's tau, mean over questions", check.tau)
+    yield row("Pairs in the other order", check.swapped, percent=True)
+    if check.distance is not None:
+        yield ["Places between such two, median", f"{check.distance:g}", "", ""]
+    yield row("Same grade", check.exact, percent=True)
+    yield row("Same or next grade", check.within_one, percent=True)
+    yield row("Weighted kappa of grades", check.kappa)
 
 
 @of_records(wide=False)
@@ -352,7 +357,7 @@ def judges(asked: Judges, shown: Shown) -> None:
     """
     from embassay.protocols.rag.golden import panel as panels
 
-    read = [panels.read_judge(one, asked.grades) for one in asked.judges]
+    read = [panels.read_judge(judge, asked.grades) for judge in asked.judges]
     people = None if asked.people is None else panels.read_judge(asked.people, asked.grades)
     found = panels.panel_of(read, people, seed=asked.seed)
     written = None if asked.out is None else panels.write_panel(asked.out, found, asked.panel)

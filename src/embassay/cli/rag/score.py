@@ -118,12 +118,12 @@ def run_decision(
     from embassay.report.rag.decision import decision_view
     from embassay.runs.folder import to_json
 
-    found = decide(request, out, max_usd=max_usd)
+    decision = decide(request, out, max_usd=max_usd)
     if json:
-        typer.echo(to_json(found.as_dict()))
+        typer.echo(to_json(decision.as_dict()))
         return
-    show_blocks(decision_view(found), wide)
-    if found.is_open and out is not None:
+    show_blocks(decision_view(decision), wide)
+    if decision.is_open and out is not None:
         typer.echo(f"\nGrade what {out / 'ask.jsonl'} lists, into {request.labels}, and run this again.")
         typer.echo(f"Or in the browser: embassay hume serve {out} --until-decided -a ann -a bob")
 
@@ -207,7 +207,7 @@ def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None
     named = (*_IN_JSON, *(("corrections",) if scored.corrections is not None else ()))
     rest = {name: record[name] for name in named} | {"report": None if report is None else str(report)}
     if scored.by_tag is not None:
-        titles = [one.name for one in scored.by_tag.columns]
+        titles = [column.name for column in scored.by_tag.columns]
         rest["by_tag"] = [dict(zip(titles, row, strict=True)) for row in scored.by_tag.rows]
     head = to_json({"results": [row.as_dict() for row in result_rows(scored.record)]})[:-1]
     values = scored.per_query().write_json() if per_query else json.dumps([])

@@ -81,8 +81,8 @@ def _labels(request: SweepRequest) -> float:
     """How many judged passages a query has, over the datasets."""
     from embassay.protocols.rag.sweep.collection import read_collection
 
-    found = [read_collection(one, request) for one in request.datasets]
-    grades = [own for one in found for own in one.grades]
+    found = [read_collection(dataset, request) for dataset in request.datasets]
+    grades = [own for collection in found for own in collection.grades]
     return sum(map(len, grades)) / max(len(grades), 1)
 
 
@@ -93,17 +93,17 @@ def _show_plan(request: SweepRequest, display: Display) -> None:
     from embassay.systems.remote import NoCalls, keyless
 
     with keyless():
-        found = forecast_of(request, NoCalls())
+        forecast = forecast_of(request, NoCalls())
     if display.json:
         import json
 
-        typer.echo(json.dumps(found.as_dict(), ensure_ascii=False))
+        typer.echo(json.dumps(forecast.as_dict(), ensure_ascii=False))
         return
     from embassay.cli.terminal import show_table
 
-    show_table(*table(found.work), wide=display.wide, numbers=True)
+    show_table(*table(forecast.work), wide=display.wide, numbers=True)
     typer.echo("")
-    for line in (*found.in_words(), *in_words(found.work)):
+    for line in (*forecast.in_words(), *in_words(forecast.work)):
         typer.echo(line)
 
 
@@ -124,8 +124,8 @@ def _show(
         from embassay.cli.terminal import show_blocks
         from embassay.report.rag.frontier import sweep_view
 
-        found = read_findings(path / FILE)
-        show_blocks(sweep_view(found, path, display.wide, labels, price), display.wide)
+        findings = read_findings(path / FILE)
+        show_blocks(sweep_view(findings, path, display.wide, labels, price), display.wide)
 
 
 def _print_json(path: Path, written: Path | None) -> None:

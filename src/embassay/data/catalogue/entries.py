@@ -79,7 +79,9 @@ class TableRecord(Record):
         """The canonical columns it gives: those that its shapes need, and what it maps besides."""
         lists = OTHERWISE if self.nested else {}
         needed = [
-            name for one in self.shapes for name in lists.get(one) or PARTS.get(one) or SHAPES.get(one, ())
+            name
+            for shape in self.shapes
+            for name in lists.get(shape) or PARTS.get(shape) or SHAPES.get(shape, ())
         ]
         return tuple(dict.fromkeys([*needed, *self.map]))
 
@@ -289,13 +291,15 @@ class Overview:
 def overviews(protocol: str = "", task: str = "") -> Iterator[Overview]:
     """One per dataset that the protocol uses for the task; the sample, which serves all, is always among them."""
     known = entries()
-    for one in DATASETS:
-        record = known.get(one.name)
+    for dataset in DATASETS:
+        record = known.get(dataset.name)
         if record is None:
-            facts = dict(one.facts)
+            facts = dict(dataset.facts)
             shapes = tuple(facts.get("shapes", "").split())
-            where = "hub" if one.name == "hub" else "package"
-            yield Overview(one.name, where, 0, (), one.summary, shapes=shapes, lang=facts.get("lang", ""))
+            where = "hub" if dataset.name == "hub" else "package"
+            yield Overview(
+                dataset.name, where, 0, (), dataset.summary, shapes=shapes, lang=facts.get("lang", "")
+            )
         elif _is_used(record, protocol, task):
             yield overview(record)
 
@@ -321,7 +325,7 @@ def place(record: EntryRecord) -> str:
 def _is_whole(record: EntryRecord, folder: Path) -> bool:
     """Whether every table is there in every language, or every shape in a file of its own."""
     langs = tuple(record.langs)
-    found = [table_files(folder, one.part, one.splits[0], langs) for one in record.all_tables]
+    found = [table_files(folder, table.part, table.splits[0], langs) for table in record.all_tables]
     tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in found)
     return tables or all(table_files(folder, shape, "", ()) for shape in record.all_shapes)
 

@@ -77,7 +77,7 @@ def _loaded(datasets: Any, place: Place, streamed: bool) -> list[Any]:
         config = next((name for name in place.configs if name in known), config)
     known = datasets.get_dataset_split_names(**at, config_name=config) if place.only else ()
     splits = known if len(known) == 1 else place.splits
-    return [datasets.load_dataset(**at, name=config, split=one, streaming=streamed) for one in splits]
+    return [datasets.load_dataset(**at, name=config, split=split, streaming=streamed) for split in splits]
 
 
 @contextmanager
@@ -441,7 +441,7 @@ def open_entry(
         record.lang or (lang if len(langs) == 1 else ""),
         Gains() if grades is None else Gains.from_grades(grades),
         {
-            "tables": [one.model_dump(exclude={"rows", "exact"}) for one in record.all_tables],
+            "tables": [table.model_dump(exclude={"rows", "exact"}) for table in record.all_tables],
             **{"split": split, "grades": grades, "lang": lang},
         },
         notes=_absent(record, langs, tables),
@@ -455,16 +455,20 @@ def hub_tables(
 ) -> Iterator[tuple[TableRecord, str, HubTable]]:
     """Every table of the record on the hub, once per language that is a configuration of its own."""
     instead = _instead(record, mirror_folder() / record.name)
-    for one in record.all_tables:
+    for table in record.all_tables:
         for lang in langs if record.langs else ("",):
-            only = one.is_of_a_set and not one.exact
-            place = Place(record.hub, record.revision, record.config(one, lang), one.splits, only)
-            yield one, lang, HubTable(place, wanted(one), streamed=streamed or one.is_large, instead=instead)
+            only = table.is_of_a_set and not table.exact
+            place = Place(record.hub, record.revision, record.config(table, lang), table.splits, only)
+            yield (
+                table,
+                lang,
+                HubTable(place, wanted(table), streamed=streamed or table.is_large, instead=instead),
+            )
 
 
-def wanted(one: TableRecord) -> frozenset[str]:
+def wanted(record: TableRecord) -> frozenset[str]:
     """The columns of a table that can matter: what its map names, canonical names, and BEIR's for them."""
-    mapped = {name for places in one.map.values() for name in places}
+    mapped = {name for places in record.map.values() for name in places}
     canonical = {name for parts in (SHAPES, OTHERWISE, PARTS) for needed in parts.values() for name in needed}
     roots = {name.partition(".")[0] for name in mapped}
     return frozenset(
@@ -475,9 +479,11 @@ def wanted(one: TableRecord) -> frozenset[str]:
 def layout(record: EntryRecord) -> list[str]:
     """The files of the record's folder in a mirror, with their columns: what to put there by hand."""
     lines: dict[str, list[str]] = {}
-    for one in record.all_tables:
-        names = [one.map[name][0] if name in one.map else name for name in one.targets]
-        lines.setdefault(one.part, []).extend(name for name in names if name not in lines.get(one.part, []))
+    for table in record.all_tables:
+        names = [table.map[name][0] if name in table.map else name for name in table.targets]
+        lines.setdefault(table.part, []).extend(
+            name for name in names if name not in lines.get(table.part, [])
+        )
     within = "/LANG" if record.langs else ""
     return [f"{part}{within}.jsonl ({', '.join(names)})" for part, names in lines.items()]
 
@@ -498,20 +504,22 @@ def _with_split(record: EntryRecord, split: str) -> EntryRecord:
     """The record with `split` in the place of its test split; what trains and what is searched stay."""
     stays = {"train", "corpus", "queries", "top_ranked"}
     tables = []
-    for one in record.all_tables:
-        if not stays & set(one.shapes):
-            part = one.part if "qrels" in one.shapes else split
-            one = one.model_copy(update={"split": [split], "rows": None, "part": part, "exact": True})
-        tables.append(one)
+    for table_record in record.all_tables:
+        if not stays & set(table_record.shapes):
+            part = table_record.part if "qrels" in table_record.shapes else split
+            table_record = table_record.model_copy(
+                update={"split": [split], "rows": None, "part": part, "exact": True}
+            )
+        tables.append(table_record)
     return record.model_copy(update={"layout": "", "tables": tables})
 
 
 def _mirrored(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     tables: dict[str, list[tuple[list[str], Source]]] = {}
-    theirs = {one.part for one in record.all_tables}
+    theirs = {table.part for table in record.all_tables}
     ours = [TableRecord(part=name, shapes=[name]) for name in record.all_shapes if name not in theirs]
-    for one in (*record.all_tables, *ours):
-        found = table_files(folder, one.part, one.splits[0], tuple(record.langs))
+    for table_record in (*record.all_tables, *ours):
+        found = table_files(folder, table_record.part, table_record.splits[0], tuple(record.langs))
         for lang, files in found.items():
             if lang and lang not in langs:
                 continue
@@ -519,7 +527,7 @@ def _mirrored(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tabl
             source = sources[0] if len(sources) == 1 else Chained(sources)
             if not lang and record.langs and "lang" in source.columns() and len(langs) < len(record.langs):
                 source = Filtered(source, {"lang": frozenset(langs)})
-            tables.setdefault(lang, []).append((one.shapes, _canonical(one, source)))
+            tables.setdefault(lang, []).append((table_record.shapes, _canonical(table_record, source)))
     if not tables:
         raise DataError(
             f"the mirror of {record.name!r} holds none of its tables", path=folder,
@@ -538,16 +546,16 @@ def _on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables
         )  # fmt: skip
     tables: dict[str, list[tuple[list[str], Source]]] = {}
     seen: dict[str, HubTable] = {}
-    for one, lang, source in hub_tables(record, langs):
+    for table_record, lang, source in hub_tables(record, langs):
         same = seen.setdefault(source.address, source)
-        tables.setdefault(lang, []).append((one.shapes, _canonical(one, same)))
+        tables.setdefault(lang, []).append((table_record.shapes, _canonical(table_record, same)))
     return tables
 
 
-def _canonical(one: TableRecord, source: Source) -> Source:
-    paths = {target: tuple(places) for target, places in one.map.items()}
-    mapped = Mapped(source, paths, one.part)
-    titled = "title" in one.map or "corpus" in one.shapes
+def _canonical(record: TableRecord, source: Source) -> Source:
+    paths = {target: tuple(places) for target, places in record.map.items()}
+    mapped = Mapped(source, paths, record.part)
+    titled = "title" in record.map or "corpus" in record.shapes
     return Titled(mapped) if titled and "title" in mapped.columns() else mapped
 
 

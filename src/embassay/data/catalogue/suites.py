@@ -93,7 +93,7 @@ class Member:
         """For `--json`, with the languages, the split and the group that its record adds."""
         record = self.record
         langs = self.langs or tuple(record.langs or [record.lang] if record else ())
-        splits = {one.part: list(one.splits) for one in record.all_tables} if record else {}
+        splits = {table.part: list(table.splits) for table in record.all_tables} if record else {}
         return {
             "dataset": self.dataset, "title": self.title, "tasks": list(self.tasks), "langs": list(langs),
             "split": self.split or _scored(splits), "group": "" if self.set == self.dataset else self.set,
@@ -124,14 +124,14 @@ class Suite:
     @property
     def sets(self) -> tuple[str, ...]:
         """What it counts: datasets, those of a group as one."""
-        return tuple(dict.fromkeys(one.set for one in self.members))
+        return tuple(dict.fromkeys(member.set for member in self.members))
 
     def of_tasks(self, tasks: Iterable[str]) -> Suite:
         """What it has for some tasks; UsageError if that is nothing."""
         wanted = tuple(tasks)
         members = tuple(narrowed(self.members, wanted))
         if not members:
-            known = dict.fromkeys(task for one in self.members for task in one.tasks)
+            known = dict.fromkeys(task for member in self.members for task in member.tasks)
             raise UsageError(
                 f"The suite {self.name!r} has nothing for {' or '.join(wanted)}.",
                 mend=f"It is for {', '.join(known) or 'no task'}.",
@@ -141,10 +141,10 @@ class Suite:
 
 def narrowed(members: Iterable[Member], tasks: Sequence[str]) -> Iterator[Member]:
     """The members for one of the tasks, with those tasks alone; one that names no task stays as it is."""
-    for one in members:
-        left = tuple(task for task in one.tasks if task in tasks)
-        if left or not one.tasks:
-            yield replace(one, tasks=left)
+    for member in members:
+        left = tuple(task for task in member.tasks if task in tasks)
+        if left or not member.tasks:
+            yield replace(member, tasks=left)
 
 
 @cache
@@ -163,8 +163,8 @@ def suite_of(source: str) -> Suite | None:
     dataset in it that nobody knows.
     """
     named, tasks = chosen_tasks(source)
-    found = suites().get(named) or _own(Path(named).expanduser())
-    return found.of_tasks(tasks) if found and tasks else found
+    suite = suites().get(named) or _own(Path(named).expanduser())
+    return suite.of_tasks(tasks) if suite and tasks else suite
 
 
 def members_of(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
@@ -176,20 +176,20 @@ def members_of(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
     own: list[str] = []
     for name in names:
         suite = suite_of(name)
-        for one in suite.members if suite else (Member(name),):
-            if suite and one.record is None:
-                own.append(one.dataset)
+        for member in suite.members if suite else (Member(name),):
+            if suite and member.record is None:
+                own.append(member.dataset)
             else:
-                records[one.dataset] = one.record or entry(one.dataset)
+                records[member.dataset] = member.record or entry(member.dataset)
     return list(records.values()), own
 
 
 def merged(members: Iterable[Member]) -> tuple[Member, ...]:
     """Each dataset once, for the tasks and in the languages of all; the first with a title or a group gives it."""
     found: dict[tuple[str, str], Member] = {}
-    for one in members:
-        before = found.get((one.dataset, one.split))
-        found[one.dataset, one.split] = one if before is None else _both(before, one)
+    for member in members:
+        before = found.get((member.dataset, member.split))
+        found[member.dataset, member.split] = member if before is None else _both(before, member)
     return tuple(found.values())
 
 
@@ -259,19 +259,19 @@ def _members(
     above: tuple[str, ...],
 ) -> tuple[Member, ...]:
     found: list[Member] = []
-    for one in record.members:
-        tasks = tuple(one.tasks or record.tasks)
-        if one.dataset:
-            name = _placed(one, path)
-            langs = _known_langs(name, one.lang, path)
-            found.append(Member(name, tasks, langs, one.split, one.group, one.title))
+    for member in record.members:
+        tasks = tuple(member.tasks or record.tasks)
+        if member.dataset:
+            name = _placed(member, path)
+            langs = _known_langs(name, member.lang, path)
+            found.append(Member(name, tasks, langs, member.split, member.group, member.title))
             continue
-        if one.suite in (record.name, *above):
-            raise DataError(f"the suite {one.suite!r} contains itself", path=path, mend="Take it out.")
-        if one.suite in records:
-            own = _members(records[one.suite], records, path, within, (record.name, *above))
+        if member.suite in (record.name, *above):
+            raise DataError(f"the suite {member.suite!r} contains itself", path=path, mend="Take it out.")
+        if member.suite in records:
+            own = _members(records[member.suite], records, path, within, (record.name, *above))
         else:
-            theirs = _paper(one.suite, path)
+            theirs = _paper(member.suite, path)
             own = theirs.members
             within.update(theirs.within)
         found += narrowed(own, tasks) if tasks else own
@@ -279,21 +279,21 @@ def _members(
     return within[record.name]
 
 
-def _placed(one: MemberRecord, path: Path | None) -> str:
+def _placed(record: MemberRecord, path: Path | None) -> str:
     """A name of the catalogue as it is, a path from the folder of the file. DataError for neither."""
-    if one.dataset in entries():
-        return one.dataset
-    file = Path(one.dataset).expanduser()
+    if record.dataset in entries():
+        return record.dataset
+    file = Path(record.dataset).expanduser()
     file = file if file.is_absolute() or path is None else path.parent / file
     if path is None or not file.exists():
-        near = nearest(one.dataset, entries())
+        near = nearest(record.dataset, entries())
         raise DataError(
-            f"there is no dataset {one.dataset!r}", path=path, expected="a name of the catalogue, or a path from "
+            f"there is no dataset {record.dataset!r}", path=path, expected="a name of the catalogue, or a path from "
             "the folder of this file", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all.",
         )  # fmt: skip
-    if one.lang or one.split:
+    if record.lang or record.split:
         raise DataError(
-            f"{one.dataset!r} is a file, of which lang and split cannot choose a part", path=path,
+            f"{record.dataset!r} is a file, of which lang and split cannot choose a part", path=path,
             mend="Choose in a description: where: {lang: en}.",
         )  # fmt: skip
     return str(file)
@@ -302,10 +302,10 @@ def _placed(one: MemberRecord, path: Path | None) -> str:
 def _known_langs(name: str, langs: Sequence[str], path: Path | None) -> tuple[str, ...]:
     record = entries().get(name)
     known = (record.langs or [record.lang]) if record else langs
-    for one in langs:
-        if one not in known:
+    for lang in langs:
+        if lang not in known:
             raise DataError(
-                f"the dataset {name!r} has no language {one!r}", path=path, expected=", ".join(known),
+                f"the dataset {name!r} has no language {lang!r}", path=path, expected=", ".join(known),
                 mend="Name one of these.",
             )  # fmt: skip
     return tuple(one for one in known if one in langs)

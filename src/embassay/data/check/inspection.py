@@ -188,16 +188,20 @@ def _makes_sense(shape: str, found: Mapping[str, str], columns: Sequence[str], f
 def _by_content(columns: Sequence[Column]) -> tuple[str, dict[str, str]]:
     """The shape that columns without names seem to have, by what they hold, and which is what; nothing without a
     column of texts."""
-    rows = max((sum(one.kinds.values()) for one in columns), default=0)
-    numbers = [one for one in columns if _share(one, "number") > _MOSTLY and not one.binary]
-    binary = [one for one in columns if one.binary]
-    words = [one for one in columns if _share(one, "text") > _MOSTLY]
-    texts = [one for one in words if one.words > _FEW_WORDS] or sorted(words, key=lambda one: -one.words)[:1]
+    rows = max((sum(column.kinds.values()) for column in columns), default=0)
+    numbers = [column for column in columns if _share(column, "number") > _MOSTLY and not column.binary]
+    binary = [column for column in columns if column.binary]
+    words = [column for column in columns if _share(column, "text") > _MOSTLY]
+    texts = [word for word in words if word.words > _FEW_WORDS] or sorted(
+        words, key=lambda column: -column.words
+    )[:1]
     labels = [
-        one for one in words if one not in texts and one.distinct is not None and one.distinct <= rows / 2
+        word
+        for word in words
+        if word not in texts and word.distinct is not None and word.distinct <= rows / 2
     ]
-    fractions = [one for one in numbers if "." in one.example] or [
-        one for one in numbers if one.distinct is not None
+    fractions = [number for number in numbers if "." in number.example] or [
+        number for number in numbers if number.distinct is not None
     ]
     if len(texts) > 1:
         first, second = texts[:2]
@@ -205,15 +209,15 @@ def _by_content(columns: Sequence[Column]) -> tuple[str, dict[str, str]]:
         if binary and first.distinct is not None and 2 * first.distinct <= rows:
             return "reranking", {"query": first.name, "text": second.name, "label": binary[0].name}
         if fractions:
-            return "pairs", {**both, "score": min(fractions, key=lambda one: one.distinct or rows).name}
+            return "pairs", {**both, "score": min(fractions, key=lambda column: column.distinct or rows).name}
         if binary:
             return "labelled_pairs", {**both, "label": binary[0].name}
     if texts and (
-        found := labels or binary or [one for one in numbers if (one.distinct or rows) <= rows / 2]
+        found := labels or binary or [number for number in numbers if (number.distinct or rows) <= rows / 2]
     ):
         return "labelled", {
             "text": texts[0].name,
-            "label": min(found, key=lambda one: one.distinct or rows).name,
+            "label": min(found, key=lambda column: column.distinct or rows).name,
         }
     return "documents", {"text": texts[0].name} if texts else {}
 
@@ -259,7 +263,7 @@ class Check:
         odd = [remark for file in files for remark in remarks(file)]
         better, said = self._advice(files)
         odd += said
-        usual = [self._usual([one.name for one in file.columns]) for file in files]
+        usual = [self._usual([column.name for column in file.columns]) for file in files]
         odd += [f"read without --map as {written(one)}" for one in usual if one]
         shapes = tuple(self._shapes(dataset, stops, odd)) if dataset else ()
         own = list(tables(dataset, self._reading("texts"))) if dataset else []
@@ -290,9 +294,9 @@ class Check:
         """What a folder of documents holds; the languages that documents seem to be in where that can be told."""
         found, told, looked_at = folder.found, Counter[str](), 0
         can_tell = can_identify()
-        for one in islice(folder.documents(), LOOKED_AT if can_tell else 0):
+        for document in islice(folder.documents(), LOOKED_AT if can_tell else 0):
             looked_at += 1
-            told[likely_language(one.text)] += 1
+            told[likely_language(document.text)] += 1
             self.say("telling languages", looked_at, min(len(found.ids), LOOKED_AT))
         return DocumentFiles(
             found.documents, found.characters, folder.chunking.limit, folder.chunking.overlap, found.skipped,
@@ -305,7 +309,7 @@ class Check:
         asked, _ = reading_of(self.mapping)
         told = [advice(Path(file.path), asked) for file in files]
         said = list(dict.fromkeys(line for path in files for line in _notes(Path(path.path), asked)))
-        if not told or len({one for one, _ in told}) > 1:
+        if not told or len({reading for reading, _ in told}) > 1:
             return asked, said
         return told[0][0], [*said, *(line for _, lines in told for line in lines)]
 
@@ -325,13 +329,13 @@ class Check:
             columns = {} if better.header != asked.header else columns
         if not first.columns:
             return None
-        own = tuple(one.name for one in first.columns)
+        own = tuple(column.name for column in first.columns)
         columns = {**columns, **self._usual(own)}
         mapped = {target: column for target, column in columns.items() if not column or column in own}
         named = tuple(name for name in dict.fromkeys((*mapped, *own)) if mapped.get(name, name))
         return _Guessed(
             (*named, "split") if len(files) > 1 else named, {**better.as_mapping(), **mapped},
-            {one.name: one for one in first.columns}, len(files) > 1,
+            {column.name: column for column in first.columns}, len(files) > 1,
         )  # fmt: skip
 
     def _usual(self, columns: Sequence[str]) -> dict[str, str]:
@@ -343,7 +347,7 @@ class Check:
         if found is None:
             return ""
         mapping = dict(found.mapping)
-        if any(one.what.startswith("id ") and "twice" in one.what for one in stops.faults()):
+        if any(fault.what.startswith("id ") and "twice" in fault.what for fault in stops.faults()):
             mapping["id"] = ""
         if not usable or better != reading_of(self.mapping)[0]:
             given = {shape: columns for shape, columns in found.guesses().items() if shape in PREFERRED}
@@ -382,7 +386,7 @@ class Check:
         """The files of the dataset; of one that cannot be opened, those that lie there."""
         if dataset:
             origins = [origin for source in dataset.parts.values() for origin in source.origins()]
-            return list(dict.fromkeys(one.path for one in origins if isinstance(one, FileOrigin)))
+            return list(dict.fromkeys(origin.path for origin in origins if isinstance(origin, FileOrigin)))
         path = Path(chosen_tasks(self.spec)[0]).expanduser()
         if path.is_dir():
             return sorted(
@@ -400,7 +404,7 @@ class Check:
             self.say(f"loading {shape}", 0, 0)
             found = _shape(dataset, shape, stops, odd)
             # How files are read is said once, with what else there is to know of them.
-            yield replace(found, warnings=tuple(one for one in found.warnings if one not in odd))
+            yield replace(found, warnings=tuple(warning for warning in found.warnings if warning not in odd))
 
     def _near_misses(self, found: _Guessed | None, stopped: bool) -> tuple[NearMiss, ...]:
         """Of a table: the parts of a folder are known by the names of its files."""
@@ -430,11 +434,13 @@ class Check:
             own = list(tables(self._open(self.spec, None), self._reading("texts")))
         found = [Comparison(table.texts(), self.near, self.say) for table in own]
         repeats = tuple(
-            one.repeats(self.split if self.split in table.sides else None)
-            for one, table in zip(found, own, strict=True)
+            comparison.repeats(self.split if self.split in table.sides else None)
+            for comparison, table in zip(found, own, strict=True)
         )
-        overlaps = (overlap for one in found for overlap in one.overlaps())
-        return repeats, tuple(one for one in overlaps if self.split in (None, one.of, one.within))
+        overlaps = (overlap for comparison in found for overlap in comparison.overlaps())
+        return repeats, tuple(
+            overlap for overlap in overlaps if self.split in (None, overlap.of, overlap.within)
+        )
 
     def _shared(
         self, own: list[Table], others: list[Table], odd: list[str]
@@ -483,7 +489,9 @@ class _Guessed:
 def _notes(path: Path, reading: Reading) -> tuple[str, ...]:
     """What a run says of how the file is read."""
     try:
-        return tuple(note for one in table_of(path, reading).origins() for note in getattr(one, "notes", ()))
+        return tuple(
+            note for origin in table_of(path, reading).origins() for note in getattr(origin, "notes", ())
+        )
     except (DataError, UsageError):
         return ()
 

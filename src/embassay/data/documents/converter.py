@@ -137,9 +137,9 @@ def check_package(asked: dict[str, Any]) -> None:
             members = package.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
         raise Refused(f"{asked['kind']} files that are damaged") from None
-    if any(one.flag_bits & 1 for one in members):
+    if any(member.flag_bits & 1 for member in members):
         raise Refused(f"{asked['kind']} files that are locked")
-    size = sum(one.file_size for one in members)
+    size = sum(member.file_size for member in members)
     if len(members) > _MEMBERS or size > max(_SMALL, asked["times"] * path.stat().st_size):
         raise Refused("files that unpack to far more than any text would")
 

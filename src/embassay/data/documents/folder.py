@@ -102,7 +102,7 @@ def survey(folder: Path) -> Survey:
             tally.skip(reason, name)
         else:
             entries.append(Entry(identifier(name), path, kind, found.st_size))
-    entries.sort(key=lambda one: one.id)
+    entries.sort(key=lambda entry: entry.id)
     return Survey(tuple(entries), dict(sorted(suffixes.items())), tally)
 
 

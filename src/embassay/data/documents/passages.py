@@ -84,9 +84,9 @@ class Folder:
     def origins(self) -> tuple[Origin, ...]:
         """The files that were read, in order; each counts with its id, and converted ones with what converted them."""
         return tuple(
-            File(one.path, json.dumps([one.id, *(versions(one.kind) if one.kind in NEEDS else ())]))
-            for one in self._survey.entries
-            if one.id in self.found.ids
+            File(entry.path, json.dumps([entry.id, *(versions(entry.kind) if entry.kind in NEEDS else ())]))
+            for entry in self._survey.entries
+            if entry.id in self.found.ids
         )
 
     def columns(self) -> tuple[str, ...]:
@@ -97,10 +97,10 @@ class Folder:
         """A row for each passage."""
         for document in self.documents():
             line, place = 1, 0
-            for number, one in enumerate(passages_in(document, self.chunking), 1):
-                line, place = line + document.text.count("\n", place, one.start), one.start
+            for number, passage in enumerate(passages_in(document, self.chunking), 1):
+                line, place = line + document.text.count("\n", place, passage.start), passage.start
                 cells = {
-                    **document.about, **_placed(one), "id": f"{document.id}#{number}", "lang": document.lang,
+                    **document.about, **_placed(passage), "id": f"{document.id}#{number}", "lang": document.lang,
                     "document": document.id, "kind": document.kind,
                 }  # fmt: skip
                 yield Row(document.path, line, {column: _stated(cells.get(column)) for column in columns})
@@ -165,11 +165,16 @@ class Whole:
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """A row for each document."""
-        for one in self.folder.documents():
+        for document in self.folder.documents():
             cells = {
-                **one.about, "id": one.id, "title": one.title, "text": one.text, "kind": one.kind, "lang": one.lang
-            }  # fmt: skip
-            yield Row(one.path, 1, {column: _stated(cells.get(column)) for column in columns})
+                **document.about,
+                "id": document.id,
+                "title": document.title,
+                "text": document.text,
+                "kind": document.kind,
+                "lang": document.lang,
+            }
+            yield Row(document.path, 1, {column: _stated(cells.get(column)) for column in columns})
 
 
 class _Counts:
@@ -303,10 +308,14 @@ def _stated(value: Any) -> Any:
     return None if value == "" else value
 
 
-def _placed(one: Passage) -> dict[str, Any]:
+def _placed(passage: Passage) -> dict[str, Any]:
     return {
-        "title": one.title, "text": one.body, "start": one.start, "end": one.end, "section": one.section,
-    }  # fmt: skip
+        "title": passage.title,
+        "text": passage.body,
+        "start": passage.start,
+        "end": passage.end,
+        "section": passage.section,
+    }
 
 
 def nothing_readable(folder: Path, skipped: tuple[Skipped, ...]) -> DataError:

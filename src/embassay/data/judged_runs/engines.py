@@ -288,7 +288,7 @@ def _table(answer: Any) -> list[dict[str, Any]]:
     if not isinstance(answer, dict) or not isinstance(columns := answer.get("columns"), list):
         return []
     rows = answer.get("values", answer.get("rows"))
-    names = [str(one.get("name")) for one in columns if isinstance(one, dict) and "name" in one]
+    names = [str(column.get("name")) for column in columns if isinstance(column, dict) and "name" in column]
     if not isinstance(rows, list) or not names or len(names) != len(columns):
         return []
     if any(not isinstance(row, list) for row in rows):
@@ -491,7 +491,7 @@ def answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Know
     before = (0, 0) if known is None else (known.matched, known.unmatched)
     for query, own in by_query.items():
         scores = [hit.score for hit in own]
-        falling = None not in scores and scores == sorted(scores, key=lambda one: -(one or 0.0))
+        falling = None not in scores and scores == sorted(scores, key=lambda score: -(score or 0.0))
         seen = Counter[str]()
         for rank, hit in enumerate(own, 1):
             doc = _document(hit, known)

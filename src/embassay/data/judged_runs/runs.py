@@ -191,8 +191,8 @@ def layout_of(path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str]
     first = first_line(content).decode("utf-8")
     for separator in "\t", ",", " ":
         fields = Layout("", separator, ()).split(first)
-        if found := _headed(path, kind, fields, separator, mapping):
-            return found
+        if layout := _headed(path, kind, fields, separator, mapping):
+            return layout
     tabs, blanks = first.split("\t"), first.split()
     # Tabs alone separate where ids hold blanks: the two then differ in number.
     apart = len(tabs) in kind.fields and len(tabs) != len(blanks)

@@ -92,9 +92,9 @@ def qrels_of(spans: Sequence[Span], path: Path) -> Entries:
     import polars as pl
 
     best: dict[tuple[str, str], float] = {}
-    for one in spans:
-        key = one.query, one.name
-        best[key] = max(one.value, best.get(key, one.value))
+    for span in spans:
+        key = span.query, span.name
+        best[key] = max(span.value, best.get(key, span.value))
     rows = [(query, doc, value) for (query, doc), value in best.items()]
     return Entries(str(path), "spans", _frame(pl, rows))
 
@@ -118,8 +118,8 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
     import polars as pl
 
     by_document: dict[tuple[str, str], list[Span]] = {}
-    for one in spans:
-        by_document.setdefault((one.query, one.document), []).append(one)
+    for span in spans:
+        by_document.setdefault((span.query, span.document), []).append(span)
     ordered = run.frame.with_row_index("row").sort(["query", "value", "row"], descending=[False, True, False])
     named: dict[int, str] = {}
     claimed: set[tuple[str, str]] = set()
@@ -143,10 +143,10 @@ def _overlapping(spans: Iterable[Span], place: Place) -> list[Span]:
     """The evidence in a passage: most in common first, then worth most."""
     _, start, end = place
     found = []
-    for one in spans:
-        common = min(end, one.end) - max(start, one.start)
-        if common > 0 and common >= OVERLAP * min(end - start, one.end - one.start):
-            found.append((-common, -one.value, one.start, one))
+    for span in spans:
+        common = min(end, span.end) - max(start, span.start)
+        if common > 0 and common >= OVERLAP * min(end - start, span.end - span.start):
+            found.append((-common, -span.value, span.start, span))
     return [one for *_, one in sorted(found, key=lambda each: each[:3])]
 
 

@@ -254,10 +254,10 @@ def _curve(plain: dict[str, Any]) -> Curve:
     lines = {name: tuple(map(float, plain[name])) for name in ("scores", "probabilities", "low", "high")}
     _check_lines(*map(np.array, lines.values()))
     thresholds = tuple(
-        Threshold(**one | {"ahead": tuple(Outlook(**step) for step in one.get("ahead", ()))})
-        for one in plain["thresholds"]
+        Threshold(**threshold | {"ahead": tuple(Outlook(**step) for step in threshold.get("ahead", ()))})
+        for threshold in plain["thresholds"]
     )
-    if not all(one.value is None or math.isfinite(one.value) for one in thresholds):
+    if not all(threshold.value is None or math.isfinite(threshold.value) for threshold in thresholds):
         raise ValueError("a threshold that is no number")
     cost = Cost(**plain["cost"]) if plain["cost"] else None
     return Curve(**plain | lines | {"thresholds": thresholds, "cost": cost})
@@ -330,11 +330,11 @@ def _ahead(
     n = len(x)
     halves: list[float] = []
 
-    def foretold(one: Threshold, chance: Callable[[int], float]) -> Threshold:
+    def foretold(threshold: Threshold, chance: Callable[[int], float]) -> Threshold:
         more = more_for(chance)
         halves.extend(mean_half(x, smooth, n + step, rng) for step in MORE[len(halves) :])
         rows = tuple(Outlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True))
-        return replace(one, labels=None if more is None else n + more, ahead=rows)
+        return replace(threshold, labels=None if more is None else n + more, ahead=rows)
 
     if precision.value is None:
         top = y[np.argsort(-x, kind="stable")][: top_of(n, precision.aim, precision.confidence)]
@@ -416,7 +416,7 @@ def translations(run: Path, origin: str, given: float, targets: Sequence[str] = 
         raise DataError(
             "There is no calibration here", path=run, mend="Give the --out of `embassay calibrate`."
         )
-    names = {one["name"]: one["kind"] for one in record["systems"]}
+    names = {system["name"]: system["kind"] for system in record["systems"]}
     for name in (origin, *targets):
         if name not in names:
             raise UsageError(f"The run has no system {name!r}.", mend=f"It has {', '.join(names)}.")
@@ -430,25 +430,31 @@ def translations(run: Path, origin: str, given: float, targets: Sequence[str] = 
                 cells[dataset] = (a, b)
         for dataset, (a, b) in cells.items():
             rng = generator(record["arguments"]["seed"], "translation", dataset)
-            one = translate(dataset, (origin, a), (other, b), given, rng)
+            translation = translate(dataset, (origin, a), (other, b), given, rng)
             found.append(
-                _beside(one, [_scores(*cells[name]) for name in cells if name != dataset], _scores(a, b))
+                _beside(
+                    translation, [_scores(*cells[name]) for name in cells if name != dataset], _scores(a, b)
+                )
             )
     return found
 
 
 def _beside(
-    one: Translation, others: Sequence[tuple[Values, Values]], own: tuple[Values, Values]
+    translation: Translation, others: Sequence[tuple[Values, Values]], own: tuple[Values, Values]
 ) -> Translation:
     """With what other datasets give, where there are some on which the given threshold tells pairs apart."""
     if not others:
-        return one
+        return translation
     a, b = (np.concatenate([pair[side] for pair in others]) for side in (0, 1))
-    share = float((a >= one.given).mean())
+    share = float((a >= translation.given).mean())
     if not 0 < share < 1:
-        return one
+        return translation
     value = _reached(b, share)
-    return replace(one, elsewhere=value, off=float((own[1] >= value).mean() - (own[0] >= one.given).mean()))
+    return replace(
+        translation,
+        elsewhere=value,
+        off=float((own[1] >= value).mean() - (own[0] >= translation.given).mean()),
+    )
 
 
 def _scores(one: ScoredByOne, two: ScoredByOne) -> tuple[Values, Values]:

@@ -171,49 +171,63 @@ def quality(
 ) -> Iterator[Score]:
     """What was `found` of held-out probabilities (n,) besides skill, the thresholds of the curve with what they promise
     or cost, and the precision and recall of all."""
-    yield from (one.score(name) for name, one in found.items() if name != HEADLINE)
+    yield from (estimate.score(name) for name, estimate in found.items() if name != HEADLINE)
     method = "10 bins of as many pairs, held out; biased upwards by chance"
     yield Score("calibration_error", calibration_error(held, same), len(same), method=method)
     for place, one in enumerate(bins(held, same), 1):
         tenth = f"tenth {place}"
         yield Score("foretold", one.foretold, one.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", one.came, one.n, one.low, one.high, subset=tenth, method="exact binomial")
-    yield from (row for one in curve.thresholds for row in _promised(one, noun))
+    yield from (row for threshold in curve.thresholds for row in _promised(threshold, noun))
     yield from _costs(curve.cost)
     yield from _tradeoff(similar, same)
 
 
-def _promised(one: Threshold, noun: str) -> Iterator[Score]:
+def _promised(threshold: Threshold, noun: str) -> Iterator[Score]:
     """The threshold, and what the sample has above it: the promised share is at least what was asked."""
-    method = f"{one.measure} at least {one.aim:g} with {one.confidence:.0%} confidence, exact binomial"
-    if one.value is None:
-        yield undefined("threshold", one.n, without(one, noun), variant=one.measure, method=method)
-        for step in one.ahead:
-            n, where = one.n + step.more, f"{step.more:,} more labels"
+    promise = f"{threshold.measure} at least {threshold.aim:g} with {threshold.confidence:.0%} confidence"
+    method = f"{promise}, exact binomial"
+    if threshold.value is None:
+        yield undefined(
+            "threshold", threshold.n, without(threshold, noun), variant=threshold.measure, method=method
+        )
+        for step in threshold.ahead:
+            n, where = threshold.n + step.more, f"{step.more:,} more labels"
             by = "by the smooth curve through these labels"
             for name, value in ((CHANCE, step.chance), (HALF, step.half)):
-                yield Score(name, value, n, variant=one.measure, subset=where, method=by)
+                yield Score(name, value, n, variant=threshold.measure, subset=where, method=by)
         return
-    yield Score("threshold", one.value, one.n, variant=one.measure, method=method)
-    for name, hits, of in (("precision", one.right, one.accepted), ("recall", one.right, one.positives)):
-        found = wilson(hits / of, of)
+    yield Score("threshold", threshold.value, threshold.n, variant=threshold.measure, method=method)
+    for name, hits, of in (
+        ("precision", threshold.right, threshold.accepted),
+        ("recall", threshold.right, threshold.positives),
+    ):
+        estimate = wilson(hits / of, of)
         sample = "Wilson, in the sample the threshold was chosen in"
         yield Score(
-            f"sample_{name}", hits / of, of, found.low, found.high, variant=one.measure, method=sample
+            f"sample_{name}",
+            hits / of,
+            of,
+            estimate.low,
+            estimate.high,
+            variant=threshold.measure,
+            method=sample,
         )
 
 
-def without(one: Threshold, noun: str = "pairs") -> str:
+def without(threshold: Threshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
-    labelled = f"{one.n:,} labels don't suffice"
-    if one.labels is not None:
-        return f"{labelled}: about {one.labels - one.n:,} more"
-    if one.best is None or one.most is None:
+    labelled = f"{threshold.n:,} labels don't suffice"
+    if threshold.labels is not None:
+        return f"{labelled}: about {threshold.labels - threshold.n:,} more"
+    if threshold.best is None or threshold.most is None:
         return labelled
-    count = top_of(one.n, one.aim, one.confidence)
-    top = f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {one.best:.2f}"
-    if one.most >= one.aim:
-        return f"{labelled}, and don't tell how many would: {top}, at most {one.most:.2f}"
+    count = top_of(threshold.n, threshold.aim, threshold.confidence)
+    top = (
+        f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
+    )
+    if threshold.most >= threshold.aim:
+        return f"{labelled}, and don't tell how many would: {top}, at most {threshold.most:.2f}"
     return f"no number of labels would do: {top}"
 
 
@@ -438,7 +452,7 @@ def gaps_table(rows: Sequence[Result]) -> ColumnTable:
     )
     return ColumnTable(
         "calibration_gaps", "Where the probability stops holding", columns,
-        tuple((*one, *(found.get((*one, kind)) for kind in kinds)) for one in cells),
+        tuple((*cell, *(found.get((*cell, kind)) for kind in kinds)) for cell in cells),
         "Share that means the same minus the mean probability; below 0 the system is too sure.",
     )  # fmt: skip
 
@@ -447,7 +461,7 @@ def check_calibrated(out: Path) -> None:
     """DataError where no system of the run could be calibrated on any dataset, with the first reason."""
     folder = RunFolder(out)
     manifest = folder.read_manifest() or {"systems": ()}
-    own = {one["name"] for one in manifest["systems"] if one["kind"] != "reference"}
+    own = {system["name"] for system in manifest["systems"] if system["kind"] != "reference"}
     rows = [
         row for row in folder.read_results() if row.system in own and row.measure == HEADLINE and row.dataset
     ]

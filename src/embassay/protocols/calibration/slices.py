@@ -189,7 +189,7 @@ def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mas
         own = np.array([values[row] for row in kept])
         counts = Counter(one for one in own.tolist() if one)
         if 1 < len(counts) <= MOST_KINDS:
-            yield from ((f"{column} {one}", own == one) for one in counts if counts[one] >= FEWEST)
+            yield from ((f"{column} {count}", own == count) for count in counts if counts[count] >= FEWEST)
 
 
 def _words(text: str) -> set[str]:

@@ -49,14 +49,14 @@ def shipped() -> Fit:
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
     if tuple(plain["signals"]) != SIGNALS:
         raise AssertionError("weights.json is of other signals: fit it again")
-    found = Weights(
+    weights = Weights(
         np.array(plain["weights"]),
         np.array(plain["covariance"]),
         float(plain["scale"]),
         float(plain["freedom"]),
     )
     return Fit(
-        found, float(plain["per_question"]), float(plain["asked_scale"]),
+        weights, float(plain["per_question"]), float(plain["asked_scale"]),
         tuple(plain["collections"]), int(plain["systems"]),
     )  # fmt: skip
 
@@ -110,10 +110,10 @@ class Standing:
 def evidence_of(answers: Sequence[Answers]) -> Evidence:
     """Signals and agreement of the systems. A family that some system lacks, or that the documents don't allow, counts
     as the mean of the others."""
-    asked = [_near([one.ranks.get(name, {}) for one in answers]) for name in FITTED]
+    asked = [_near([answer.ranks.get(name, {}) for answer in answers]) for name in FITTED]
     known = [one.mean(axis=0) for one in asked if len(one)] or [np.zeros(len(answers))]
     signals = [one if len(one) else np.mean(known, axis=0)[None] for one in asked]
-    return evidence(signals, in_common([one.first for one in answers]))
+    return evidence(signals, in_common([answer.first for answer in answers]))
 
 
 def _near(places: Sequence[Mapping[str, int]]) -> Values:
@@ -154,10 +154,10 @@ def standing(
     belief = believed(fit.weights, evidence, seed)
     kernel = evidence.agreement + NUGGET * np.eye(len(systems))
     noise = fit.per_question * kernel
-    written = _shared([_written(one) for one in answers.values()])
+    written = _shared([_written(answer) for answer in answers.values()])
     if len(written):
         belief = updated(belief, written, noise, fit.asked_scale * kernel)
-    judged = _shared([one.judged for one in answers.values()])
+    judged = _shared([answer.judged for answer in answers.values()])
     if len(judged):
         belief = updated(belief, judged, noise)
     labels, regrets = labels_for(belief, noise, tolerance)
@@ -182,15 +182,15 @@ def _shared(answers: Sequence[Mapping[str, float]]) -> Values:
     """The values of the questions that all systems answered, (questions, systems)."""
     first, *rest = answers
     shared = [question for question in first if all(question in other for other in rest)]
-    values = [[one[question] for one in answers] for question in shared]
+    values = [[answer[question] for answer in answers] for question in shared]
     return np.array(values).reshape(len(shared), len(answers))
 
 
-def _written(one: Answers) -> dict[str, float]:
+def _written(answers: Answers) -> dict[str, float]:
     """nDCG@10 of the questions that a model wrote, each about one passage."""
     return {
         question: float(gains(np.array(place if place <= K else 0)))
-        for family, places in one.ranks.items()
+        for family, places in answers.ranks.items()
         if family.startswith(BY_MODEL)
         for question, place in places.items()
     }

@@ -46,7 +46,7 @@ class CellOptions(ChoiceOptions):
 def cell_options(options: ChoiceOptions, written: str) -> CellOptions:
     """The options of a run for its cells."""
     return CellOptions(
-        **{one.name: getattr(options, one.name) for one in fields(ChoiceOptions)}, written=written
+        **{field.name: getattr(options, field.name) for field in fields(ChoiceOptions)}, written=written
     )
 
 
@@ -75,21 +75,28 @@ class Commission:
     def rows(self, drafts: Mapping[str, Draft]) -> list[dict[str, Any]]:
         """The questions that are kept, by kind in the order of the draw; of near repeats the first."""
         kept = [
-            (f"{kind}-{number}", one)
+            (f"{kind}-{number}", draft)
             for kind, some in decided(self.writer, self.drawn, drafts).items()
-            for number, one in enumerate(some, 1)
-            if one.kept
+            for number, draft in enumerate(some, 1)
+            if draft.kept
         ]
-        gone = set(near_repeats([one.question for _, one in kept], self.writer.options.near))
+        gone = set(near_repeats([draft.question for _, draft in kept], self.writer.options.near))
         return [
             {
-                "dataset": self.dataset, "id": key, "kind": one.kind, "text": one.question, "passage": one.passage,
-                "document": one.document, "start": one.start, "end": one.end, "evidence": one.evidence,
-                "answer": one.answer,
+                "dataset": self.dataset,
+                "id": key,
+                "kind": draft.kind,
+                "text": draft.question,
+                "passage": draft.passage,
+                "document": draft.document,
+                "start": draft.start,
+                "end": draft.end,
+                "evidence": draft.evidence,
+                "answer": draft.answer,
             }
-            for place, (key, one) in enumerate(kept)
+            for place, (key, draft) in enumerate(kept)
             if place not in gone
-        ]  # fmt: skip
+        ]
 
     def counts(self, drafts: Mapping[str, Draft]) -> dict[str, dict[str, int]]:
         """Kind -> outcome -> drafts."""
@@ -97,9 +104,9 @@ class Commission:
         found: dict[str, dict[str, int]] = {}
         for kind, some in decided(self.writer, self.drawn, drafts).items():
             own = found.setdefault(kind, {})
-            for number, one in enumerate(some, 1):
-                repeats = one.kept and f"{kind}-{number}" not in kept
-                name = "near-duplicate" if repeats else one.outcome
+            for number, draft in enumerate(some, 1):
+                repeats = draft.kept and f"{kind}-{number}" not in kept
+                name = "near-duplicate" if repeats else draft.outcome
                 own[name] = own.get(name, 0) + 1
         return found
 

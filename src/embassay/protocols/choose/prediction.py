@@ -40,9 +40,9 @@ def evidence(signals: Sequence[Values], shares: Values, chance: float = CHANCE) 
     apart = ~np.eye(n, dtype=bool)
     others = (shares * apart).sum(axis=2) / (n - 1)
     columns = [*signals, others]
-    values = np.column_stack([one.mean(axis=0) for one in columns])
+    values = np.column_stack([column.mean(axis=0) for column in columns])
     agreement = np.where(apart, shares.mean(axis=0), 1.0)
-    found = scores(values, np.array([error(one) for one in columns]), agreement, chance)
+    found = scores(values, np.array([error(column) for column in columns]), agreement, chance)
     return Evidence(values, agreement, found[:, None])
 
 

@@ -255,13 +255,13 @@ class Choices(TaskProtocol):
             self.files = {"users": digest([asked.queries, asked.qrels])}
         writer = open_writer(options, request.seed, cache, ledger) if options.llm else None
         plan = super().plan(request, cache, ledger)
-        if sum(one.kind != "reference" for one in plan.systems) < 2:
+        if sum(system.kind != "reference" for system in plan.systems) < 2:
             raise UsageError(
                 "There is nothing to choose between.",
                 mend="Name two systems or more: -s bm25 -s wordllama -s minilm.",
             )
-        for one in plan.datasets if options.labels else ():
-            probed(self.loaded(request, one.source, TASK).data, options, request.seed)
+        for dataset in plan.datasets if options.labels else ():
+            probed(self.loaded(request, dataset.source, TASK).data, options, request.seed)
         if writer is None:
             return plan
         self.drafts = read_drafts(self.folder.path / DRAFTS)
@@ -272,11 +272,13 @@ class Choices(TaskProtocol):
 
     def _commissions(self, plan: Plan, writer: Writer) -> Iterator[Commission]:
         request = plan.request
-        for one in plan.datasets:
-            own = probed(self.loaded(request, one.source, TASK).data, request.options, request.seed)
-            dataset = inputs.dataset(request.dataset(one.source))
+        for planned_dataset in plan.datasets:
+            own = probed(
+                self.loaded(request, planned_dataset.source, TASK).data, request.options, request.seed
+            )
+            dataset = inputs.dataset(request.dataset(planned_dataset.source))
             kinds = request.options.asked_kinds
-            yield commission(writer, kinds, dataset, one.name, frozenset(own.ids))
+            yield commission(writer, kinds, dataset, planned_dataset.name, frozenset(own.ids))
 
     def _questions(self) -> str:
         return "".join(to_json(row) + "\n" for one in self.commissions for row in one.rows(self.drafts))
@@ -296,9 +298,9 @@ class Choices(TaskProtocol):
             for kind, drawn in one.drawn.items()
         )
         written = [
-            found
+            forecast
             for one, head, kind, drawn in heads
-            for found in drafts.forecast(head, one.writer, kind, drawn, self.drafts)
+            for forecast in drafts.forecast(head, one.writer, kind, drawn, self.drafts)
         ]
         cells = super().forecast(plan, measure=measure)
         said = drafts.in_all(written, self.commissions[0].writer, self.drafts) if written else ""
@@ -327,13 +329,13 @@ class Choices(TaskProtocol):
             write_atomic(self.folder.path / FILE, self.written)
         session.do(listener)
         plan = session.plan
-        for one in plan.datasets:
-            answers = self._answered(plan, one.name, session.ended())
+        for dataset in plan.datasets:
+            answers = self._answered(plan, dataset.name, session.ended())
             if len(answers) > 1:
-                found = self._concluded(plan, one.name, answers)
-                rows = self._to_grade(plan, one.source, answers, found)
+                found = self._concluded(plan, dataset.name, answers)
+                rows = self._to_grade(plan, dataset.source, answers, found)
                 write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
-                self._rankings(one.name, {(row["asked by"], row["id"]) for row in rows}, found)
+                self._rankings(dataset.name, {(row["asked by"], row["id"]) for row in rows}, found)
 
     def _write(self, listener: Silent, ledger: Ledger) -> None:
         for one in self.commissions:
@@ -362,7 +364,7 @@ class Choices(TaskProtocol):
         options = plan.request.options
         own = probed(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
         texts = dict(zip(own.ids, own.texts, strict=True))
-        posed = {own.ids[one.row]: one.text for one in own.probe.questions.get("half", ())}
+        posed = {own.ids[question.row]: question.text for question in own.probe.questions.get("half", ())}
         posed |= {one.id: one.text for one in read_posed(str(self.folder.path / FILE), found.dataset)}
         posed |= asked_of(cell_options(options, "")).queries
         return [
@@ -380,7 +382,7 @@ class Choices(TaskProtocol):
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """Besides who finds what: P(best), expected regret, and what labels would decide."""
         before = super().conclude(plan, records, rows)
-        answered = {one.name: self._answered(plan, one.name, records) for one in plan.datasets}
+        answered = {dataset.name: self._answered(plan, dataset.name, records) for dataset in plan.datasets}
         made = [self._concluded(plan, name, some) for name, some in answered.items() if len(some) > 1]
         more = [row for one in made for row in concluded(one, plan.request.seed)]
         tables = [table for one in made for table in choice_tables(one)]
@@ -394,9 +396,9 @@ class Choices(TaskProtocol):
     def _answered(self, plan: Plan, dataset: str, records: Sequence[CellRecord]) -> dict[str, Answers]:
         done = {record.system for record in records if record.done and record.dataset == dataset}
         return {
-            name: found
+            name: answers
             for name in _contenders(plan)
-            if name in done and (found := self._answers(dataset, name)) is not None
+            if name in done and (answers := self._answers(dataset, name)) is not None
         }
 
     def _concluded(self, plan: Plan, dataset: str, answers: Mapping[str, Answers]) -> Standing:
@@ -410,7 +412,7 @@ class Choices(TaskProtocol):
 
 
 def _contenders(plan: Plan) -> list[str]:
-    return [one.name for one in plan.systems if one.kind != "reference"]
+    return [system.name for system in plan.systems if system.kind != "reference"]
 
 
 def read_answers(items: Path, rankings: Path) -> Answers | None:

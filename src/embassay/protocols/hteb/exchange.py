@@ -56,15 +56,15 @@ def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> li
     found = []
     for part in parts:
         known = part.lang not in ("", "und", "mul")
-        for one in _RECORDS[task](part.data):
+        for record in _RECORDS[task](part.data):
             if known and task != "retrieval":
-                one.fields["language"] = part.lang
-            one.lang = part.lang
-            found.append(one)
+                record.fields["language"] = part.lang
+            record.lang = part.lang
+            found.append(record)
     if options.corpus == "queries-only":
-        for one in found:
-            one.slots = [
-                slot for slot in one.slots if not slot[2].startswith(("document:", "title:", "candidate:"))
+        for record in found:
+            record.slots = [
+                slot for slot in record.slots if not slot[2].startswith(("document:", "title:", "candidate:"))
             ]
     return found
 
@@ -174,7 +174,7 @@ def export(
     found = []
     for dataset in plan.datasets:
         if len(dataset.tasks) != 1:
-            tasks = ", ".join(one.task for one in dataset.tasks)
+            tasks = ", ".join(task.task for task in dataset.tasks)
             raise UsageError(
                 f"A file holds one task, and {dataset.name!r} is used for {tasks}.", mend="Choose it with -t."
             )
@@ -185,9 +185,9 @@ def export(
                     writer = _Writer(plan, dataset, kept, StoredTransformer("stored", kept, of), seed)
                     found.append(writer.write(root, generator, date))
     if not found:
-        has = ", ".join(dict.fromkeys(name for one in kept.sources.values() for name in one.datasets))
+        has = ", ".join(dict.fromkeys(name for source in kept.sources.values() for name in source.datasets))
         raise UsageError(
-            f"The set in {kept.path} has none of {', '.join(one.name for one in plan.datasets)}.",
+            f"The set in {kept.path} has none of {', '.join(dataset.name for dataset in plan.datasets)}.",
             mend=f"It has {has or 'nothing'}.",
         )
     return found
@@ -221,13 +221,13 @@ class _Writer:
 
         source = self.kept.source(self.by.of.name)
         rows = records(self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options)
-        said = [one.with_texts(self._said) for one in rows]
+        said = [row.with_texts(self._said) for row in rows]
         metadata = self._metadata(rows, generator or source.paraphraser, date or None, source.about)
         folder = root / generator_folder(metadata["generator_model"]) / metadata["dataset"] / self.by.of.name
         folder = folder / str(self.seed)
         data, meta, own = file_names(metadata)
         column = f"{self.by.of.name}_seed_{self.seed}"
-        original = pl.Series("original", [one.fields for one in rows])
+        original = pl.Series("original", [row.fields for row in rows])
         frame = pl.DataFrame([original, pl.Series(column, said, dtype=original.dtype)])
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd")
@@ -266,10 +266,10 @@ class _Writer:
 
     def _statistics(self, rows: Sequence[Record]) -> dict[str, Any]:
         """Counts over slots, each as often as it occurs."""
-        slots = [(one, place) for one in rows for _, _, place in one.slots]
-        own = [(one, self.rows[place]) for one, place in slots if self.rows[place].text.strip()]
-        targeted = {id(one) for one, _ in own}
-        failed = [(one, row) for one, row in own if not row.usable]
+        slots = [(record, place) for record in rows for _, _, place in record.slots]
+        own = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
+        targeted = {id(record) for record, _ in own}
+        failed = [(record, row) for record, row in own if not row.usable]
         steps = len(self.by.of.steps)
         known = any(row.attempts for _, row in own)
         retried = [row for _, row in own if row.attempts > steps]
@@ -279,7 +279,7 @@ class _Writer:
             reasons[name] = reasons.get(name, 0) + 1
         return {
             "records_total": len(rows), "records_targeted": len(targeted),
-            "text_fields_total": len(own), "records_with_fallback": len({id(one) for one, _ in failed}),
+            "text_fields_total": len(own), "records_with_fallback": len({id(record) for record, _ in failed}),
             "text_fields_with_fallback": len(failed),
             "unchanged_outputs": sum(row.outcome == "copied" for _, row in own),
             "retried_text_fields": len(retried) if known else "",
@@ -353,7 +353,7 @@ def read_file(found: Found) -> tuple[list[Paraphrase], str]:
     if not slots:
         raise DataError("no record has a text that HTEB transforms", path=found.data,
                         found=", ".join(field.name for field in first.fields))  # fmt: skip
-    slots.sort(key=lambda one: one[0])
+    slots.sort(key=lambda slot: slot[0])
     return [row for _, row in slots], digest(originals)
 
 
@@ -422,13 +422,13 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
     if (out / "manifest.json").exists():
         raise UsageError(f"{out} has a set of texts already.", mend="Choose another folder.")
     files = find(root, generator=generator, datasets=datasets)
-    read = {one.place: read_file(one) for one in files}
+    read = {file.place: read_file(file) for file in files}
     _check_originals(files, {place: told for place, (_, told) in read.items()})
     kept = ParaphraseSet.create(out)
     model = files[0].metadata["generator_model"]
     told: dict[tuple[str, str, int], tuple[int, int]] = {}
     for name in TRANSFORMATIONS:
-        own = [one for one in files if one.place[0] == name]
+        own = [file for file in files if file.place[0] == name]
         if not own:
             continue
         content = digest([[list(one.place), [row.wording for row in read[one.place][0]]] for one in own])
@@ -450,11 +450,11 @@ def _sampling(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_originals(files: Sequence[Found], told: Mapping[tuple[str, str, int], str]) -> None:
     first: dict[str, Found] = {}
-    for one in files:
-        known = first.setdefault(one.place[1], one)
-        if told[known.place] != told[one.place]:
+    for file in files:
+        known = first.setdefault(file.place[1], file)
+        if told[known.place] != told[file.place]:
             raise DataError(
-                f"the originals of {one.place[1]!r} are not those of another file", path=one.data,
+                f"the originals of {file.place[1]!r} are not those of another file", path=file.data,
                 expected=f"the rows of {known.data}", mend="Take files that were made of one version of the data.",
             )  # fmt: skip
 
@@ -466,6 +466,10 @@ def _numbered(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
         by_text.setdefault((row.lang, row.text), []).append(row)
     found = []
     for own in by_text.values():
-        same = len({one.wording for one in own}) == 1
-        found += own[:1] if same else [replace(one, place=f"occurrence:{i}") for i, one in enumerate(own)]
+        same = len({paraphrase.wording for paraphrase in own}) == 1
+        found += (
+            own[:1]
+            if same
+            else [replace(paraphrase, place=f"occurrence:{i}") for i, paraphrase in enumerate(own)]
+        )
     return found

@@ -284,7 +284,7 @@ def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> li
     if len(chosen) != 1:
         names = ", ".join(generator_of(path.name) for path in every) or "none"
         raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
-    wanted = {reference_name(one) for one in datasets}
+    wanted = {reference_name(dataset) for dataset in datasets}
     folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
     found = [_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
     if not found:

@@ -40,8 +40,8 @@ class Transformation:
 
 
 TRANSFORMATIONS: Mapping[str, Transformation] = {
-    one.name: one
-    for one in (
+    transformation.name: transformation
+    for transformation in (
         Transformation("paraphrasing", "style", ("paraphrasing",)),
         Transformation("backtranslation", "style", ("translation", "translation"), drawn=True),
         Transformation("style_change", "style", ("style_change",)),
@@ -103,7 +103,7 @@ def candidates(languages: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
     >>> candidates(TARGETS, ["German"])
     ('Spanish', 'French', 'Turkish', 'Arabic')
     """
-    return tuple(one for one in languages if one not in own) or tuple(languages)
+    return tuple(language for language in languages if language not in own) or tuple(languages)
 
 
 _PARTS = re.compile(r"[-+/, ]+")
@@ -288,7 +288,13 @@ def read_transformations(given: Sequence[str]) -> tuple[str, ...]:
         name
         for word in words
         for name in (
-            [one for one in TRANSFORMATIONS if TRANSFORMATIONS[one].axis == word] if word in AXES else [word]
+            [
+                transformation
+                for transformation in TRANSFORMATIONS
+                if TRANSFORMATIONS[transformation].axis == word
+            ]
+            if word in AXES
+            else [word]
         )
     ]
     check_transformations(tuple(dict.fromkeys(named)))
@@ -315,7 +321,7 @@ def read_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, 
                 mend="Write NAME=SYSTEM:BILLIONS,SYSTEM:BILLIONS with two systems or more, for example "
                 "e5=st:e5-small:0.03,st:e5-base:0.11.",
             )
-        found.append((name, tuple(sorted(sizes, key=lambda one: one[1]))))
+        found.append((name, tuple(sorted(sizes, key=lambda size: size[1]))))
     return tuple(found)
 
 

@@ -68,7 +68,7 @@ class Profiles:
     @property
     def transformations(self) -> tuple[str, ...]:
         """Those of the run, in the order of the paper."""
-        return tuple(one for one in TRANSFORMATIONS if one in self.sources)
+        return tuple(transformation for transformation in TRANSFORMATIONS if transformation in self.sources)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -78,12 +78,12 @@ class Profiles:
     @property
     def parts(self) -> tuple[str, ...]:
         """Transformations, axes, and the total."""
-        return (*self.transformations, *(axis_part(one) for one in self.axes), TOTAL)
+        return (*self.transformations, *(axis_part(axis) for axis in self.axes), TOTAL)
 
     def made_of(self, part: str) -> tuple[str, ...]:
         """The parts that an axis, or the total, is the mean of."""
         if part == TOTAL:
-            return tuple(axis_part(one) for one in self.axes)
+            return tuple(axis_part(axis) for axis in self.axes)
         return on_axis(part.removeprefix("axis:"), self.transformations)
 
     def places(self, scope: str) -> list[tuple[str, RunDataset]]:
@@ -93,7 +93,7 @@ class Profiles:
 
     def headline(self, task: str) -> str:
         """The measure of a task, or `overall`."""
-        return next((one.headline for one in self.layout.tasks if one.name == task), OVERALL)
+        return next((run_task.headline for run_task in self.layout.tasks if run_task.name == task), OVERALL)
 
     def _on_dataset(self, task: str, dataset: str, system: str, part: str, lang: str = "") -> Level:
         if part in self.sources:
@@ -140,28 +140,31 @@ def mean_of_same_items(levels: Sequence[tuple[str, Level]], system: str, noun: s
     if len(parts) == 1:
         return parts[0]
     score, original, delta = (
-        _mean([getattr(one, name) for one in parts], system, noun) for name in ("score", "original", "delta")
+        _mean([getattr(part, name) for part in parts], system, noun)
+        for name in ("score", "original", "delta")
     )
-    runs, deltas = _mean_runs([one.runs for one in parts]), _mean_runs([one.deltas for one in parts])
+    runs, deltas = _mean_runs([part.runs for part in parts]), _mean_runs([part.deltas for part in parts])
     return Level(system, score, original, delta, runs, deltas)
 
 
 def _mean(parts: Sequence[Headline], system: str, noun: str) -> Headline:
-    found = mean_component([one.component for one in parts])
+    component = mean_component([part.component for part in parts])
     nouns = f"{len(parts)} {'axes' if noun == 'axis' else noun + 's'}"
-    merged = replace(found, strata=_together([one.component for one in parts]))
+    merged = replace(component, strata=_together([part.component for part in parts]))
     words = f"mean over {nouns} of the same items; {parts[0].method}"
-    return Headline.of(system, merged, words, max(one.n for one in parts), parts[0].bounds)
+    return Headline.of(system, merged, words, max(part.n for part in parts), parts[0].bounds)
 
 
 def _together(parts: Sequence[Component]) -> tuple[Stratum, ...]:
     """The strata of a mean over the same items: the items once, what else was drawn for each part by itself."""
     share = 1 / len(parts)
-    first = [one.strata[0] for one in parts if one.strata]
-    if len(first) < len(parts) or len({len(one.draws) for one in first}) > 1:
-        return tuple(one for part in parts for one in scaled(part.strata, share))
-    items = Stratum(min(one.units for one in first), np.mean([one.draws for one in first], axis=0))
-    return (items, *(one for part in parts for one in scaled(part.strata[1:], share)))
+    first = [part.strata[0] for part in parts if part.strata]
+    if len(first) < len(parts) or len({len(stratum.draws) for stratum in first}) > 1:
+        return tuple(stratum for part in parts for stratum in scaled(part.strata, share))
+    items = Stratum(
+        min(stratum.units for stratum in first), np.mean([stratum.draws for stratum in first], axis=0)
+    )
+    return (items, *(stratum for part in parts for stratum in scaled(part.strata[1:], share)))
 
 
 def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
@@ -200,7 +203,7 @@ def standings(profiles: Profiles) -> Iterator[Standing]:
     group: dict[tuple[str, str], str] = {}
     for scope in scopes(layout):
         group |= {(scope.task, one): CLASSICAL if ":" in scope.name else RANKED for one in scope.systems}
-    for task in (*(one.name for one in layout.tasks), OVERALL):
+    for task in (*(run_task.name for run_task in layout.tasks), OVERALL):
         headline = profiles.headline(task)
         datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
         for system in layout.systems:
@@ -230,7 +233,7 @@ def comparisons(
 
 
 def _compared(profiles: Profiles, scope: Scope) -> dict[str, Any]:
-    return compared([profiles.in_scope(scope.task, one, TOTAL).score for one in scope.systems])
+    return compared([profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems])
 
 
 def gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:
@@ -285,17 +288,17 @@ def axes_of(profiles: Profiles) -> dict[str, Any]:
         deltas = {
             axis: profiles.in_scope(OVERALL, system.name, axis_part(axis)).delta for axis in profiles.axes
         }
-        if all(one.value is not None for one in deltas.values()):
+        if all(delta.value is not None for delta in deltas.values()):
             systems.append((system.name, deltas))
     rows = []
     for name, deltas in systems:
-        values = {axis: one.value or 0.0 for axis, one in deltas.items()}
+        values = {axis: delta.value or 0.0 for axis, delta in deltas.items()}
         mean = float(np.mean(list(values.values())))
         rows.append(
             {
                 "system": name,
                 "change": values,
-                "interval": {axis: list(one.interval) for axis, one in deltas.items()},
+                "interval": {axis: list(delta.interval) for axis, delta in deltas.items()},
                 "relative": {axis: value - mean for axis, value in values.items()},
                 "rank": {
                     axis: 1 + sum((o[axis].value or 0.0) > value for _, o in systems)
@@ -314,7 +317,7 @@ def _coupling(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[di
         rho = (
             None
             if few
-            else float(spearman([one["change"][a] for one in rows], [one["change"][b] for one in rows]))
+            else float(spearman([row["change"][a] for row in rows], [row["change"][b] for row in rows]))
         )
         found.append(
             {"a": a, "b": b, "n": len(rows), "rho": rho if rho is None or np.isfinite(rho) else None}
@@ -334,7 +337,7 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
         }
         rows.append({"system": system, "billions": billions, "total": level.score.value,
                      "change": level.delta.value, "axes": axes})  # fmt: skip
-    known = [(one["billions"], one["change"]) for one in rows if one["change"] is not None]
+    known = [(row["billions"], row["change"]) for row in rows if row["change"] is not None]
     slope = None
     if len({size for size, _ in known}) > 1:
         slope = float(np.polyfit(np.log2([size for size, _ in known]), [gap for _, gap in known], 1)[0])
@@ -375,7 +378,9 @@ def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
 
 
 def _over_systems(profiles: Profiles, task: str, dataset: str, part: str) -> float | None:
-    found = [profiles.on_dataset(task, dataset, one.name, part).delta.value for one in profiles.layout.ranked]
+    found = [
+        profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked
+    ]
     known = [one for one in found if one is not None]
     return float(np.mean(known)) if known else None
 

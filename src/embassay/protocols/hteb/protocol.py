@@ -89,8 +89,8 @@ class HtebPlan(WordedPlan):
         if dataset.name not in self._slots:
             options = self.request.options
             self._slots[dataset.name] = tuple(
-                Slots.of(one.task, dataset.name, self.parts(dataset, one.task), options)
-                for one in dataset.tasks
+                Slots.of(planned_task.task, dataset.name, self.parts(dataset, planned_task.task), options)
+                for planned_task in dataset.tasks
             )
         return self._slots[dataset.name]
 
@@ -102,7 +102,7 @@ class HtebPlan(WordedPlan):
     def asked(self, source: Source, dataset: PlannedDataset, seed: int) -> tuple[Slot, ...]:
         """The distinct texts that a transformation is asked for in the run with this seed."""
         how = self.request.generation
-        return distinct(slot for one in self.slots(dataset) for slot in one.asked(source.of, seed, how))
+        return distinct(slot for slots in self.slots(dataset) for slot in slots.asked(source.of, seed, how))
 
     def languages(self, source: Source, dataset: PlannedDataset, seed: int) -> Counter[str]:
         """How many texts go to, or through, each language."""
@@ -112,7 +112,7 @@ class HtebPlan(WordedPlan):
     @cached_property
     def longest(self) -> int:
         """The UTF-8 bytes of the longest text."""
-        rows = (row for dataset in self.datasets for one in self.slots(dataset) for row in one.rows)
+        rows = (row for dataset in self.datasets for slot in self.slots(dataset) for row in slot.rows)
         return max((len(text.encode("utf-8", "replace")) for _, text, _, _ in rows), default=0)
 
 
@@ -125,7 +125,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     tokenizer = open_tokenizer(request.tokenizer)
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
-    _check_families(request, [one.name for one in systems])
+    _check_families(request, [system.name for system in systems])
     datasets, suites = datasets_of(request)
     plan = HtebPlan(
         request,
@@ -162,7 +162,7 @@ def _taken(options: HtebOptions, suite: Suite) -> Suite:
     """A suite as it is, or, as in the reference, with all languages of SemRel wherever it has SemRel [H14]."""
     if options.semrel != REFERENCE or not suite.name.startswith("hteb"):
         return suite
-    members = (replace(one, langs=()) if one.dataset == SEMREL else one for one in suite.members)
+    members = (replace(member, langs=()) if member.dataset == SEMREL else member for member in suite.members)
     return replace(suite, members=tuple(members))
 
 
@@ -187,7 +187,7 @@ def with_runs(
     """The plan with the cells of all runs whose texts are kept: `seeds` of each transformation and dataset."""
     originals = plan.originals()
     cells = [*originals]
-    kinds = {one.name: one.kind for one in plan.systems}
+    kinds = {system.name: system.kind for system in plan.systems}
     for original in originals:
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
@@ -226,7 +226,7 @@ def conclusion(
     """The rows of every part on every dataset and over them, the comparisons of systems and all tables."""
     profiles = Profiles(layout_of(plan, sources, seeds), records)
     texts = list(texts_of(plan, folder, sources, seeds))
-    quality = [row for one in texts for row in _quality_rows(one)]
+    quality = [row for text in texts for row in _quality_rows(text)]
     summary = list(profile_rows(profiles))
     compared = comparisons(profiles, plan.request.families)
     made = tuple(tables(profiles, compared, texts))
@@ -237,20 +237,22 @@ def conclusion(
 def layout_of(plan: HtebPlan, sources: Sequence[Source], seeds: Seeds) -> Layout:
     """The systems, datasets, tasks and transformations of a plan, with the seeds of the runs so far."""
     chosen = [
-        RunTransformation(source.name, {one.name: seeds[source.name, one.name] for one in plan.datasets})
+        RunTransformation(
+            source.name, {dataset.name: seeds[source.name, dataset.name] for dataset in plan.datasets}
+        )
         for source in sources
     ]
     return Layout(
-        tuple(RunSystem(one.name, one.kind, one.kind == "embedding") for one in plan.systems),
+        tuple(RunSystem(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
         tuple(
             RunDataset(
-                one.name, one.lang, tuple(part.task for part in one.tasks),
-                tuple(dict.fromkeys(lang for langs in one.languages.values() for lang in langs)),
+                dataset.name, dataset.lang, tuple(part.task for part in dataset.tasks),
+                tuple(dict.fromkeys(lang for langs in dataset.languages.values() for lang in langs)),
             )
-            for one in plan.datasets
+            for dataset in plan.datasets
         ),
         tuple(RunTask(name, headline_of(name), task(name, plan.registry).vectors) for name in plan.tasks),
-        tuple(one.as_source() for one in chosen),
+        tuple(transformation.as_source() for transformation in chosen),
         plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb",
     )  # fmt: skip
 
@@ -306,19 +308,30 @@ def _median(ratios: Sequence[float]) -> float | None:
     return None if not n else (ratios[(n - 1) // 2] + ratios[n // 2]) / 2
 
 
-def _quality_rows(one: Texts) -> Iterator[Result]:
-    shares = {"unchanged": one.unchanged, "failed": one.texts - one.usable, "retried": one.retried}
-    variant = f"{one.transformation}:seed={one.seed}"
+def _quality_rows(texts: Texts) -> Iterator[Result]:
+    shares = {"unchanged": texts.unchanged, "failed": texts.texts - texts.usable, "retried": texts.retried}
+    variant = f"{texts.transformation}:seed={texts.seed}"
     for measure, count in shares.items():
-        value = count / one.texts if one.texts else None
+        value = count / texts.texts if texts.texts else None
         yield Result(
-            "hteb", QUALITY, one.dataset, "", "", variant, one.transformation, measure, value, one.texts,
-            seed=one.seed, reason="" if value is not None else "there are no texts",
+            "hteb", QUALITY, texts.dataset, "", "", variant, texts.transformation, measure, value, texts.texts,
+            seed=texts.seed, reason="" if value is not None else "there are no texts",
         )  # fmt: skip
     yield Result(
-        "hteb", QUALITY, one.dataset, "", "", variant, one.transformation, "length_ratio", one.ratio, one.usable,
-        seed=one.seed, reason="" if one.ratio is not None else "no text is usable", method="median",
-    )  # fmt: skip
+        "hteb",
+        QUALITY,
+        texts.dataset,
+        "",
+        "",
+        variant,
+        texts.transformation,
+        "length_ratio",
+        texts.ratio,
+        texts.usable,
+        seed=texts.seed,
+        reason="" if texts.ratio is not None else "no text is usable",
+        method="median",
+    )
 
 
 def told(folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: HtebPlan) -> dict[str, Any]:
@@ -347,7 +360,11 @@ def told(folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: Hte
 
 def _mismatches(source: Source, plan: HtebPlan) -> list[str]:
     compare = getattr(source.paraphraser, "mismatches", None)
-    return compare({one.name: one.fingerprint for one in plan.datasets}) if compare is not None else []
+    return (
+        compare({dataset.name: dataset.fingerprint for dataset in plan.datasets})
+        if compare is not None
+        else []
+    )
 
 
 TOLD = "texts after"
@@ -428,12 +445,14 @@ def opened(request: Request, longest: int, ledger: Ledger | None) -> tuple[Sourc
 
 def check_recorded(plan: HtebPlan, sources: Sequence[Source]) -> None:
     """UsageError where the recorded transformations would leave every task without a score."""
-    recorded = [one.paraphraser for one in sources if isinstance(one.paraphraser, RecordedTransformer)]
+    recorded = [
+        source.paraphraser for source in sources if isinstance(source.paraphraser, RecordedTransformer)
+    ]
     if not recorded or plan.request.on_failure != "leave out":
         return
     most = plan.request.options.most_lost
-    slots = [one for dataset in plan.datasets for one in plan.slots(dataset)]
-    texts = [[text for _, text, _, _ in one.rows] for one in slots]
+    slots = [slot for dataset in plan.datasets for slot in plan.slots(dataset)]
+    texts = [[text for _, text, _, _ in slot.rows] for slot in slots]
     if all(writer.lacks(some) > most for writer in recorded for some in texts):
         raise UsageError(
             "The sample's recorded transformations are of 14 of its pairs, and no task would have enough of them.",

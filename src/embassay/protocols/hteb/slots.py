@@ -290,7 +290,7 @@ class Slots:
 
 def distinct(slots: Iterable[Slot]) -> tuple[Slot, ...]:
     """Each once by language, text and place."""
-    return tuple({(one.lang, one.text, one.place): one for one in slots}.values())
+    return tuple({(slot.lang, slot.text, slot.place): slot for slot in slots}.values())
 
 
 def reference_name(dataset: str) -> str:

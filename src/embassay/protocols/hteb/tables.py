@@ -61,7 +61,7 @@ def tables(
         yield _groups(comparisons["groups"])
     if texts:
         yield _texts(texts)
-        if any(one.languages for one in texts):
+        if any(text.languages for text in texts):
             yield _languages(texts)
 
 
@@ -72,9 +72,9 @@ Shares = Mapping[tuple[str, str], tuple[float, float]]
 def shares_of(texts: Sequence[Texts]) -> Shares:
     """Of every transformation on every dataset, and with the dataset "" on all."""
     found: dict[tuple[str, str], list[Texts]] = {}
-    for one in texts:
-        for dataset in (one.dataset, ""):
-            found.setdefault((one.transformation, dataset), []).append(one)
+    for text in texts:
+        for dataset in (text.dataset, ""):
+            found.setdefault((text.transformation, dataset), []).append(text)
     return {
         key: (
             sum(one.unchanged for one in own) / total,
@@ -104,7 +104,11 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
     for task, dataset, system, levels in _levels(profiles):
         first = levels[TOTAL]
         own = [getattr(levels[part], what).value for part in profiles.parts]
-        known = [shares[one, dataset] for one in profiles.transformations if (one, dataset) in shares]
+        known = [
+            shares[transformation, dataset]
+            for transformation in profiles.transformations
+            if (transformation, dataset) in shares
+        ]
         beside = (
             [100 * sum(column) / len(known) for column in zip(*known, strict=True)] if known else [None, None]
         )
@@ -131,7 +135,7 @@ def _levels(profiles: Profiles) -> Iterator[tuple[str, str, str, Mapping[str, Le
                 task, dataset.name, system.name,
                 {part: profiles.on_dataset(task, dataset.name, system.name, part) for part in profiles.parts},
             )  # fmt: skip
-    tasks = [one.name for one in profiles.layout.tasks]
+    tasks = [run_task.name for run_task in profiles.layout.tasks]
     for task in (*(tasks if len(tasks) > 1 else ()), OVERALL):
         for system in profiles.layout.systems:
             yield (
@@ -165,9 +169,9 @@ def _long(profiles: Profiles, shares: Shares) -> ColumnTable:
 
 def _tests(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
     rows = tuple(
-        (title_of(one["part"]), one["system"], points(one["shift"]), points(one["ci_low"]), points(one["ci_high"]),
-         one["p"], one["p_holm"], one["n"], one["method"], one["reason"])
-        for one in tests
+        (title_of(test["part"]), test["system"], points(test["shift"]), points(test["ci_low"]), points(test["ci_high"]),
+         test["p"], test["p_holm"], test["n"], test["method"], test["reason"])
+        for test in tests
     )  # fmt: skip
     columns = (
         Column("part", "text"), Column("system", "text"), Column("shift", "signed"), Column("low", "signed"),
@@ -183,11 +187,11 @@ def _tests(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
 
 def _axes(axes: Mapping[str, Any]) -> ColumnTable:
     rows = []
-    for one in axes["systems"]:
+    for system in axes["systems"]:
         for axis in axes["axes"]:
-            low, high = one["interval"][axis]
-            rows.append((one["system"], AXES[axis], points(one["change"][axis]), points(low), points(high),
-                         points(one["relative"][axis]), one["rank"][axis]))  # fmt: skip
+            low, high = system["interval"][axis]
+            rows.append((system["system"], AXES[axis], points(system["change"][axis]), points(low), points(high),
+                         points(system["relative"][axis]), system["rank"][axis]))  # fmt: skip
     columns = (
         Column("system", "text"), Column("axis", "text"), Column("change", "signed"), Column("low", "signed"),
         Column("high", "signed"), Column("relative", "signed"), Column("rank", decimals=0),
@@ -197,7 +201,7 @@ def _axes(axes: Mapping[str, Any]) -> ColumnTable:
 
 
 def _coupling(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
-    rows = tuple((AXES[one["a"]], AXES[one["b"]], one["rho"], one["n"]) for one in pairs)
+    rows = tuple((AXES[pair["a"]], AXES[pair["b"]], pair["rho"], pair["n"]) for pair in pairs)
     columns = (
         Column("axis", "text"),
         Column("other", "text"),
@@ -214,9 +218,20 @@ def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
     axes = [axis for axis in AXES if axis in families[0]["members"][0]["axes"]]
     rows: list[tuple[Value, ...]] = []
     for family in families:
-        for one in family["members"]:
-            rows.append((family["family"], one["system"], one["billions"], points(one["total"]), points(one["change"]),
-                         *(points(one["axes"][axis]) for axis in axes), None, None, None))  # fmt: skip
+        for member in family["members"]:
+            rows.append(
+                (
+                    family["family"],
+                    member["system"],
+                    member["billions"],
+                    points(member["total"]),
+                    points(member["change"]),
+                    *(points(member["axes"][axis]) for axis in axes),
+                    None,
+                    None,
+                    None,
+                )
+            )
         rows.append((family["family"], "largest minus smallest", None, None, points(family["shift"]),
                      *(None for _ in axes), points(family["ci_low"]), points(family["ci_high"]),
                      points(family["slope"])))  # fmt: skip
@@ -231,9 +246,9 @@ def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
 
 def _groups(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
     rows = tuple(
-        (one["group"], title_of(one["part"]), one["datasets"], points(one["change"]), points(one["ci_low"]),
-         points(one["ci_high"]))
-        for one in groups
+        (group["group"], title_of(group["part"]), group["datasets"], points(group["change"]), points(group["ci_low"]),
+         points(group["ci_high"]))
+        for group in groups
     )  # fmt: skip
     columns = (
         Column("group", "text"), Column("part", "text"), Column("datasets", decimals=0), Column("change", "signed"),
@@ -247,17 +262,17 @@ def _groups(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
 
 def _texts(texts: Sequence[Texts]) -> ColumnTable:
     kinds = list(
-        dict.fromkeys(kind for one in texts for kind in one.outcomes if kind not in ("ok", "copied"))
+        dict.fromkeys(kind for text in texts for kind in text.outcomes if kind not in ("ok", "copied"))
     )
     rows = tuple(
         (
-            one.transformation, one.dataset, one.seed, one.texts, _share(one.unchanged, one.texts),
-            _share(one.texts - one.usable, one.texts), _share(one.retried, one.texts), one.ratio,
-            _share(one.wrong_way, one.usable) if TRANSFORMATIONS[one.transformation].length else None,
-            _share(one.no_question, one.questions), one.distance,
-            *(one.outcomes.get(kind, 0) for kind in kinds),
+            text.transformation, text.dataset, text.seed, text.texts, _share(text.unchanged, text.texts),
+            _share(text.texts - text.usable, text.texts), _share(text.retried, text.texts), text.ratio,
+            _share(text.wrong_way, text.usable) if TRANSFORMATIONS[text.transformation].length else None,
+            _share(text.no_question, text.questions), text.distance,
+            *(text.outcomes.get(kind, 0) for kind in kinds),
         )
-        for one in texts
+        for text in texts
     )  # fmt: skip
     columns = (
         Column("transformation", "text"), Column("dataset", "text"), Column("seed", decimals=0),
@@ -274,11 +289,11 @@ def _share(part: int, n: int) -> float | None:
 
 
 def _languages(texts: Sequence[Texts]) -> ColumnTable:
-    names = list(dict.fromkeys(name for one in texts for name in one.languages))
+    names = list(dict.fromkeys(name for text in texts for name in text.languages))
     rows: tuple[tuple[Value, ...], ...] = tuple(
-        (one.transformation, one.dataset, one.seed, *(one.languages.get(name, 0) for name in names))
-        for one in texts
-        if one.languages
+        (text.transformation, text.dataset, text.seed, *(text.languages.get(name, 0) for name in names))
+        for text in texts
+        if text.languages
     )
     columns = (
         Column("transformation", "text"), Column("dataset", "text"), Column("seed", decimals=0),

@@ -346,30 +346,32 @@ class StoredTransformer:
     ) -> Iterator[tuple[int, Paraphrase]]:
         """What the set has of each text in the run with this seed; `missing` for one that it has not."""
         met: Counter[tuple[str, str]] = Counter()
-        blanks = [place for place, one in enumerate(asked) if not one.text.strip()]
+        blanks = [place for place, source_text in enumerate(asked) if not source_text.text.strip()]
         for place in blanks:
             yield place, blank(asked[place], seed)
         known = set(blanks)
         left = [place for place in range(len(asked)) if place not in known]
         tried = [asked[place] for place in left]
         for number, row in self._stored.write(tried, seed=seed, run=run, dataset=dataset):
-            one = tried[number]
-            if row.outcome == "missing" and one.place:
-                row = self._occurrence(one, seed, dataset, met)
-            yield left[number], replace(row, place=one.place)
+            text = tried[number]
+            if row.outcome == "missing" and text.place:
+                row = self._occurrence(text, seed, dataset, met)
+            yield left[number], replace(row, place=text.place)
         hear(len(asked))
 
     def _occurrence(
-        self, one: SourceText, seed: int, dataset: str, met: Counter[tuple[str, str]]
+        self, text: SourceText, seed: int, dataset: str, met: Counter[tuple[str, str]]
     ) -> Paraphrase:
         """What the set has of a text without its place: the next of several, or the only one."""
-        nth = met[one.lang, one.text]
-        met[one.lang, one.text] += 1
+        nth = met[text.lang, text.text]
+        met[text.lang, text.text] += 1
         known = self._stored.known(dataset, seed)
-        keys = ((one.text, lang, place) for lang in (one.lang, "") for place in (f"occurrence:{nth}", ""))
-        found = next((known[key] for key in keys if key in known), None)
-        missing = Paraphrase(one.text, one.lang, "", "", "missing", f"{self.name} does not have it", 0, seed)
-        return replace(found or missing, lang=one.lang)
+        keys = ((text.text, lang, place) for lang in (text.lang, "") for place in (f"occurrence:{nth}", ""))
+        paraphrase = next((known[key] for key in keys if key in known), None)
+        missing = Paraphrase(
+            text.text, text.lang, "", "", "missing", f"{self.name} does not have it", 0, seed
+        )
+        return replace(paraphrase or missing, lang=text.lang)
 
 
 class RecordedTransformer:
@@ -412,12 +414,12 @@ class RecordedTransformer:
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
         """What is recorded; `missing` for other texts."""
-        for position, one in enumerate(asked):
-            blank = not one.text.strip()
-            said = one.text if blank else self._texts.get(one.text, "")
+        for position, text in enumerate(asked):
+            blank = not text.text.strip()
+            said = text.text if blank else self._texts.get(text.text, "")
             outcome: Any = "ok" if said or blank else "missing"
             reason = "" if outcome == "ok" else "the sample has no transformation of this text"
-            yield position, Paraphrase(one.text, one.lang, one.place, said, outcome, reason, 0, seed)
+            yield position, Paraphrase(text.text, text.lang, text.place, said, outcome, reason, 0, seed)
         hear(len(asked))
 
 
@@ -490,7 +492,7 @@ def open_transformers(
         raise UsageError(
             f"There is no transformer called {spec.name!r}.",
             mend=chat_advice(text)
-            + f"Use recorded, stored:FOLDER, or a chat model: {', '.join(one.name for one in CHAT_MODELS)}.",
+            + f"Use recorded, stored:FOLDER, or a chat model: {', '.join(model.name for model in CHAT_MODELS)}.",
         )
     chat = CachedChat(suited(open_chat(text, ledger=ledger), options, longest), AnswerCache.open(answers))
     chosen = names or tuple(TRANSFORMATIONS)
@@ -500,10 +502,10 @@ def open_transformers(
 
 
 def _recorded(names: Sequence[str]) -> tuple[Source, ...]:
-    has = [one for one in TRANSFORMATIONS if one in _sample()[0]]
+    has = [transformation for transformation in TRANSFORMATIONS if transformation in _sample()[0]]
     _check_had("the sample", names, has)
     return tuple(
-        Source(TRANSFORMATIONS[one], RecordedTransformer(TRANSFORMATIONS[one])) for one in names or has
+        Source(TRANSFORMATIONS[name], RecordedTransformer(TRANSFORMATIONS[name])) for name in names or has
     )
 
 
@@ -519,7 +521,7 @@ def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[Source, ...]:
     if not folder:
         raise UsageError("`stored` names no folder.", mend="Write stored:FOLDER.")
     kept = ParaphraseSet.open(folder)
-    has = [one for one in TRANSFORMATIONS if one in kept.sources]
+    has = [transformation for transformation in TRANSFORMATIONS if transformation in kept.sources]
     if not has:
         raise DataError(
             "the set has no transformation", path=kept.path, expected=f"one of {', '.join(TRANSFORMATIONS)}",
@@ -528,8 +530,8 @@ def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[Source, ...]:
         )  # fmt: skip
     _check_had(text, names, has)
     return tuple(
-        Source(TRANSFORMATIONS[one], StoredTransformer(text, kept, TRANSFORMATIONS[one]))
-        for one in names or has
+        Source(TRANSFORMATIONS[name], StoredTransformer(text, kept, TRANSFORMATIONS[name]))
+        for name in names or has
     )
 
 

@@ -94,8 +94,12 @@ def draw(
         raise UsageError(
             f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
         )
-    chosen = [one for one in TRANSFORMATIONS if one in of.sources and one in (transformations or of.sources)]
-    if missing := [one for one in transformations if one not in chosen]:
+    chosen = [
+        transformation
+        for transformation in TRANSFORMATIONS
+        if transformation in of.sources and transformation in (transformations or of.sources)
+    ]
+    if missing := [transformation for transformation in transformations if transformation not in chosen]:
         raise UsageError(
             f"{of.path} has no transformation {missing[0]!r}.", mend=f"It has {', '.join(of.sources)}."
         )
@@ -130,8 +134,8 @@ def _pool(of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence
         raise UsageError(
             f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(found))}."
         )
-    pool = [one for lang in langs or sorted(found) for one in found[lang]]
-    if len({one.paraphrase.text for one in pool}) < 2:
+    pool = [candidate for lang in langs or sorted(found) for candidate in found[lang]]
+    if len({candidate.paraphrase.text for candidate in pool}) < 2:
         raise UsageError(f"{name} has fewer than two texts.", mend="Draw from more data.")
     return pool
 
@@ -201,9 +205,11 @@ def score(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -
     facts, items = read_study(path)
     key = {item.pair_id: item for item in items}
     given = files or sorted(path.joinpath(RATERS).glob("*.csv"))
-    ratings = [one for file in given for one in _ratings_in(file, key)]
+    ratings = [rating for file in given for rating in _ratings_in(file, key)]
     rejected = _rejected(ratings, key)
-    kept = [one for one in ratings if one.rater_id not in rejected and not key[one.pair_id].is_dummy]
+    kept = [
+        rating for rating in ratings if rating.rater_id not in rejected and not key[rating.pair_id].is_dummy
+    ]
     outcomes = tuple(
         _outcome(name, criterion, kept, ratings, rejected, key, int(facts["seed"]))
         for name in dict.fromkeys(item.lang for item in items)
@@ -250,10 +256,10 @@ def _number(row: Row, column: str) -> float:
 def _rejected(ratings: Sequence[Rating], key: Mapping[str, Item]) -> dict[str, tuple[str, ...]]:
     """Raters who rated a dummy more than 1 away from what is expected: 5 for a nearly identical pair, 1 for another."""
     found: dict[str, tuple[str, ...]] = {}
-    for one in ratings:
-        item = key[one.pair_id]
-        if item.expected is not None and abs(one.adequacy - max(item.expected, SCALE[0])) > TOLERANCE:
-            found[one.rater_id] = (*found.get(one.rater_id, ()), one.pair_id)
+    for rating in ratings:
+        item = key[rating.pair_id]
+        if item.expected is not None and abs(rating.adequacy - max(item.expected, SCALE[0])) > TOLERANCE:
+            found[rating.rater_id] = (*found.get(rating.rater_id, ()), rating.pair_id)
     return found
 
 
@@ -261,8 +267,8 @@ def _outcome(
     name: str, criterion: str, kept: Sequence[Rating], given: Sequence[Rating], rejected: Mapping[str, object],
     key: Mapping[str, Item], seed: int,
 ) -> Outcome:  # fmt: skip
-    table = _table([one for one in kept if key[one.pair_id].lang == name], criterion)
-    raters = {one.rater_id for one in given if key[one.pair_id].lang == name}
+    table = _table([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
+    raters = {rating.rater_id for rating in given if key[rating.pair_id].lang == name}
     out = len(raters & set(rejected))
     values = table[~np.isnan(table)]
     if not len(values):
@@ -289,8 +295,8 @@ def _table(ratings: Sequence[Rating], criterion: str) -> NDArray[np.float64]:
     rows = {rater: i for i, rater in enumerate(dict.fromkeys(one.rater_id for one in ratings))}
     columns = {pair: i for i, pair in enumerate(dict.fromkeys(one.pair_id for one in ratings))}
     table = np.full((len(rows), len(columns)), np.nan)
-    for one in ratings:
-        table[rows[one.rater_id], columns[one.pair_id]] = getattr(one, criterion)
+    for rating in ratings:
+        table[rows[rating.rater_id], columns[rating.pair_id]] = getattr(rating, criterion)
     return table
 
 
@@ -330,18 +336,18 @@ def _drift(
     from embassay.text import open_tokenizer
 
     rated: dict[str, list[float]] = {}
-    for one in kept:
-        if one.adequacy == one.adequacy:
-            rated.setdefault(one.pair_id, []).append(one.adequacy)
+    for rating in kept:
+        if rating.adequacy == rating.adequacy:
+            rated.setdefault(rating.pair_id, []).append(rating.adequacy)
     for spec in systems:
         system = open_system(spec, tokenizer=open_tokenizer("words"))
         own = [item for item in items if item.pair_id in rated]
         similar = np.asarray(
-            system.pairs([one.text for one in own], [one.text2 for one in own]), dtype=np.float64
+            system.pairs([item.text for item in own], [item.text2 for item in own]), dtype=np.float64
         )
-        adequate = np.array([np.mean(rated[one.pair_id]) for one in own])
-        for name in ("", *dict.fromkeys(one.lang for one in own)):
-            chosen = np.array([name in ("", one.lang) for one in own])
+        adequate = np.array([np.mean(rated[item.pair_id]) for item in own])
+        for name in ("", *dict.fromkeys(item.lang for item in own)):
+            chosen = np.array([name in ("", item.lang) for item in own])
             both = chosen & np.isfinite(similar)
             rho = float(spearman(similar[both], adequate[both])) if both.sum() > 2 else float("nan")
             yield system.name, name, _defined(rho), int(both.sum())
@@ -350,18 +356,43 @@ def _drift(
 def tables(scored: Scored) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
     rows: list[tuple[Value, ...]] = [
-        (one.transformation, one.criterion, one.pairs, one.ratings, f"{one.rejected} of {one.raters}", one.mean,
-         *one.mean_ends, one.median, one.share, *one.share_ends, one.quadratic, *one.quadratic_ends, one.linear,
-         one.equal)
-        for one in scored.outcomes
-    ]  # fmt: skip
+        (
+            outcome.transformation,
+            outcome.criterion,
+            outcome.pairs,
+            outcome.ratings,
+            f"{outcome.rejected} of {outcome.raters}",
+            outcome.mean,
+            *outcome.mean_ends,
+            outcome.median,
+            outcome.share,
+            *outcome.share_ends,
+            outcome.quadratic,
+            *outcome.quadratic_ends,
+            outcome.linear,
+            outcome.equal,
+        )
+        for outcome in scored.outcomes
+    ]
     columns = (
-        Column("transformation", "text"), Column("criterion", "text"), Column("pairs", decimals=0),
-        Column("ratings", decimals=0), Column("rejected", "text"), Column("mean"), Column("mean_low"),
-        Column("mean_high"), Column("median", decimals=1), Column("share_3_or_more"), Column("share_low"),
-        Column("share_high"), Column("ac2_quadratic"), Column("ac2_low"), Column("ac2_high"), Column("ac2_linear"),
+        Column("transformation", "text"),
+        Column("criterion", "text"),
+        Column("pairs", decimals=0),
+        Column("ratings", decimals=0),
+        Column("rejected", "text"),
+        Column("mean"),
+        Column("mean_low"),
+        Column("mean_high"),
+        Column("median", decimals=1),
+        Column("share_3_or_more"),
+        Column("share_low"),
+        Column("share_high"),
+        Column("ac2_quadratic"),
+        Column("ac2_low"),
+        Column("ac2_high"),
+        Column("ac2_linear"),
         Column("equal"),
-    )  # fmt: skip
+    )
     note = "Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal ratings."
     yield ColumnTable("hteb_ratings", "HTEB: what people say of the texts", columns, tuple(rows), note)
     if scored.drift:

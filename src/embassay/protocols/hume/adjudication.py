@@ -103,7 +103,7 @@ def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> 
         )
         for item in wanted
     ]  # fmt: skip
-    return tuple(sorted(found, key=lambda one: (-one.apart, one.item)))
+    return tuple(sorted(found, key=lambda dispute: (-dispute.apart, dispute.item)))
 
 
 def _letters(seed: int, task: str, answers: Answers) -> dict[str, str]:
@@ -159,7 +159,7 @@ def corrections(
     adjudicator, by item."""
     items = folder.items_of(task.name)
     answers = answers_of(folder, task, rows)
-    disputed = {one.item for one in disputes(folder, task, rows)}
+    disputed = {dispute.item for dispute in disputes(folder, task, rows)}
     own = {
         name: {item.id: made[item.id] for item in items if item.id in made}
         for name, made in decisions.items()
@@ -299,16 +299,18 @@ def export_gold(
     made = {
         task.name: corrections(folder, task, folder.gold(task.name), rows, decisions, kind) for task in chosen
     }
-    left = [task for task in chosen if any(one.after is not None for one in made[task.name])]
+    left = [task for task in chosen if any(correction.after is not None for correction in made[task.name])]
     if not left:
         raise UsageError(
             "No item is left: none can be judged.", mend="Look at the decisions, or export --gold original."
         )
     written = _write(folder, left, made, out, kind)
     if answers:
-        kept = {one.item for task in left for one in made[task.name] if one.after is not None}
+        kept = {
+            correction.item for task in left for correction in made[task.name] if correction.after is not None
+        }
         written += _write_answers(out, rows, kept)
-    counts = {name: Counter(one.why for one in own) for name, own in made.items()}
+    counts = {name: Counter(correction.why for correction in own) for name, own in made.items()}
     return GoldExport(tuple(written), counts, tuple(task.name for task in chosen if task not in left))
 
 
@@ -329,7 +331,12 @@ def _write(
     out: Path,
     kind: GoldKind,
 ) -> list[Path]:
-    after = {one.item: one.after for task in tasks for one in made[task.name] if one.after is not None}
+    after = {
+        correction.item: correction.after
+        for task in tasks
+        for correction in made[task.name]
+        if correction.after is not None
+    }
     items = [item for task in tasks for item in folder.items_of(task.name) if item.id in after]
     held = {row.id: row for _, row in read_rows(folder.path / GOLD_FILE, GoldRow)}
     gold = [held[item.id].model_copy(update={"gold": _plain(after[item.id])}) for item in items]
@@ -357,7 +364,7 @@ def _write(
 
 
 def _notes(made: Sequence[Correction], kind: GoldKind) -> list[str]:
-    counts = Counter(one.why for one in made)
+    counts = Counter(correction.why for correction in made)
     said = [f"{counts[why]} {_SAID[why]}" for why in _SAID if counts[why] and why != "undisputed"]
     return [f"gold {kind}: {', '.join(said)}"] if said else []
 
@@ -389,11 +396,11 @@ def _told(
     tasks: Sequence[Task], made: Mapping[str, Sequence[Correction]], held: Mapping[str, GoldRow]
 ) -> Iterator[dict[str, Any]]:
     for task in tasks:
-        for one in made[task.name]:
+        for correction in made[task.name]:
             yield {
-                "item_id": one.item, "task": task.name, "source_id": held[one.item].source_id,
-                "before": _plain(one.before), "after": _plain(one.after), "why": one.why,
-                "reasons": list(one.reasons), "answers": [_plain(value) for value in one.answers],
+                "item_id": correction.item, "task": task.name, "source_id": held[correction.item].source_id,
+                "before": _plain(correction.before), "after": _plain(correction.after), "why": correction.why,
+                "reasons": list(correction.reasons), "answers": [_plain(value) for value in correction.answers],
             }  # fmt: skip
 
 

@@ -268,11 +268,11 @@ def _balanced(whole: Floats) -> Components:
 
 def _with_gaps(table: Floats, answered: NDArray[np.bool_]) -> Components | None:
     annotators, items = np.nonzero(answered)
-    found = mixed_mean(table[answered], items.tolist(), annotators.tolist())
-    spreads = found.sd_rows, found.sd_columns, found.sd_residual
+    mean = mixed_mean(table[answered], items.tolist(), annotators.tolist())
+    spreads = mean.sd_rows, mean.sd_columns, mean.sd_residual
     if any(math.isnan(one) for one in spreads):
         return None
-    return Components(found.estimate, *(one**2 for one in spreads))
+    return Components(mean.estimate, *(one**2 for one in spreads))
 
 
 ONE = "one annotator has no others"

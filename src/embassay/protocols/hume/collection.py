@@ -64,11 +64,11 @@ def _stored(folder: StudyFolder, found: Container[tuple[str, str]]) -> tuple[Ann
         stored = stored_annotations(store)
     finally:
         store.close()
-    for one in stored:
-        if (one.annotator_id, one.item_id) in found:
+    for annotation in stored:
+        if (annotation.annotator_id, annotation.item_id) in found:
             raise DataError(
-                f"The answer of {one.annotator_id} to {one.item_id} is in a file of {folder.path / ANNOTATIONS} and in "
-                f"{store.database.place} too.",
+                f"The answer of {annotation.annotator_id} to {annotation.item_id} is in a file of "
+                f"{folder.path / ANNOTATIONS} and in {store.database.place} too.",
                 mend="Move the file away if it came from this store, or name the files that count.",
             )
     return stored
@@ -106,16 +106,22 @@ def served(folder: StudyFolder, database: str | None = None) -> list[AnnotationR
 
 def rows_of_store(store: AnswerStore) -> list[AnnotationRow]:
     """What annotators have decided, by annotator and item."""
-    kinds = {one.id: one.who for one in store.annotators()}
+    kinds = {annotator.id: annotator.who for annotator in store.annotators()}
     return [
         AnnotationRow(
-            item_id=one.item_id, annotator_id=annotator, value=one.value, ts=one.saved_at, seconds=one.seconds,
-            kind=kinds[annotator], flag=one.flag, comment=one.comment,
+            item_id=answer.item_id,
+            annotator_id=annotator,
+            value=answer.value,
+            ts=answer.saved_at,
+            seconds=answer.seconds,
+            kind=kinds[annotator],
+            flag=answer.flag,
+            comment=answer.comment,
         )
         for annotator, answers in store.all_answers().items()
-        for one in answers.values()
-        if one.is_decided
-    ]  # fmt: skip
+        for answer in answers.values()
+        if answer.is_decided
+    ]
 
 
 def all_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
@@ -293,7 +299,7 @@ def check_nobody_answered(folder: StudyFolder) -> None:
             found += stored_annotations(store)
         finally:
             store.close()
-    people = sorted({one.annotator_id for one in found if one.kind == "person"})
+    people = sorted({annotation.annotator_id for annotation in found if annotation.kind == "person"})
     if people:
         raise UsageError(
             f"People have answered this study ({', '.join(people)}): scripts would count beside them in every score.",

@@ -333,7 +333,7 @@ def _text(item: Item, name: str) -> str:
 
 def _documents(item: Item, grades: int) -> tuple[str, ...]:
     documents = item.payload.get("documents")
-    texts = [one.get("text") for one in documents or () if isinstance(one, Mapping)]
+    texts = [document.get("text") for document in documents or () if isinstance(document, Mapping)]
     # An empty document is one that people saw, too: only what is no text is a fault.
     if len(texts) != grades or not all(isinstance(text, str) for text in texts):
         raise DataError(
@@ -351,19 +351,21 @@ def evaluate_ranked(system: Similarity, data: RerankingSet, context: Context) ->
     """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
     in the order shown is the variant."""
     similar = nearest(system, data.queries, data.candidates)
-    found = reranking.evaluated(system, data, similar, context)
-    columns = {name: list(values) for name, values in found.items.items()}
+    task_outcome = reranking.evaluated(system, data, similar, context)
+    columns = {name: list(values) for name, values in task_outcome.items.items()}
     for query, values in zip(data.ids, similar, strict=True):
         for place, value in enumerate(values.tolist()):
             for name, entry in zip(columns, (query, f"document={place}", SCORE, value), strict=True):
                 columns[name].append(None if entry != entry else entry)
-    return with_method(replace(found, items=columns), lambda method: f"similarity, {TIES}, {method}")
+    return with_method(replace(task_outcome, items=columns), lambda method: f"similarity, {TIES}, {method}")
 
 
-def with_method(found: TaskOutcome, said: Callable[[str], str]) -> TaskOutcome:
+def with_method(task_outcome: TaskOutcome, said: Callable[[str], str]) -> TaskOutcome:
     """The outcome with what `said` makes of the method of every row that has one."""
-    scores = tuple(replace(one, method=said(one.method)) if one.method else one for one in found.scores)
-    return replace(found, scores=scores)
+    scores = tuple(
+        replace(score, method=said(score.method)) if score.method else score for score in task_outcome.scores
+    )
+    return replace(task_outcome, scores=scores)
 
 
 @dataclass(frozen=True)

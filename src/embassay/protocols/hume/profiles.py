@@ -184,9 +184,9 @@ def profile_table(
 def _rows(pair: PairRecord, asked: Asked, profiles: Profiles, smallest: int) -> Iterator[tuple[Value, ...]]:
     order = [*(value for value, _ in asked.choices if value != REFUSED[0]), UNSAID]
     groups: dict[str, list[Any]] = {value: [] for value in order}
-    for one in pair.annotators:
-        said = profiles.get(one.id, {}).get(asked.key, "")
-        groups[said if said in groups else UNSAID].append(one)
+    for annotator in pair.annotators:
+        said = profiles.get(annotator.id, {}).get(asked.key, "")
+        groups[said if said in groups else UNSAID].append(annotator)
     groups = {value: own for value, own in groups.items() if own}
     hidden = withheld({value: len(own) for value, own in groups.items()}, smallest)
     for value, own in groups.items():

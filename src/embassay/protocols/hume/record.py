@@ -150,7 +150,7 @@ class PairRecord(_Frozen):
     @property
     def simulated(self) -> bool:
         """Whether any annotator is a script that stands in for a person."""
-        return any(one.kind == "simulated" for one in self.annotators)
+        return any(annotator.kind == "simulated" for annotator in self.annotators)
 
 
 class Place(_Frozen):
@@ -281,14 +281,16 @@ def beside_models(summary: Summary) -> tuple[Beside, ...]:
     The models are those that have a rank among the places of the record, which are also those that its wins are
     counted against; all of a pair where the record ranks none.
     """
-    ranked = {one.system for one in summary.places if one.rank is not None and one.kind != "human"}
+    ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
     return tuple(Beside(pair, _standing(pair, _scores(pair, ranked))) for pair in summary.pairs)
 
 
 def _scores(pair: PairRecord, ranked: set[str]) -> dict[str, float]:
-    every = {one.system: one.score.value for one in (*pair.models, *pair.llms) if one.system in ranked}
+    every = {
+        score.system: score.score.value for score in (*pair.models, *pair.llms) if score.system in ranked
+    }
     if not ranked:
-        every = {one.system: one.score.value for one in pair.models}
+        every = {model.system: model.score.value for model in pair.models}
     return {system: value for system, value in every.items() if value is not None}
 
 

@@ -77,7 +77,7 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
         Column("gap", "signed", 1), Column("gap_low", "signed", 1), Column("gap_high", "signed", 1),
         Column("wins", decimals=0), Column("reason", "text"),
     )  # fmt: skip
-    known = [one for one in beside_models(summary) if one.pair.human.value is not None]
+    known = [model for model in beside_models(summary) if model.pair.human.value is not None]
     note = (
         "Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median are of the ranked models "
         "of a pair; gap is people minus best, and wins are the pairs that people win against it."
@@ -90,28 +90,36 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
 
 def _rows(known: Sequence[Beside], seed: int) -> Iterator[tuple[Value, ...]]:
     for level in LEVELS:
-        own = [one for one in known if resource_level(one.pair.lang) == level]
+        own = [beside for beside in known if resource_level(beside.pair.lang) == level]
         if not own:
             continue
         yield level, "all", *_means(own, seed)
-        classes = {resource_class(one.pair.lang) for one in own} - {None}
+        classes = {resource_class(beside.pair.lang) for beside in own} - {None}
         for number in sorted((one for one in classes if one is not None), reverse=True):
-            of_class = [one for one in own if resource_class(one.pair.lang) == number]
+            of_class = [beside for beside in own if resource_class(beside.pair.lang) == number]
             yield level, str(number), *_means(of_class, seed)
 
 
 def _means(own: Sequence[Beside], seed: int) -> tuple[Value, ...]:
     human = [one.pair.human.value or 0.0 for one in own]
     beside = [one.standing for one in own if one.standing]
-    gaps = [one.gap() for one in beside]
-    best, median = [one.best for one in beside], [one.median for one in beside]
+    gaps = [rank.gap() for rank in beside]
+    best, median = [rank.best for rank in beside], [rank.median for rank in beside]
     few = "" if len(own) >= FEWEST_PAIRS else f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
-    shares = [percent_of_human(one.best, one.human) for one in beside if one.human > 0]
+    shares = [percent_of_human(rank.best, rank.human) for rank in beside if rank.human > 0]
     return (
-        ", ".join(sorted({one.pair.lang for one in own})), len(own), points(_mean(human)), *_ends(human, seed),
-        points(_mean(best)), points(_mean(median)), _mean([share for share in shares if share is not None]),
-        points(_mean(gaps)), *_ends(gaps, seed), sum(one.human > one.best for one in beside) if beside else None, few,
-    )  # fmt: skip
+        ", ".join(sorted({one.pair.lang for one in own})),
+        len(own),
+        points(_mean(human)),
+        *_ends(human, seed),
+        points(_mean(best)),
+        points(_mean(median)),
+        _mean([share for share in shares if share is not None]),
+        points(_mean(gaps)),
+        *_ends(gaps, seed),
+        sum(rank.human > rank.best for rank in beside) if beside else None,
+        few,
+    )
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -121,5 +129,5 @@ def _mean(values: Sequence[float]) -> float | None:
 def _ends(values: Sequence[float], seed: int) -> tuple[float | None, float | None]:
     if len(values) < FEWEST_PAIRS:
         return None, None
-    found = bootstrap_ci(list(values), seed=seed)
-    return points(found.low), points(found.high)
+    estimate = bootstrap_ci(list(values), seed=seed)
+    return points(estimate.low), points(estimate.high)

@@ -370,14 +370,14 @@ def _alpha(rows: tuple[tuple[object, ...], ...], level: Literal["nominal", "inte
 
 
 def _of_marks(answers: Answers, least: int) -> dict[str, float]:
-    found = marks_agreement(list(answers.values()), min_shared=least)
+    agreement = marks_agreement(list(answers.values()), min_shared=least)
     return {
-        "spearman": found.spearman,
-        "kendall": found.kendall,
-        "cohen_kappa": found.kappa,
-        "spearman_sd": found.spearman_sd,
-        "comparisons": float(found.comparisons),
-        "skipped": float(found.skipped),
+        "spearman": agreement.spearman,
+        "kendall": agreement.kendall,
+        "cohen_kappa": agreement.kappa,
+        "spearman_sd": agreement.spearman_sd,
+        "comparisons": float(agreement.comparisons),
+        "skipped": float(agreement.skipped),
     }
 
 
@@ -438,7 +438,7 @@ class PeopleScores:
 
     def per_annotator(self) -> list[float]:
         """The main measure of each annotator."""
-        return [one.scores[MAIN[self.family]] for one in self.annotators.values()]
+        return [annotator.scores[MAIN[self.family]] for annotator in self.annotators.values()]
 
 
 def who_counts(answers: Answers, min_answered: float = StudyRequest.min_answered) -> Answers:
@@ -481,7 +481,7 @@ def score_people(
         )
     scorer = _scorer(task.family, human_ap_mode)
     annotators = {annotator: _scored(scorer, gold, own) for annotator, own in answered.items()}
-    each = [one.scores for one in annotators.values()]
+    each = [annotator.scores for annotator in annotators.values()]
     mean = {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
     together = pooled_answers(task, answered)
     pooled = None if together is None else _scored(scorer, gold, together)
@@ -549,8 +549,8 @@ def human_interval(
             return _none(score, n, f"none: fewer than {_LEAST_PAIRS} items")
         return fisher_z(score, n, confidence=confidence, error=error)
     if len(annotators) > 1:
-        found = observed_range(annotators, n, "annotators")
-        return Estimate(score, found.low, found.high, n, found.method)
+        estimate = observed_range(annotators, n, "annotators")
+        return Estimate(score, estimate.low, estimate.high, n, estimate.method)
     if one_annotator == "none":
         return _none(score, n, "none: one annotator")
     return wilson(score, n, confidence=confidence)

@@ -243,11 +243,11 @@ class AnswerStore:
 
     def annotators(self) -> tuple[Annotator, ...]:
         """All who may answer, by id; adjudicators are none of them."""
-        return tuple(one for one in self.everybody() if not one.adjudicates)
+        return tuple(annotator for annotator in self.everybody() if not annotator.adjudicates)
 
     def adjudicators(self) -> tuple[Annotator, ...]:
         """All who may decide, by id."""
-        return tuple(one for one in self.everybody() if one.adjudicates)
+        return tuple(annotator for annotator in self.everybody() if annotator.adjudicates)
 
     def everybody(self) -> tuple[Annotator, ...]:
         """All who hold a link but the owner, by id."""
@@ -255,7 +255,7 @@ class AnswerStore:
             lambda do: do.all("SELECT id, kind, name, settings FROM annotators ORDER BY id")
         )
         # In the order of characters, whatever the database's language.
-        return tuple(sorted((_annotator(row) for row in rows), key=lambda one: one.id))
+        return tuple(sorted((_annotator(row) for row in rows), key=lambda annotator: annotator.id))
 
     def annotator(self, annotator: str) -> Annotator | None:
         """One of them."""
@@ -327,7 +327,11 @@ class AnswerStore:
             lambda do: do.all(f"SELECT {_ANSWER}, tab FROM changes WHERE annotator = ?", annotator)
         )
         found = [Change(annotator, _saved(row[:-1]), row[-1]) for row in rows]
-        return tuple(sorted(found, key=lambda one: (one.answer.seq, one.answer.saved_at, one.answer.item_id)))
+        return tuple(
+            sorted(
+                found, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id)
+            )
+        )
 
     def last_seq(self, annotator: str) -> int:
         """The highest `seq` of anything that was stored, 0 before the first."""
@@ -574,7 +578,7 @@ def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
 
 
 def _telling(answers: dict[str, Saved]) -> Iterator[Saved]:
-    return (one for one in answers.values() if one.is_complete or one.flag or one.comment)
+    return (answer for answer in answers.values() if answer.is_complete or answer.flag or answer.comment)
 
 
 def _annotation(annotator: Annotator, answer: Saved) -> Annotation:
@@ -613,7 +617,7 @@ def in_words(exposures: Iterable[Exposure]) -> str:
     >>> in_words([Exposure("ann", ("bob", "eve"))])
     'Answers were given in a browser that had shown those of others: ann (of bob, eve).'
     """
-    who = ", ".join(f"{one.annotator} (of {', '.join(one.others)})" for one in exposures)
+    who = ", ".join(f"{exposure.annotator} (of {', '.join(exposure.others)})" for exposure in exposures)
     return f"Answers were given in a browser that had shown those of others: {who}."
 
 

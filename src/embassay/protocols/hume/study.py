@@ -124,17 +124,17 @@ def answers_by_annotator(
     is not of the task, two answers of one annotator to one item, or a value of another kind.
     """
     answers: dict[str, dict[str, Any]] = {}
-    for one in annotations:
-        where = f"The answer of {one.annotator_id} to item {one.item_id} of {task.name}"
-        if one.item_id not in gold:
+    for annotation in annotations:
+        where = f"The answer of {annotation.annotator_id} to item {annotation.item_id} of {task.name}"
+        if annotation.item_id not in gold:
             raise DataError(
                 f"{where} answers an item that the study does not have.",
                 mend="Give the annotations of this sample.",
             )
-        own = answers.setdefault(one.annotator_id, {})
-        if one.item_id in own:
+        own = answers.setdefault(annotation.annotator_id, {})
+        if annotation.item_id in own:
             raise DataError(f"{where} is there twice.", mend="Keep the last one of each.")
-        own[one.item_id] = read_value(task, one.value, where, like=gold[one.item_id])
+        own[annotation.item_id] = read_value(task, annotation.value, where, like=gold[annotation.item_id])
     return {
         annotator: {item: value for item, value in sorted(answers[annotator].items()) if value is not None}
         for annotator in sorted(answers)
@@ -297,7 +297,7 @@ class StudyFile(_Strict):
 
     def task(self, name: str) -> Task:
         """The task of this name; KeyError where there is none."""
-        return next((one for one in self.tasks if one.name == name), None) or _missing(name)
+        return next((task for task in self.tasks if task.name == name), None) or _missing(name)
 
 
 class ItemRow(_Strict):
@@ -358,7 +358,7 @@ class StudyFolder:
         try:
             return self.study.task(name)
         except KeyError:
-            names = ", ".join(one.name for one in self.study.tasks)
+            names = ", ".join(task.name for task in self.study.tasks)
             raise UsageError(f"The study has no task {name!r}.", mend=f"Its tasks are {names}.") from None
 
     def items_of(self, task: str) -> tuple[Item, ...]:
@@ -372,7 +372,8 @@ class StudyFolder:
         """
         rows = {row.id: row.gold for _, row in read_rows(self.path / GOLD, GoldRow)}
         items = [
-            Item(one.id, one.task, one.lang, gold=_tupled(rows.get(one.id))) for one in self.items_of(task)
+            Item(item.id, item.task, item.lang, gold=_tupled(rows.get(item.id)))
+            for item in self.items_of(task)
         ]
         return gold_values(self.task(task).spec, items)
 
@@ -435,7 +436,7 @@ def _tupled(value: Any) -> Any:
 
 def content_hash(items: Sequence[ItemRow], gold: Sequence[GoldRow]) -> str:
     """A fingerprint of all items with their gold, in their order."""
-    return digest([[one.model_dump() for one in rows] for rows in (items, gold)])
+    return digest([[row.model_dump() for row in rows] for rows in (items, gold)])
 
 
 def write_study(path: Path, study: StudyFile, items: Sequence[ItemRow], gold: Sequence[GoldRow]) -> Path:

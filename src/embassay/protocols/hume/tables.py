@@ -66,9 +66,9 @@ def annotators_table(summary: Summary) -> ColumnTable:
         Column("flagged", decimals=0), Column("counts", decimals=0),
     )  # fmt: skip
     rows = tuple(
-        _annotator_row(pair, one, names)
+        _annotator_row(pair, annotator, names)
         for pair in summary.pairs
-        for one in (*pair.annotators, *pair.left_out)
+        for annotator in (*pair.annotators, *pair.left_out)
     )
     note = (
         "Score is the annotator's own; human is the pair's score, by the paper's rule unless the run chose another. "
@@ -80,50 +80,72 @@ def annotators_table(summary: Summary) -> ColumnTable:
 
 def answered_by(annotators: Iterable[Annotator]) -> str:
     """`people`, `simulated` where scripts answered, or both."""
-    kinds = {one.kind for one in annotators}
+    kinds = {annotator.kind for annotator in annotators}
     return " and ".join(
         word for kind, word in (("person", "people"), ("simulated", "simulated")) if kind in kinds
     )
 
 
 def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
-    found = pair.agreement
+    agreement = pair.agreement
     who = answered_by(pair.annotators)
-    if found is None:
+    if agreement is None:
         empty: tuple[Value, ...] = (None,) * len(cells)
         return (
             pair.family, pair.dataset, pair.lang, len(pair.annotators), pair.n, None, "", None, None, None, "", "",
             *empty, who, ONE_ANNOTATOR if len(pair.annotators) == 1 else "",
         )  # fmt: skip
-    bar = found.value
+    bar = agreement.value
     return (
-        pair.family, pair.dataset, pair.lang, found.annotators, found.items, found.annotations, found.coefficient,
-        bar.value, bar.low, bar.high, found.band, pair.trust or "", *(_extra(found, *cell) for cell in cells),
-        who, bar.reason,
-    )  # fmt: skip
+        pair.family,
+        pair.dataset,
+        pair.lang,
+        agreement.annotators,
+        agreement.items,
+        agreement.annotations,
+        agreement.coefficient,
+        bar.value,
+        bar.low,
+        bar.high,
+        agreement.band,
+        pair.trust or "",
+        *(_extra(agreement, *cell) for cell in cells),
+        who,
+        bar.reason,
+    )
 
 
 def _cells(found: Sequence[Agreement]) -> Cells:
     """Every further coefficient, and the ends of its interval where any pair has one."""
-    sure = {name for one in found for name, bar in one.intervals.items() if bar.low is not None}
-    names = _ordered((name for one in found for name in one.extras), _EXTRAS)
+    sure = {name for agreement in found for name, bar in agreement.intervals.items() if bar.low is not None}
+    names = _ordered((name for agreement in found for name in agreement.extras), _EXTRAS)
     return tuple((name, end) for name in names for end in (("", "_low", "_high") if name in sure else ("",)))
 
 
-def _extra(found: Agreement, name: str, end: str) -> float | None:
+def _extra(agreement: Agreement, name: str, end: str) -> float | None:
     if not end:
-        return found.extras.get(name)
-    bar = found.intervals.get(name)
+        return agreement.extras.get(name)
+    bar = agreement.intervals.get(name)
     return None if bar is None else bar.low if end == "_low" else bar.high
 
 
-def _annotator_row(pair: PairRecord, one: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
+def _annotator_row(pair: PairRecord, annotator: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
     conventions = (pair.conventions.get(name) for name in names)
     return (
-        pair.family, pair.dataset, pair.lang, pair.measure, one.id, answered_by([one]), one.items, 100 * one.score,
-        points(pair.human.value), *(points(value) for value in conventions), one.seconds, one.flagged,
-        int(one in pair.annotators),
-    )  # fmt: skip
+        pair.family,
+        pair.dataset,
+        pair.lang,
+        pair.measure,
+        annotator.id,
+        answered_by([annotator]),
+        annotator.items,
+        100 * annotator.score,
+        points(pair.human.value),
+        *(points(value) for value in conventions),
+        annotator.seconds,
+        annotator.flagged,
+        int(annotator in pair.annotators),
+    )
 
 
 def points(value: float | None) -> float | None:
@@ -185,7 +207,7 @@ def how_apart(family: Family, items: Sequence[Item], answers: Answers) -> dict[s
 def _of_pairs(given: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
     """The mean distance over all pairs of annotators."""
     names = list(given)
-    pairs = [(one, other) for i, one in enumerate(names) for other in names[i + 1 :]]
+    pairs = [(name, other) for i, name in enumerate(names) for other in names[i + 1 :]]
     return sum(distance(one, other) for one, other in pairs) / len(pairs)
 
 
@@ -246,7 +268,7 @@ Known = tuple[PairRecord, PeopleRank]
 
 def every_figure(summary: Summary) -> Iterator[ColumnTable]:
     """`hume_figure1` to `hume_figure8`, each also where it has no row."""
-    known = [(one.pair, one.standing) for one in beside_models(summary) if one.standing]
+    known = [(model.pair, model.standing) for model in beside_models(summary) if model.standing]
     yield overall_figure(summary)
     yield spread_figure(known)
     yield wins_figure(summary)
@@ -261,11 +283,18 @@ def overall_figure(summary: Summary) -> ColumnTable:
     """F1: means over pairs, best first."""
     rows = tuple(
         (
-            one.rank, one.system, one.kind, points(one.mean.value), points(one.mean.low), points(one.mean.high),
-            one.mean.n, one.parameters_millions, int(one.kind == "human"),
+            place.rank,
+            place.system,
+            place.kind,
+            points(place.mean.value),
+            points(place.mean.low),
+            points(place.mean.high),
+            place.mean.n,
+            place.parameters_millions,
+            int(place.kind == "human"),
         )
-        for one in sorted(summary.places, key=lambda one: (one.rank is None, one.rank or 0))
-    )  # fmt: skip
+        for place in sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0))
+    )
     columns = (
         Column("rank", decimals=0), Column("system", "text"), Column("kind", "text"), Column("mean", decimals=1),
         Column("low", decimals=1), Column("high", decimals=1), Column("pairs", decimals=0),
@@ -283,11 +312,11 @@ def spread_figure(known: list[Known]) -> ColumnTable:
     )  # fmt: skip
     rows = tuple(
         (
-            pair.lang, pair.family, pair.dataset, one.n_models,
-            *(100 * value for value in (one.worst, one.median, one.best, one.human)),
-            points(pair.human.low), points(pair.human.high), one.position, one.rank,
+            pair.lang, pair.family, pair.dataset, rank.n_models,
+            *(100 * value for value in (rank.worst, rank.median, rank.best, rank.human)),
+            points(pair.human.low), points(pair.human.high), rank.position, rank.rank,
         )
-        for pair, one in sorted(known, key=lambda item: (item[0].lang, -item[1].human))
+        for pair, rank in sorted(known, key=lambda item: (item[0].lang, -item[1].human))
     )  # fmt: skip
     note = "Position is 0 at the lowest model and 1 at the best."
     return ColumnTable("hume_figure2", "HUME figure 2: people among the models, by pair", columns, rows, note)
@@ -296,10 +325,17 @@ def spread_figure(known: list[Known]) -> ColumnTable:
 def wins_figure(summary: Summary) -> ColumnTable:
     """F3: in what share of the pairs people are above the models, four panels, with Wilson intervals."""
     rows = tuple(
-        (panel, one.reference if by == "all" else one.group, one.reference, one.wins, one.pairs, *_rate(one))
+        (
+            panel,
+            wins.reference if by == "all" else wins.group,
+            wins.reference,
+            wins.wins,
+            wins.pairs,
+            *_rate(wins),
+        )
         for by, panel in PANELS.items()
-        for one in summary.wins
-        if one.by == by
+        for wins in summary.wins
+        if wins.by == by
     )
     columns = (
         *(Column(name, "text") for name in ("panel", "group", "against")), Column("wins", decimals=0),
@@ -320,10 +356,10 @@ def best_gap_figure(known: list[Known]) -> ColumnTable:
     )  # fmt: skip
     rows = tuple(
         (
-            *_names(pair), 100 * one.gap(), 100 * one.human, 100 * one.best, one.best_model,
-            _outside(pair, one.best_model), pair.trust or "",
+            *_names(pair), 100 * rank.gap(), 100 * rank.human, 100 * rank.best, rank.best_model,
+            _outside(pair, rank.best_model), pair.trust or "",
         )
-        for pair, one in sorted(known, key=lambda item: -item[1].gap())
+        for pair, rank in sorted(known, key=lambda item: -item[1].gap())
     )  # fmt: skip
     note = "Human minus best model: above 0 people are better."
     return ColumnTable("hume_figure4", "HUME figure 4: gap to the best model", columns, rows, note)
@@ -333,8 +369,8 @@ def median_gap_figure(known: list[Known]) -> ColumnTable:
     """F5: people minus the median model, by language and in it from the largest lead."""
     columns = (*PAIR, Column("gap", "signed", 1), Column("human", decimals=1), Column("median", decimals=1))
     rows = tuple(
-        (*_names(pair), 100 * one.gap("median"), 100 * one.human, 100 * one.median)
-        for pair, one in sorted(known, key=lambda item: (item[0].lang, -item[1].gap("median")))
+        (*_names(pair), 100 * rank.gap("median"), 100 * rank.human, 100 * rank.median)
+        for pair, rank in sorted(known, key=lambda item: (item[0].lang, -item[1].gap("median")))
     )
     note = "Human minus median model: above 0 people are better."
     return ColumnTable(
@@ -368,8 +404,12 @@ def range_figure(known: list[Known]) -> ColumnTable:
         *PAIR, *(Column(name, decimals=1) for name in ("range", "best", "lowest", "sd")), Column("models", decimals=0)
     )  # fmt: skip
     rows: tuple[tuple[Value, ...], ...] = tuple(
-        (*_names(pair), *(100 * value for value in (one.spread, one.best, one.worst, one.sd)), one.n_models)
-        for pair, one in sorted(known, key=lambda item: -item[1].spread)
+        (
+            *_names(pair),
+            *(100 * value for value in (rank.spread, rank.best, rank.worst, rank.sd)),
+            rank.n_models,
+        )
+        for pair, rank in sorted(known, key=lambda item: -item[1].spread)
     )
     note = "Best minus lowest model: the higher, the less consistent the models are."
     return ColumnTable("hume_figure7", "HUME figure 7: range of the models", columns, rows, note)
@@ -378,8 +418,8 @@ def range_figure(known: list[Known]) -> ColumnTable:
 def agreement_figure(known: list[Known]) -> ColumnTable:
     """F8, ours: agreement of people against best model minus people, over the pairs that have an agreement."""
     both = [
-        (pair, one, pair.agreement, pair.agreement.value.value)
-        for pair, one in known
+        (pair, rank, pair.agreement, pair.agreement.value.value)
+        for pair, rank in known
         if pair.agreement and pair.agreement.value.value is not None
     ]
     columns = (
@@ -387,14 +427,14 @@ def agreement_figure(known: list[Known]) -> ColumnTable:
         Column("band", "text"), Column("trust", "text"),
     )  # fmt: skip
     rows = tuple(
-        (*_names(pair), agreement.coefficient, value, -100 * one.gap(), agreement.band, pair.trust or "")
-        for pair, one, agreement, value in both
+        (*_names(pair), agreement.coefficient, value, -100 * rank.gap(), agreement.band, pair.trust or "")
+        for pair, rank, agreement, value in both
     )
-    found = correlated([value for *_, value in both], [-one.gap() for _, one, *_ in both])
+    correlation = correlated([value for *_, value in both], [-rank.gap() for _, rank, *_ in both])
     note = "Fewer than three pairs, or no variation: no correlation."
-    if found.rho is not None and found.p is not None:
-        note = f"Spearman {found.rho:.2f} over {found.n} pairs (p = {found.p:.3g}): below 0, models stand above people "
-        note += "where people agree least."
+    if correlation.rho is not None and correlation.p is not None:
+        note = f"Spearman {correlation.rho:.2f} over {correlation.n} pairs (p = {correlation.p:.3g}): below 0, models "
+        note += "stand above people where people agree least."
     title = "HUME figure 8: agreement of people and lead of the best model"
     return ColumnTable("hume_figure8", title, columns, rows, note)
 
@@ -404,15 +444,15 @@ def _names(pair: PairRecord) -> tuple[str, str, str]:
 
 
 def _outside(pair: PairRecord, system: str) -> Value:
-    found = next((one.outside for one in (*pair.models, *pair.llms) if one.system == system), None)
+    found = next((score.outside for score in (*pair.models, *pair.llms) if score.system == system), None)
     return None if found is None else int(found)
 
 
-def _rate(one: Wins) -> tuple[float | None, float | None, float | None]:
-    if not one.pairs:
+def _rate(wins: Wins) -> tuple[float | None, float | None, float | None]:
+    if not wins.pairs:
         return None, None, None
-    found = wilson(one.wins / one.pairs, one.pairs)
-    return 100 * found.estimate, 100 * found.low, 100 * found.high
+    estimate = wilson(wins.wins / wins.pairs, wins.pairs)
+    return 100 * estimate.estimate, 100 * estimate.low, 100 * estimate.high
 
 
 FILE = "report.md"
@@ -454,7 +494,7 @@ def safe(text: str) -> str:
 
 def _simulated(summary: Summary) -> Iterator[str]:
     if summary.simulated:
-        kinds = {one.kind for pair in summary.pairs for one in pair.annotators}
+        kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
         who = "All" if kinds == {"simulated"} else "Some"
         yield (
             f"**{who} annotators are simulated: scripts answered, not people.** Their scores show that the measurement "
@@ -464,12 +504,12 @@ def _simulated(summary: Summary) -> Iterator[str]:
 
 def _table(summary: Summary) -> str:
     headings = ("pair", "n", answerers(summary), "agreement", "best model", "gap", "ceiling")
-    rows = [headings, _ALIGNED, *(_row(one) for one in beside_models(summary))]
+    rows = [headings, _ALIGNED, *(_row(model) for model in beside_models(summary))]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _row(one: Beside) -> tuple[str, ...]:
-    pair, standing = one.pair, one.standing
+def _row(beside: Beside) -> tuple[str, ...]:
+    pair, standing = beside.pair, beside.standing
     best, gap = numbers.NONE, numbers.NONE
     if standing:
         mark = "\\*" if _is_outside(pair, standing.best_model) else ""
@@ -482,7 +522,7 @@ def _row(one: Beside) -> tuple[str, ...]:
 
 
 def _is_outside(pair: PairRecord, system: str) -> bool:
-    return any(one.outside for one in (*pair.models, *pair.llms) if one.system == system)
+    return any(score.outside for score in (*pair.models, *pair.llms) if score.system == system)
 
 
 def _scored(bar: Bar) -> str:
@@ -493,12 +533,12 @@ def _scored(bar: Bar) -> str:
 
 
 def _agreed(pair: PairRecord) -> str:
-    found = pair.agreement
-    if found is None or found.value.value is None:
-        return (found.value.reason if found else "") or (
+    agreement = pair.agreement
+    if agreement is None or agreement.value.value is None:
+        return (agreement.value.reason if agreement else "") or (
             "one annotator" if len(pair.annotators) == 1 else "n/a"
         )
-    return f"{found.band} {numbers.score(found.value.value, 2)} ({found.coefficient})"
+    return f"{agreement.band} {numbers.score(agreement.value.value, 2)} ({agreement.coefficient})"
 
 
 def _reading(summary: Summary) -> str:
@@ -560,16 +600,18 @@ def findings(summary: Summary) -> Iterator[str]:
 def answerers(of: Summary | PairRecord) -> str:
     """`people`, `simulated annotators`, or `annotators` where there were both."""
     pairs = of.pairs if isinstance(of, Summary) else (of,)
-    kinds = answered_by(one for pair in pairs for one in pair.annotators)
+    kinds = answered_by(annotator for pair in pairs for annotator in pair.annotators)
     return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
 
 
 def _overall(summary: Summary, who: str) -> Iterator[str]:
-    human = next((one for one in summary.places if one.kind == "human" and one.rank is not None), None)
-    ranked = [one for one in summary.places if one.rank is not None and one.kind != "human"]
+    human = next(
+        (place for place in summary.places if place.kind == "human" and place.rank is not None), None
+    )
+    ranked = [place for place in summary.places if place.rank is not None and place.kind != "human"]
     if human is None or human.mean.value is None or not ranked:
         return
-    best = min(ranked, key=lambda one: one.rank or 0)
+    best = min(ranked, key=lambda place: place.rank or 0)
     yield (
         f"Over {numbers.counted(human.mean.n or len(summary.pairs), 'pair')} {who} score "
         f"{POINTS.said(human.mean.value)}, place {human.rank} of {len(ranked) + 1}; "
@@ -578,12 +620,12 @@ def _overall(summary: Summary, who: str) -> Iterator[str]:
 
 
 def _beyond(every: Sequence[Beside], who: str) -> Iterator[str]:
-    known = [one for one in every if one.standing and one.pair.human.low is not None]
+    known = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
     if not known:
         yield f"No pair has both a model and an interval of {who}: nothing can be compared with it."
         return
-    above = [one.pair for one in known if _best(one) > (one.pair.human.high or 0.0)]
-    below = [one.pair for one in known if _best(one) < (one.pair.human.low or 0.0)]
+    above = [beside.pair for beside in known if _best(beside) > (beside.pair.human.high or 0.0)]
+    below = [beside.pair for beside in known if _best(beside) < (beside.pair.human.low or 0.0)]
     yield (
         f"The best model is above the interval of {who} on {len(above)} of {numbers.counted(len(known), 'pair')}, "
         f"below it on {len(below)}. Outside an interval is not a test."
@@ -596,8 +638,8 @@ def _beyond(every: Sequence[Beside], who: str) -> Iterator[str]:
         )
 
 
-def _best(one: Beside) -> float:
-    return one.standing.best if one.standing else 0.0
+def _best(beside: Beside) -> float:
+    return beside.standing.best if beside.standing else 0.0
 
 
 def _agreement(pairs: Sequence[PairRecord]) -> Iterator[str]:
@@ -614,7 +656,7 @@ def _agreement(pairs: Sequence[PairRecord]) -> Iterator[str]:
 
 
 def _wins(summary: Summary, who: str) -> Iterator[str]:
-    won = {one.reference: one for one in summary.wins if one.by == "all"}
+    won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if {"best", "median"} <= won.keys():
         yield (
             f"{who.capitalize()} are above the best model on {won['best'].wins} of {won['best'].pairs} pairs, and "
@@ -623,14 +665,14 @@ def _wins(summary: Summary, who: str) -> Iterator[str]:
 
 
 def _lead(summary: Summary) -> Iterator[str]:
-    found = summary.agreement_against_gap
-    if found is None or found.value is None:
+    bar = summary.agreement_against_gap
+    if bar is None or bar.value is None:
         return
     p = summary.agreement_against_gap_p
     tail = f", p {'' if p < 0.001 else '= '}{numbers.p_value(p)}" if p is not None else ""
     yield (
         f"Agreement and the lead of the best model go together with a Spearman correlation of "
-        f"{numbers.score(found.value, 2)} over {found.n} pairs{tail}: below 0, models lead where people agree least."
+        f"{numbers.score(bar.value, 2)} over {bar.n} pairs{tail}: below 0, models lead where people agree least."
     )
 
 

@@ -49,16 +49,23 @@ def known_by_nothing(task: str, ranked: Iterable[Headline], references: Iterable
     ranked = tuple(ranked)
     if not (equal := reaching(task, ranked, references)):
         return ""
-    best = max(one.value for one in ranked if one.value is not None)
+    best = max(headline.value for headline in ranked if headline.value is not None)
     return f"{equal}, which knows nothing, reaches the leader's {best:.3f}; see nDCG@10 on the clean corpus"
 
 
 def reaching(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
     """The first reference row that reaches the leader on retrieval; empty where none does, and for other tasks."""
-    best = max((one.value for one in ranked if one.value is not None), default=None)
+    best = max((headline.value for headline in ranked if headline.value is not None), default=None)
     if task != "retrieval" or best is None:
         return ""
-    return next((one.system for one in references if one.value is not None and one.value >= best), "")
+    return next(
+        (
+            reference.system
+            for reference in references
+            if reference.value is not None and reference.value >= best
+        ),
+        "",
+    )
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,7 @@ def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Com
 def weighted(parts: Sequence[Component], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
     """What was resampled of a mean with these weights, (parts,)."""
     pairs = zip(parts, weights.tolist(), strict=True)
-    return tuple(one for part, weight in pairs for one in scaled(strata_of(part), weight))
+    return tuple(stratum for part, weight in pairs for stratum in scaled(strata_of(part), weight))
 
 
 def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
@@ -154,22 +161,23 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     there are no pairs.
     """
     complete = sorted(
-        (one for one in headlines if one.value is not None), key=lambda one: (-(one.value or 0), one.system)
+        (headline for headline in headlines if headline.value is not None),
+        key=lambda headline: (-(headline.value or 0), headline.system),
     )
-    names = [one.system for one in complete]
+    names = [headline.system for headline in complete]
     empty = {"systems": names, "rank_low": [], "rank_high": [], "best": [], "pairs": []}
     if len(complete) < 2:
         return {**empty, "reason": "fewer than two systems with a value"}
-    if not all(len(one.replicates) for one in complete):
+    if not all(len(headline.replicates) for headline in complete):
         return {**empty, "reason": "no interval: one item cannot be resampled"}
-    replicates = np.stack([one.replicates for one in complete])
+    replicates = np.stack([headline.replicates for headline in complete])
     defined = np.isfinite(replicates).all(axis=0)
     if defined.mean() < DEFINED:
         return {**empty, "reason": "no interval: too few items"}
     replicates = replicates[:, defined]
-    values = np.array([one.value for one in complete], dtype=np.float64)
-    strata = [one.resampled for one in complete]
-    own = [one.interval for one in complete]
+    values = np.array([headline.value for headline in complete], dtype=np.float64)
+    strata = [headline.resampled for headline in complete]
+    own = [headline.interval for headline in complete]
     pairs = compare_replicates(replicates, values, strata=strata, intervals=own)
     ranges = ranges_of(pairs, len(names), alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
@@ -219,7 +227,7 @@ class Standing:
 
 def write_standings(folder: Path, standings: Iterable[Standing]) -> None:
     """Write `headlines.parquet` of a run; nothing where there are none."""
-    rows = [_row(one) for one in standings]
+    rows = [_row(standing) for standing in standings]
     if rows:
         write_columns(folder / FILE, {name: [row[name] for row in rows] for name in rows[0]})
 
@@ -251,8 +259,8 @@ def read_standings(folder: Path) -> tuple[Standing, ...]:
 def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Sequence[Standing]]:
     """The standings at each place, places in their order."""
     found: dict[tuple[str, str, str], list[Standing]] = {}
-    for one in standings:
-        found.setdefault(one.place, []).append(one)
+    for standing in standings:
+        found.setdefault(standing.place, []).append(standing)
     return found
 
 
@@ -284,7 +292,8 @@ def _bounds(text: str) -> tuple[float, float]:
 def _strata_text(strata: Sequence[Stratum]) -> str:
     """Six digits are plenty: the draws only tell how much of the variance is a stratum's."""
     short = [
-        (one.units, [value and float(f"{value:.6g}") for value in _numbers(one.draws)]) for one in strata
+        (stratum.units, [value and float(f"{value:.6g}") for value in _numbers(stratum.draws)])
+        for stratum in strata
     ]
     return json.dumps(short)
 

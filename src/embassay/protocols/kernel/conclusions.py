@@ -84,7 +84,9 @@ def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequenc
     """The comparisons of a scope; none where a reference row reaches the leader."""
     own = [scope[system] for system in ranked]
     found = compared(own)
-    reason = known_by_nothing(task, own, [scope[one.name] for one in plan.systems if one.kind == "reference"])
+    reason = known_by_nothing(
+        task, own, [scope[system.name] for system in plan.systems if system.kind == "reference"]
+    )
     if not reason or not found["pairs"]:
         return found
     return {**found, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
@@ -92,7 +94,10 @@ def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequenc
 
 def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
     """Every system's headlines: of each task on each dataset and over them, and overall."""
-    groups = {one.name: REFERENCE if one.kind == "reference" else RANKED for one in plan.systems}
+    groups = {
+        planned_system.name: REFERENCE if planned_system.kind == "reference" else RANKED
+        for planned_system in plan.systems
+    }
     by_task: dict[str, dict[str, Headline]] = {}
     for task in plan.tasks:
         measure, datasets = protocol.tasks.build(task).headline, _datasets(plan, task)
@@ -110,14 +115,16 @@ def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord])
 def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
     """The groups of two datasets or more that the task has, with their members."""
     found: dict[str, list[str]] = {}
-    for one in plan.datasets:
-        if one.group and any(part.task == task for part in one.tasks):
-            found.setdefault(one.group, []).append(one.name)
+    for dataset in plan.datasets:
+        if dataset.group and any(part.task == task for part in dataset.tasks):
+            found.setdefault(dataset.group, []).append(dataset.name)
     return {group: members for group, members in found.items() if len(members) > 1}
 
 
 def _datasets(plan: Plan, task: str) -> tuple[str, ...]:
-    return tuple(one.name for one in plan.datasets if any(part.task == task for part in one.tasks))
+    return tuple(
+        dataset.name for dataset in plan.datasets if any(part.task == task for part in dataset.tasks)
+    )
 
 
 def _task_headline(
@@ -134,11 +141,14 @@ def _task_headline(
     expected = _datasets(plan, task) if datasets is None else datasets
     for name in expected:
         if name not in by_dataset:
-            reason = next((one.reason for one in of_task if one.dataset == name), "") or "not run yet"
+            reason = (
+                next((cell_record.reason for cell_record in of_task if cell_record.dataset == name), "")
+                or "not run yet"
+            )
             return Headline.none(system, f"{name}: {reason}")
     parts: dict[str, dict[str, list[Component]]] = {}
     left_out = []
-    groups = {one.name: one.group or one.name for one in plan.datasets}
+    groups = {dataset.name: dataset.group or dataset.name for dataset in plan.datasets}
     for name in expected:
         record = by_dataset[name]
         if not record.components:
@@ -161,7 +171,7 @@ def _task_headline(
     means = [mean_component(components, harmonic=harmonic) for components in joined.values()]
     method = _method(protocol, task, joined, left_out)
     if datasets is None:
-        method += "".join(f"; {said.rstrip('.')}" for one in plan.suites if (said := one.said(task)))
+        method += "".join(f"; {said.rstrip('.')}" for suite in plan.suites if (said := suite.said(task)))
     return _joined(protocol, system, means, method)
 
 
@@ -172,7 +182,7 @@ def _joined(protocol: TaskProtocol, system: str, parts: list[Component], method:
 
 def _method(protocol: TaskProtocol, task: str, parts: dict[str, list[Component]], left_out: list[str]) -> str:
     datasets = max(len(components) for components in parts.values())
-    fixed = sum(not len(one.replicates) for components in parts.values() for one in components)
+    fixed = sum(not len(component.replicates) for components in parts.values() for component in components)
     words = [f"mean over {datasets} dataset{'s' if datasets > 1 else ''}, bootstrap within each"]
     if len(parts) > 1:
         words.append(f"mean of {' and '.join(parts)}")
@@ -187,7 +197,7 @@ def _method(protocol: TaskProtocol, task: str, parts: dict[str, list[Component]]
 
 def _lacking(plan: Plan) -> str:
     """What the mean over tasks has of the run's suites, after what is said of it."""
-    return "".join(f"; {one.said().rstrip('.')}" for one in plan.suites)
+    return "".join(f"; {suite.said().rstrip('.')}" for suite in plan.suites)
 
 
 def _overall(
@@ -219,7 +229,7 @@ def _mean_of_present(
 
 
 def _mean_of_tasks(protocol: TaskProtocol, headlines: list[Headline], system: str, method: str) -> Headline:
-    parts = [one.component for one in headlines]
+    parts = [headline.component for headline in headlines]
     fixed = sum(not len(part.replicates) for part in parts)
     note = f"; {fixed} without an interval held fixed" if fixed else ""
     mean = mean_component(parts, harmonic=False)
@@ -250,5 +260,5 @@ def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[Result]) -
     return ColumnTable(
         f"{protocol.name}_tasks", "Headlines by task",
         (Column("system", "text"), *(Column(title, decimals=3) for title in titles)),
-        tuple((one.name, *(found.get((scope, one.name)) for scope in scopes)) for one in ordered),
+        tuple((system.name, *(found.get((scope, system.name)) for scope in scopes)) for system in ordered),
     )  # fmt: skip

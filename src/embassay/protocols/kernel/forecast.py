@@ -70,13 +70,13 @@ class Forecaster:
     ) -> None:
         self.planned, self.tokenizer, self.measure = systems, tokenizer, measure
         self.systems: dict[str, Similarity] = {
-            one.name: describe(one.spec, tokenizer, seed) for one in systems if one.remote is None
+            system.name: describe(system.spec, tokenizer, seed) for system in systems if system.remote is None
         }
         opened, seen = open_cache(cache), set[bytes]()
         asked = {
-            one.name: one.remote or _innermost(self.systems[one.name])
-            for one in systems
-            if one.kind == "embedding"
+            system.name: system.remote or _innermost(self.systems[system.name])
+            for system in systems
+            if system.kind == "embedding"
         }
         # An ensemble has encoders, and is none: it is timed as a whole.
         self.needs = {

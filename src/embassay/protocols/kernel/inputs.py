@@ -199,7 +199,7 @@ class CachedSystem:
     def told(self, outcome: TaskOutcome, calls: Mapping[str, int]) -> TaskOutcome:
         """The outcome with what was encoded for it, the calls that were charged, and what the vectors say against their
         encoder."""
-        odd = (one for encoder in self.encoders for one in encoder.conduct.warnings(encoder.encoder))
+        odd = (warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder))
         return replace(
             outcome,
             counts={**outcome.counts, **self.counts(), **calls},

@@ -108,7 +108,7 @@ def citations(kinds: Collection[str]) -> tuple[Citation, ...]:
     """The four of the protocols and any other that the kinds of run rest on, those used first."""
     used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
     found = [Citation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
-    return tuple(sorted(found, key=lambda one: not one.used))
+    return tuple(sorted(found, key=lambda citation: not citation.used))
 
 
 def bibtex(protocols: Iterable[str]) -> str:
@@ -133,11 +133,11 @@ def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: 
         "arguments": plan.request.as_dict(),
         "tokenizer": {"name": plan.request.tokenizer, "identity": plan.tokenizer_identity},
         "systems": [
-            {"name": one.name, "kind": one.kind, "identity": one.identity, "facts": facts_of(one)}
-            for one in plan.systems
+            {"name": system.name, "kind": system.kind, "identity": system.identity, "facts": facts_of(system)}
+            for system in plan.systems
         ],
-        "datasets": [_dataset(one) for one in plan.datasets],
-        **({"suites": [one.as_dict() for one in plan.suites]} if plan.suites else {}),
+        "datasets": [_dataset(dataset) for dataset in plan.datasets],
+        **({"suites": [suite.as_dict() for suite in plan.suites]} if plan.suites else {}),
         "hardware": hardware(),
         "versions": versions(),
         "resampling": RESAMPLING,
@@ -187,8 +187,11 @@ def manifest_at_once(
 def sessions(previous: Mapping[str, Any], this: Plain, spending: Spending) -> list[Plain]:
     """All attempts at the run with what each has spent: one that was killed could not say so itself."""
     return [
-        {**one, "spent": {name: asdict(spent) for name, spent in spending.by_account(one["started"]).items()}}
-        for one in [*previous.get("sessions", ()), this]
+        {
+            **session,
+            "spent": {name: asdict(spent) for name, spent in spending.by_account(session["started"]).items()},
+        }
+        for session in [*previous.get("sessions", ()), this]
     ]
 
 
@@ -309,7 +312,7 @@ class Run:
         import polars as pl
 
         found = self.ranks()
-        every = [one for one in self._standings() if one.task != "overall"]
+        every = [standing for standing in self._standings() if standing.task != "overall"]
         for task in dict.fromkeys(one.task for one in every):
             values = {one.system: one.headline.value for one in every if one.task == task}
             named = pl.Series(task, [values.get(one) for one in found["system"]], dtype=pl.Float64)

@@ -94,29 +94,31 @@ class PlannedSuite:
         """How many of its sets are there, and how many it has: for one task, of a suite in it, or in all. A set of
         several datasets is there when all of them are."""
         own = self._of(task, within)
-        every = dict.fromkeys(one.set for one in own)
-        lacking = {one.set for one in own if not one.present or (task and f"not for {task}" in one.reason)}
+        every = dict.fromkeys(part.set for part in own)
+        lacking = {
+            part.set for part in own if not part.present or (task and f"not for {task}" in part.reason)
+        }
         return len(every) - len(lacking), len(every)
 
     def said(self, task: str = "", within: str = "") -> str:
         """`14 of 15 sets of beir.`; a set that is there only in part is named. Empty where it has none of these."""
         here, every = self.count(task, within)
-        partly = dict.fromkeys(one.set for one in self._of(task, within) if one.present and one.reason)
+        partly = dict.fromkeys(part.set for part in self._of(task, within) if part.present and part.reason)
         lacking = f" {', '.join(partly)} only in part." if partly else ""
         return f"{here} of {every} sets of {self.name}.{lacking}" if every else ""
 
     def _of(self, task: str, within: str) -> list[Part]:
         names = self.within.get(within)
         return [
-            one
-            for one in self.parts
-            if (not task or task in one.tasks) and (names is None or one.dataset in names)
+            part
+            for part in self.parts
+            if (not task or task in part.tasks) and (names is None or part.dataset in names)
         ]
 
     def as_dict(self) -> dict[str, Any]:
         """For the manifest."""
         fetch = f"`embassay data fetch {self.name}` fetches what is public."
-        parts = [{**asdict(one), "tasks": list(one.tasks)} for one in self.parts]
+        parts = [{**asdict(part), "tasks": list(part.tasks)} for part in self.parts]
         here, every = self.count()
         return {"name": self.name, "title": self.title, "sets": every, "present": here, "said": self.said(),
                 "parts": parts, "mend": fetch}  # fmt: skip
@@ -142,11 +144,11 @@ class Plan:
     @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks that at least one dataset joins, in the paper's order."""
-        return in_order((one.task for dataset in self.datasets for one in dataset.tasks), self.paper)
+        return in_order((task.task for dataset in self.datasets for task in dataset.tasks), self.paper)
 
     def dataset(self, name: str) -> PlannedDataset:
         """The dataset of that name."""
-        return next(one for one in self.datasets if one.name == name)
+        return next(dataset for dataset in self.datasets if dataset.name == name)
 
     def lang(self, dataset: str) -> str:
         """The language of a dataset."""
@@ -375,14 +377,14 @@ def _planned_suite(
     asked: Sequence[str],
 ) -> PlannedSuite:
     parts, names = [], {}
-    for one in suite.members:
-        key = one.dataset, one.split
+    for member in suite.members:
+        key = member.dataset, member.split
         reason = absent.get(key, "")
         if key in found:
-            reason = "; ".join(_gaps(one, found[key]))
-        tasks = one.tasks or tuple(task.task for task in found[key].tasks if key in found)
-        names[one.dataset] = name = found[key].name if key in found else one.dataset
-        parts.append(Part(name, one.set, one.title, tasks, key in found, reason))
+            reason = "; ".join(_gaps(member, found[key]))
+        tasks = member.tasks or tuple(task.task for task in found[key].tasks if key in found)
+        names[member.dataset] = name = found[key].name if key in found else member.dataset
+        parts.append(Part(name, member.set, member.title, tasks, key in found, reason))
     within = {
         name: tuple(names[one.dataset] for one in narrowed(members, asked) if one.dataset in names)
         for name, members in suite.within.items()
@@ -392,20 +394,22 @@ def _planned_suite(
 
 def check_at_hand(suites: Sequence[PlannedSuite]) -> None:
     """DataError for a suite of which nothing is on this machine, before any work."""
-    for one in suites:
-        if not any(part.present for part in one.parts):
-            first = one.parts[0]
+    for suite in suites:
+        if not any(part.present for part in suite.parts):
+            first = suite.parts[0]
             raise DataError(
-                f"nothing of the suite {one.name!r} is on this machine", found=f"{first.dataset}: {first.reason}",
-                mend=f"`embassay data fetch {one.name}` fetches it; `embassay data show {one.name}` lists its sets.",
-            )  # fmt: skip
+                f"nothing of the suite {suite.name!r} is on this machine",
+                found=f"{first.dataset}: {first.reason}",
+                mend=f"`embassay data fetch {suite.name}` fetches it; "
+                f"`embassay data show {suite.name}` lists its sets.",
+            )
 
 
-def _gaps(member: Member, one: PlannedDataset) -> Iterator[str]:
+def _gaps(member: Member, dataset: PlannedDataset) -> Iterator[str]:
     """What a dataset that is there lacks: languages, and tasks that its tables do not allow."""
-    said = dict.fromkeys(warning for task in one.tasks for warning in task.warnings)
+    said = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
     yield from (warning for warning in said if warning.startswith("languages that are not in the mirror"))
-    joined = {task.task for task in one.tasks}
+    joined = {task.task for task in dataset.tasks}
     yield from (f"not for {task}" for task in member.tasks if task not in joined)
 
 
@@ -463,16 +467,16 @@ def in_short(suites: Sequence[PlannedSuite]) -> tuple[str, ...]:
 
 def of_missing(suites: Sequence[Suite]) -> tuple[str, ...]:
     """The same for suites of which nothing is on this machine."""
-    return in_short([_planned_suite(one, {}, {}, ()) for one in suites])
+    return in_short([_planned_suite(suite, {}, {}, ()) for suite in suites])
 
 
 def _missing_members(suite: PlannedSuite) -> Iterator[str]:
-    absent = [one for one in suite.parts if not one.present]
+    absent = [part for part in suite.parts if not part.present]
     if not absent:
         return
     if len(absent) == len(suite.parts):
         yield "Nothing of it is on this machine, so nothing of it is in the plan."
-    known = [(one.dataset, record.size if (record := entries().get(one.dataset)) else 0) for one in absent]
+    known = [(part.dataset, record.size if (record := entries().get(part.dataset)) else 0) for part in absent]
     listed = ", ".join(f"{name} ({size:,} items)" if size else name for name, size in known)
     yield f"Not counted here: {listed}. `embassay data fetch {suite.name}` fetches what is public."
 
@@ -480,7 +484,7 @@ def _missing_members(suite: PlannedSuite) -> Iterator[str]:
 def notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
     """From a manifest: what a suite lacks, what follows, and the mend; nothing of one that is whole."""
     for told in suites:
-        lacking = [one for one in told["parts"] if one["reason"]]
+        lacking = [part for part in told["parts"] if part["reason"]]
         if not lacking:
             continue
         first = "; ".join(f"{one['dataset']} ({one['reason']})" for one in lacking[:3])

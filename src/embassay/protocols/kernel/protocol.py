@@ -78,8 +78,8 @@ class Protocol:
         """What a request would take, less what `out` holds of it; nothing is sent, and nothing written."""
         self.folder = RunFolder(out)
         plan = self.plan(request, None, ledger)
-        found = self.forecast(plan)
-        return replace(found, notes=tuple(dict.fromkeys([*found.notes, *in_short(plan.suites)])))
+        forecasts = self.forecast(plan)
+        return replace(forecasts, notes=tuple(dict.fromkeys([*forecasts.notes, *in_short(plan.suites)])))
 
     def headline(self, plan: Any, record: CellRecord) -> str:
         """The measure that stands for a cell; one that failed has a row of this without a value."""

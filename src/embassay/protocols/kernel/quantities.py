@@ -142,7 +142,7 @@ def found_at(
     rows = outlook(
         distance, half * reach / REACH, n, n + 2 * max(steps), steps=steps, reach=reach, finite=False
     )
-    return tuple(Outlook(one.more, one.half * REACH / reach, one.chance) for one in rows)
+    return tuple(Outlook(row.more, row.half * REACH / reach, row.chance) for row in rows)
 
 
 def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]) -> ColumnTable:
@@ -174,5 +174,5 @@ def biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTabl
         Column("judge_minus_people", "signed", decimals=2), Column("low", "signed", decimals=2),
         Column("high", "signed", decimals=2),
     )  # fmt: skip
-    body = tuple((of, one.said, one.n, one.mean, one.low, one.high) for of, one in rows)
+    body = tuple((of, bias.said, bias.n, bias.mean, bias.low, bias.high) for of, bias in rows)
     return ColumnTable(name, "Where the judge is off", columns, body, "")

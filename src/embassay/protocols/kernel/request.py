@@ -104,7 +104,14 @@ def request_of(
     free = [name for name in names[len(given) :] if name not in own]
     for name in arguments:
         if name not in free:
-            known = [*(one for one in signature(call).parameters if one not in ("self", "arguments")), *free]
+            known = [
+                *(
+                    parameter
+                    for parameter in signature(call).parameters
+                    if parameter not in ("self", "arguments")
+                ),
+                *free,
+            ]
             near = get_close_matches(name, known, n=1)
             raise UsageError(
                 f"There is no argument {name!r}.",

@@ -187,16 +187,16 @@ def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[s
     backend than it was: all its cells would be done again."""
     previous = folder.read_manifest() or {}
     before = {one["name"]: openvino_of(one.get("identity", "")) for one in previous.get("systems", [])}
-    for one in systems:
-        now = openvino_of(one.identity)
-        if (was := before.get(one.name, now)) == now:
+    for system in systems:
+        now = openvino_of(system.identity)
+        if (was := before.get(system.name, now)) == now:
             continue
         if was is None:
             mend = "Set EMBASSAY_BACKEND=onnx to go on as it began, or choose another --out."
         else:
             mend = f"Install it to go on as it began: pip install {was.replace('-', '==')}; or choose another --out."
         raise UsageError(
-            f"{folder.path} holds a run with {one.name} in {was or 'onnxruntime'}, and now it would be in "
+            f"{folder.path} holds a run with {system.name} in {was or 'onnxruntime'}, and now it would be in "
             f"{now or 'onnxruntime'}.",
             mend=mend,
         )
@@ -280,7 +280,7 @@ class Session(Attempt):
         workers: Workers = 1,
     ) -> None:
         super().__init__(folder, plan, protocol, accounts, command=command)
-        identities = {one.name: one.identity for one in plan.systems}
+        identities = {system.name: system.identity for system in plan.systems}
         self.crew = Crew(
             workers, folder, files_of(plan, folder if protocol.reads_folder else None), identities
         )
@@ -350,8 +350,8 @@ class Session(Attempt):
     def _seconds(self) -> dict[str, float]:
         """What was forecast for each cell, by key."""
         known = {
-            (one["task"], one["dataset"], one["system"]): one["seconds"]
-            for one in (self.forecast or {}).get("cells", [])
+            (cell["task"], cell["dataset"], cell["system"]): cell["seconds"]
+            for cell in (self.forecast or {}).get("cells", [])
         }
         found = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
         return {key: seconds for key, seconds in found.items() if seconds is not None}
@@ -373,7 +373,7 @@ class Session(Attempt):
 
 def files_of(plan: Plan, folder: RunFolder | None) -> list[Path]:
     """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
-    sources = (Path(chosen_tasks(one.source)[0]).expanduser() for one in plan.datasets)
+    sources = (Path(chosen_tasks(dataset.source)[0]).expanduser() for dataset in plan.datasets)
     own = [path for path in sources if path.exists() and str(path) not in DATASETS]
     return own if folder is None else [*own, folder.path]
 

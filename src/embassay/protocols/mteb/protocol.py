@@ -205,8 +205,8 @@ def standings_of(rows: Iterable[Result]) -> list[Standing]:
 def comparisons_of(standings: Sequence[Standing]) -> Mapping[str, object]:
     """What goes into comparisons.json: the order of systems on every type of task, and why nothing is tested."""
     by_task: dict[str, list[Headline]] = {}
-    for one in standings:
-        by_task.setdefault(one.task, []).append(one.headline)
+    for standing in standings:
+        by_task.setdefault(standing.task, []).append(standing.headline)
     scopes = {task: {**compared(headlines), "reason": WHY} for task, headlines in by_task.items()}
     return {"alpha": 0.05, "correction": "", "method": WHY, "scopes": scopes}
 
@@ -325,7 +325,7 @@ def _tell(reading: Reading, where: str, what: str) -> None:
 def _write_faults(path: Path, faults: Sequence[Fault]) -> None:
     path.unlink(missing_ok=True)
     if faults:
-        write_atomic(path, "".join(to_json(vars(one)) + "\n" for one in faults))
+        write_atomic(path, "".join(to_json(vars(fault)) + "\n" for fault in faults))
 
 
 def _check_out(folder: RunFolder) -> None:
@@ -342,9 +342,9 @@ def _check_out(folder: RunFolder) -> None:
 def _nothing(source: Path, faults: Sequence[Fault]) -> DataError:
     if not faults:
         return DataError("No results of MTEB were found", path=source, mend=MEND)
-    one, more = faults[0], len(faults) - 1
+    fault, more = faults[0], len(faults) - 1
     also = f" {more:,} more files or records are broken too." if more else ""
-    return DataError(f"Nothing could be read. {one.reason}{also}", path=None, mend=MEND)
+    return DataError(f"Nothing could be read. {fault.reason}{also}", path=None, mend=MEND)
 
 
 Fields = dict[str, Any]

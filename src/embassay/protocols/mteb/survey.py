@@ -79,7 +79,7 @@ def checked(document: Document, where: Any = None) -> Document:
 
 def languages(entry: Plain) -> list[str]:
     """The languages of an entry without their scripts, as `eng`; empty where it says none."""
-    return [one.split("-")[0].split("_")[0] for one in entry.get("languages") or ()]
+    return [language.split("-")[0].split("_")[0] for language in entry.get("languages") or ()]
 
 
 def number(value: Any) -> float | int | None:

@@ -118,15 +118,17 @@ def select(candidates: Sequence[Candidate], rule: Rule = Rule()) -> Selection:
     >>> select(table_4).selected
     'gemma3-27b'
     """
-    rejected = {one.name: why for one in candidates if (why := _unfit(one, rule))}
-    fit = [one for one in candidates if one.name not in rejected]
-    front = tuple(one.name for one in pareto_front(candidates))
+    rejected = {candidate.name: why for candidate in candidates if (why := _unfit(candidate, rule))}
+    fit = [candidate for candidate in candidates if candidate.name not in rejected]
+    front = tuple(candidate.name for candidate in pareto_front(candidates))
     if not fit:
         return Selection("", "no candidate meets the rule", front, rejected)
-    most = max(_known(one.edit_distance) for one in fit)
-    tied = [one for one in fit if most - _known(one.edit_distance) <= TIE]
+    most = max(_known(candidate.edit_distance) for candidate in fit)
+    tied = [candidate for candidate in fit if most - _known(candidate.edit_distance) <= TIE]
     # Speed first; then what tells equally fast ones apart, so that the order of the command line does not.
-    best = min(tied, key=lambda one: (_slowness(one), -_known(one.edit_distance), one.name))
+    best = min(
+        tied, key=lambda candidate: (_slowness(candidate), -_known(candidate.edit_distance), candidate.name)
+    )
     return Selection(best.name, _because(best, fit, tied), front, rejected)
 
 
@@ -134,8 +136,12 @@ def pareto_front(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, in their order, that no other beats: more similar, more reworded and faster, or as good in all
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
-    known = [one for one in candidates if one.similarity is not None and one.edit_distance is not None]
-    return [one for one in known if not any(_beats(other, one) for other in known)]
+    known = [
+        candidate
+        for candidate in candidates
+        if candidate.similarity is not None and candidate.edit_distance is not None
+    ]
+    return [candidate for candidate in known if not any(_beats(other, candidate) for other in known)]
 
 
 def _beats(a: Candidate, b: Candidate) -> bool:
@@ -143,18 +149,20 @@ def _beats(a: Candidate, b: Candidate) -> bool:
     return first != second and all(x >= y for x, y in zip(first, second, strict=True))
 
 
-def _criteria(one: Candidate) -> tuple[float, float, float]:
+def _criteria(candidate: Candidate) -> tuple[float, float, float]:
     """All of them larger for better."""
-    return _known(one.similarity), _known(one.edit_distance), -_slowness(one)
+    return _known(candidate.similarity), _known(candidate.edit_distance), -_slowness(candidate)
 
 
-def _unfit(one: Candidate, rule: Rule) -> str:
-    if one.similarity is None or one.edit_distance is None:
-        return one.reason or "not all of its values are there"
-    if one.similarity < rule.similarity:
-        return f"a similarity of {one.similarity:.2f}, under {rule.similarity:g}: the meaning is not kept"
-    if one.edit_distance < rule.edit_distance:
-        return f"an edit distance of {one.edit_distance:.2f}, under {rule.edit_distance:g}: it copies"
+def _unfit(candidate: Candidate, rule: Rule) -> str:
+    if candidate.similarity is None or candidate.edit_distance is None:
+        return candidate.reason or "not all of its values are there"
+    if candidate.similarity < rule.similarity:
+        return (
+            f"a similarity of {candidate.similarity:.2f}, under {rule.similarity:g}: the meaning is not kept"
+        )
+    if candidate.edit_distance < rule.edit_distance:
+        return f"an edit distance of {candidate.edit_distance:.2f}, under {rule.edit_distance:g}: it copies"
     return ""
 
 
@@ -172,8 +180,8 @@ def _known(value: float | None) -> float:
     return value
 
 
-def _slowness(one: Candidate) -> float:
-    return math.inf if one.seconds is None else one.seconds
+def _slowness(candidate: Candidate) -> float:
+    return math.inf if candidate.seconds is None else candidate.seconds
 
 
 @dataclass(frozen=True)
@@ -297,7 +305,11 @@ def make_plan(
     )
     check_names(dataset.name for dataset in datasets)
     longest = max(
-        (len(asked.text.encode()) for one in datasets for asked in distinct_texts(request, one.source)),
+        (
+            len(asked.text.encode())
+            for dataset in datasets
+            for asked in distinct_texts(request, dataset.source)
+        ),
         default=0,
     )
     sources = _sources(request, datasets, longest, answers, ledger)
@@ -308,9 +320,9 @@ def make_plan(
         request, tuple(candidates), datasets, cache=answers, suites=suites, sources=tuple(sources.values()),
         judges=tuple(judges), longest=6 * longest,
     )  # fmt: skip
-    cells = [_cell(plan, one, dataset, judges[0]) for dataset in datasets for one in candidates]
+    cells = [_cell(plan, candidate, dataset, judges[0]) for dataset in datasets for candidate in candidates]
     plan = replace(plan, cells=tuple(cells))
-    everyone = [one.name for one in candidates]
+    everyone = [candidate.name for candidate in candidates]
     return plan.with_cross_check(everyone) if request.options.cross_check == "all" else plan
 
 
@@ -318,7 +330,7 @@ def distinct_texts(request: SelectionRequest, source: str) -> list[AskedText]:
     """The distinct texts of a dataset, in the order of the data."""
     parts = slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
     asked = asked_of(PAIRS, parts, by_place=False)
-    return list({(one.lang, one.text): one for one in asked}.values())
+    return list({(text.lang, text.text): text for text in asked}.values())
 
 
 def chat_of(paraphraser: Paraphraser) -> Any:
@@ -357,16 +369,18 @@ def _sources(
             text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
             recorded=_recorded(request, datasets), longest=longest,
         )  # fmt: skip
-        if paraphraser.name not in {one.name for one in found.values()}:
+        if paraphraser.name not in {source.name for source in found.values()}:
             found[text] = Source("", paraphraser.name, paraphraser, prompt)
     return found
 
 
 def _recorded(request: SelectionRequest, datasets: Sequence[PlannedDataset]) -> Mapping[str, Paraphrases]:
     """The wordings that datasets bring themselves."""
-    opened = {one.name: opening.dataset(request.dataset(one.source)) for one in datasets}
+    opened = {dataset.name: opening.dataset(request.dataset(dataset.source)) for dataset in datasets}
     return {
-        name: one.load("paraphrases").data for name, one in opened.items() if not one.missing("paraphrases")
+        name: dataset.load("paraphrases").data
+        for name, dataset in opened.items()
+        if not dataset.missing("paraphrases")
     }
 
 
@@ -438,10 +452,10 @@ def _paraphrases(
     if not isinstance(paraphraser, LLMParaphraser):
         return head
     [seed] = paraphraser.seeds(1, plan.request.seed, dataset=dataset.name)
-    fresh = [one for one in asked if not paraphraser.kept(one, seed)]
-    questions = [paraphraser.question(one, seed) for one in fresh]
-    read = sum(likely_tokens([one.content for one in question.messages]) for question in questions)
-    written = likely_tokens([one.text for one in fresh])
+    fresh = [text for text in asked if not paraphraser.kept(text, seed)]
+    questions = [paraphraser.question(text, seed) for text in fresh]
+    read = sum(likely_tokens([message.content for message in question.messages]) for question in questions)
+    written = likely_tokens([text.text for text in fresh])
     return of_questions(head, paraphraser.chat.model, Questions(len(asked), len(fresh), read, written))
 
 
@@ -454,7 +468,7 @@ def _ratings(
 ) -> Forecast:
     n = candidates * len(asked)
     each = likely_tokens([judge_prompt().text, shown("", "")])
-    texts = likely_tokens([one.text for one in asked])
+    texts = likely_tokens([text.text for text in asked])
     head = Forecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
     return of_questions(head, chat, Questions(n, n, n * each + 2 * candidates * texts, n * ANSWER_TOKENS))
@@ -473,7 +487,7 @@ def ids_of(paraphrases: Sequence[object]) -> tuple[str, ...]:
 
 def to_rate(paraphrases: Sequence[Paraphrase]) -> list[Pair]:
     """The pairs of text and paraphrase that a judge sees: the usable ones, in their order."""
-    return [(one.text, one.wording) for one in paraphrases if one.usable]
+    return [(paraphrase.text, paraphrase.wording) for paraphrase in paraphrases if paraphrase.usable]
 
 
 def criteria(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context) -> TaskOutcome:
@@ -483,7 +497,9 @@ def criteria(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], conte
     at all, over 5% of the others without a rating no similarity. Items are `similarity`, `edit_distance` and `seconds`.
     """
     ids = ids_of(paraphrases)
-    unworded = by_reason("texts without a paraphrase", ids, [_why_unusable(one) for one in paraphrases])
+    unworded = by_reason(
+        "texts without a paraphrase", ids, [_why_unusable(paraphrase) for paraphrase in paraphrases]
+    )
     reason = too_many("texts had no usable paraphrase", len(paraphrases), unworded)
     rated, unrated = similarity(paraphrases, ratings, context)
     pairs = to_rate(paraphrases)
@@ -529,8 +545,8 @@ def similarity(
     paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context, variant: str = ""
 ) -> tuple[Figure, tuple[Skipped, ...]]:
     """The mean rating of the usable paraphrases, and those without a rating."""
-    ids = [key for key, one in zip(ids_of(paraphrases), paraphrases, strict=True) if one.usable]
-    lost = by_reason("paraphrases without a rating", ids, [one.reason for one in ratings])
+    ids = [key for key, paraphrase in zip(ids_of(paraphrases), paraphrases, strict=True) if paraphrase.usable]
+    lost = by_reason("paraphrases without a rating", ids, [rating.reason for rating in ratings])
     reason = too_many("paraphrases had no rating", len(ids), lost)
     values = _values(paraphrases, ratings)
     if reason:
@@ -550,15 +566,15 @@ def figure(measure: str, values: Floats, context: Context, otherwise: str, varia
     return Figure(measure, variant, n, found)
 
 
-def _why_unusable(one: Paraphrase) -> str:
-    return "" if one.usable else one.outcome
+def _why_unusable(paraphrase: Paraphrase) -> str:
+    return "" if paraphrase.usable else paraphrase.outcome
 
 
 def _shares(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context) -> list[Figure]:
     """How many texts came back as they were, and how many were lost on the way."""
-    copied = [float(one.outcome == "copied") for one in paraphrases if one.usable]
-    unrated = [float(one.value is None) for one in ratings]
-    failed = np.array([float(not one.usable) for one in paraphrases])
+    copied = [float(paraphrase.outcome == "copied") for paraphrase in paraphrases if paraphrase.usable]
+    unrated = [float(rating.value is None) for rating in ratings]
+    failed = np.array([float(not paraphrase.usable) for paraphrase in paraphrases])
     return [
         share("copied", _spread(paraphrases, copied), context, NOTHING),
         share("failed", failed, context, NOTHING),
@@ -567,14 +583,14 @@ def _shares(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], contex
 
 
 def _counts(paraphrases: Sequence[Paraphrase]) -> dict[str, int]:
-    outcomes = Counter(one.outcome for one in paraphrases)
+    outcomes = Counter(paraphrase.outcome for paraphrase in paraphrases)
     counts = {f"texts_{name.replace(' ', '_')}": n for name, n in sorted(outcomes.items())}
-    return counts | {"further_attempts": sum(max(0, one.attempts - 1) for one in paraphrases)}
+    return counts | {"further_attempts": sum(max(0, paraphrase.attempts - 1) for paraphrase in paraphrases)}
 
 
 def _seconds(paraphrases: Sequence[Paraphrase]) -> Floats:
     """How long every text took, failed ones too; NaN where nothing was asked for."""
-    return np.array([one.seconds if one.seconds > 0 else np.nan for one in paraphrases])
+    return np.array([paraphrase.seconds if paraphrase.seconds > 0 else np.nan for paraphrase in paraphrases])
 
 
 def _columns(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
@@ -583,13 +599,13 @@ def _columns(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
 def _values(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating]) -> Floats:
     """The rating of every text's paraphrase, NaN where there is none."""
-    return _spread(paraphrases, [np.nan if one.value is None else one.value for one in ratings])
+    return _spread(paraphrases, [np.nan if rating.value is None else rating.value for rating in ratings])
 
 
 def _spread(paraphrases: Sequence[Paraphrase], of_usable: Sequence[float] | Floats) -> Floats:
     """Values of the usable paraphrases at the places of all, NaN at the others'."""
     values = np.full(len(paraphrases), np.nan)
-    values[[i for i, one in enumerate(paraphrases) if one.usable]] = of_usable
+    values[[i for i, paraphrase in enumerate(paraphrases) if paraphrase.usable]] = of_usable
     return values
 
 
@@ -614,7 +630,9 @@ class Work:
         does the work: there is nothing to spread."""
         del spread
         source = next(one for one in self.plan.sources if one.name == job.candidate)
-        dataset = next(one for one in self.plan.datasets if one.name == job.dataset)
+        dataset = next(
+            planned_dataset for planned_dataset in self.plan.datasets if planned_dataset.name == job.dataset
+        )
         found = self._paraphrased(source, dataset, advance, ledger or Ledger())
         ratings, counts = self._rated(job, found, advance, ledger)
         context = Context(dataset.name, seed=self.plan.request.seed, options=self.plan.request.options)
@@ -634,8 +652,8 @@ class Work:
         writer = Writer(self.paraphrases, ledger, _Heard(advance))
         asked = tuple(self.plan.asked(dataset))
         writer.write([dataset], [source], {(source.name, dataset.name): (seed,)}, lambda *_: asked)
-        rows = {(one.lang, one.text): one for one in self.paraphrases.rows(source.name, dataset.name, seed)}
-        return [rows[one.lang, one.text] for one in self.plan.asked(dataset)]
+        rows = {(row.lang, row.text): row for row in self.paraphrases.rows(source.name, dataset.name, seed)}
+        return [rows[text.lang, text.text] for text in self.plan.asked(dataset)]
 
     def _rated(
         self,

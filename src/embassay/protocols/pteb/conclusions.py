@@ -78,9 +78,9 @@ def against_baseline(scores: Scores, scope: Scope) -> dict[str, Any]:
         return {**empty, "reason": "no other system to compare"}
     if not (level := scores.in_scope(scope.task, baseline)).present:
         return {**empty, "reason": f"{baseline}: {level.score.reason}"}
-    systems = [_differences(scores, scope, one) for one in scope.systems if one != baseline]
+    systems = [_differences(scores, scope, system) for system in scope.systems if system != baseline]
     for analysis in ("pooled", "averaged"):
-        _correct([one[analysis] for one in systems if one[analysis] is not None])
+        _correct([system[analysis] for system in systems if system[analysis] is not None])
     names = [dataset.name for _, dataset in scores.parts(scope.task)]
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
@@ -142,7 +142,7 @@ def rank_stability(scores: Scores, scope: Scope) -> dict[str, Any]:
       replicates; `tau_runs` the mean and `tau_runs_min` the lowest tau-b of two runs (of one source), None for one run;
       `tau_sources` and `tau_sources_min` the same of the scores of two sources, None for one source.
     """
-    present = [one for one in scope.systems if scores.in_scope(scope.task, one).present]
+    present = [system for system in scope.systems if scores.in_scope(scope.task, system).present]
     present = [one for one in present if scores.original(scope.task, one).value is not None]
     levels = sorted(
         (scores.in_scope(scope.task, one) for one in present),
@@ -153,9 +153,9 @@ def rank_stability(scores: Scores, scope: Scope) -> dict[str, Any]:
         return {"systems": names, "reason": "fewer than two systems with a value"}
     originals = [scores.original(scope.task, name) for name in names]
     values = np.array([level.score.value for level in levels], dtype=np.float64)
-    before = np.array([one.value for one in originals], dtype=np.float64)
+    before = np.array([original.value for original in originals], dtype=np.float64)
     draws = _stacked([level.score.replicates for level in levels])
-    tau_low, tau_high = _tau_interval(_stacked([one.replicates for one in originals]), draws)
+    tau_low, tau_high = _tau_interval(_stacked([original.replicates for original in originals]), draws)
     runs = [level.runs for level in levels]
     return {
         "systems": names,
@@ -404,9 +404,9 @@ def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Co
         Column("high"), Column("n", decimals=0), Column("method", "text"), Column("reason", "text"),
     )  # fmt: skip
     lines = tuple(
-        (one.task, one.dataset or "all", kind[one.system], one.system, points(one.value), points(one.ci_low),
-         points(one.ci_high), one.n, one.method, one.reason)
-        for one in rows
+        (row.task, row.dataset or "all", kind[row.system], row.system, points(row.value), points(row.ci_low),
+         points(row.ci_high), row.n, row.method, row.reason)
+        for row in rows
     )  # fmt: skip
     table = ColumnTable(
         "scores", "Scores on the texts as they are, x 100, with 95% intervals", columns, lines
@@ -442,7 +442,7 @@ def told(
 
 def _mismatches(source: Source, datasets: Sequence[PlannedDataset]) -> list[str]:
     compare = getattr(source.paraphraser, "mismatches", None)
-    return compare({one.name: one.fingerprint for one in datasets}) if compare is not None else []
+    return compare({dataset.name: dataset.fingerprint for dataset in datasets}) if compare is not None else []
 
 
 def _kept(paraphrases: ParaphraseSet, source: Source) -> dict[str, Any]:
@@ -506,18 +506,18 @@ def layout_of(
     """The systems, datasets, tasks and sources of a plan, with the seeds of the runs so far."""
     request = plan.request
     return Layout(
-        tuple(RunSystem(one.name, one.kind, one.kind == "embedding") for one in plan.systems),
+        tuple(RunSystem(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
         tuple(
             RunDataset(
-                one.name, one.lang, tuple(part.task for part in one.tasks),
-                tuple(dict.fromkeys(lang for langs in one.languages.values() for lang in langs)),
+                dataset.name, dataset.lang, tuple(part.task for part in dataset.tasks),
+                tuple(dict.fromkeys(lang for langs in dataset.languages.values() for lang in langs)),
             )
-            for one in plan.datasets
+            for dataset in plan.datasets
         ),
         tuple(RunTask(name, task_named(name).headline, task_named(name).vectors) for name in plan.tasks),
         tuple(
             RunSource(
-                source.label, {one.name: seeds[source.name, one.name] for one in plan.datasets},
+                source.label, {dataset.name: seeds[source.name, dataset.name] for dataset in plan.datasets},
                 control=source.is_control,
             )
             for source in sources
@@ -550,7 +550,9 @@ def drops_by_length(
         words = _words(plan, name, dataset)
         for system in plan.systems:
             where = (name, dataset.name, system.name)
-            if system.kind == "reference" or not all((*where, one) in done for one in (ORIGINAL, *variants)):
+            if system.kind == "reference" or not all(
+                (*where, variant) in done for variant in (ORIGINAL, *variants)
+            ):
                 continue
             if (bins := _bins(folder, where, variants, words)) is not None:
                 found[where] = bins
@@ -559,9 +561,9 @@ def drops_by_length(
 
 def _cells(plan: PtebPlan) -> Iterator[tuple[str, PlannedDataset]]:
     for dataset in plan.datasets:
-        for one in dataset.tasks:
-            if one.task in SCORES:
-                yield one.task, dataset
+        for task in dataset.tasks:
+            if task.task in SCORES:
+                yield task.task, dataset
 
 
 def _words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str, str], float]:

@@ -434,7 +434,7 @@ def by_length(
             f"Columns of {[len(column) for column in columns]} items are not one table.",
             mend="Give one value per item in every column, and one run at least.",
         )
-    bins = (one for one in by_words(words, edges) if one.members.any())
+    bins = (word for word in by_words(words, edges) if word.members.any())
     return tuple(
         _bin(
             one.label,
@@ -623,7 +623,7 @@ class SideBySide:
     @property
     def distinct(self) -> int:
         """How many different wordings the runs gave."""
-        return len({one.wording for one in self.wordings if one.wording})
+        return len({wording.wording for wording in self.wordings if wording.wording})
 
 
 def side_by_side(
@@ -643,8 +643,8 @@ def side_by_side(
 
 def _by_text(paraphrases: Iterable[Paraphrase]) -> dict[tuple[str, str], Paraphrase]:
     table: dict[tuple[str, str], Paraphrase] = {}
-    for one in paraphrases:
-        table.setdefault((one.text, one.lang), one)
+    for paraphrase in paraphrases:
+        table.setdefault((paraphrase.text, paraphrase.lang), paraphrase)
     return table
 
 
@@ -662,8 +662,8 @@ def _wordings(
     key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], Paraphrase]]
 ) -> tuple[Wording, ...]:
     each = [(run, table[key]) for run, table in tables.items()]
-    distances = edit_distances([key[0]] * len(each), [one.wording for _, one in each]).tolist()
+    distances = edit_distances([key[0]] * len(each), [paraphrase.wording for _, paraphrase in each]).tolist()
     return tuple(
-        Wording(run, one.wording, one.outcome, distance if one.usable else None)
-        for (run, one), distance in zip(each, distances, strict=True)
+        Wording(run, paraphrase.wording, paraphrase.outcome, distance if paraphrase.usable else None)
+        for (run, paraphrase), distance in zip(each, distances, strict=True)
     )

@@ -148,15 +148,16 @@ def load(request: DatasetRequest, limit: int | None, seed: int) -> Pairs:
     """The scored pairs of a dataset, a limit holding for each language; the last two stay in memory."""
     dataset = opening.dataset(request)
     parts = {
-        lang: one.load("pairs", limit=limit, seed=seed) for lang, one in dataset.subsets("pairs").items()
+        lang: subset.load("pairs", limit=limit, seed=seed)
+        for lang, subset in dataset.subsets("pairs").items()
     }
-    langs = tuple(lang for lang, one in parts.items() for _ in one.data.ids)
+    langs = tuple(lang for lang, part in parts.items() for _ in part.data.ids)
     whole = replace(
         next(iter(parts.values())),
-        data=_joined([one.data for one in parts.values()]),
+        data=_joined([part.data for part in parts.values()]),
         lang=dataset.lang,
-        skipped=tuple(skip for one in parts.values() for skip in one.skipped),
-        warnings=tuple(dict.fromkeys(warning for one in parts.values() for warning in one.warnings)),
+        skipped=tuple(skip for part in parts.values() for skip in part.skipped),
+        warnings=tuple(dict.fromkeys(warning for part in parts.values() for warning in part.warnings)),
     )
     return Pairs(whole, langs)
 
@@ -200,8 +201,8 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     gold: dict[str, Range] = {}
 
     def planned(source: str) -> PlannedDataset:
-        one, gold[one.name] = _planned_dataset(source, request, ranges)
-        return one
+        dataset, gold[dataset.name] = _planned_dataset(source, request, ranges)
+        return dataset
 
     datasets, suites = planned_datasets(request, ("sts",), planned, plain=True)
     check_names(dataset.name for dataset in datasets)
@@ -284,8 +285,8 @@ def of_ratings(
     """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
     distinct = list(dict.fromkeys(pairs))
     with judge.with_kept_answers(None, cache) as chat:
-        questions = [one for pair in distinct if not chat.kept(one := asking.question(pair))]
-    read = sum(likely_tokens([message.content for message in one.messages]) for one in questions)
+        questions = [question for pair in distinct if not chat.kept(question := asking.question(pair))]
+    read = sum(likely_tokens([message.content for message in question.messages]) for question in questions)
     asked = Questions(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
     return of_questions(head, judge.open(), asked)
 
@@ -317,7 +318,7 @@ def summarise(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Re
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
     found = {(record.system, record.dataset): record for record in records}
     over = {judge.name: _over_datasets(plan, found, judge.name) for judge in plan.systems}
-    rows = [_row(plan, "", name, one) for names in over.values() for name, one in names.items()]
+    rows = [_row(plan, "", name, headline) for names in over.values() for name, headline in names.items()]
     if len(plan.systems) > 1:
         rows += _over_judges(plan, found, over)
     comparisons = {
@@ -545,7 +546,7 @@ def judge(
     BudgetExceeded at `max_usd`: what is finished is kept.
     """
     request = request_of(
-        JudgeRequest, judge, arguments, tuple(judges), datasets=tuple(str(one) for one in datasets)
+        JudgeRequest, judge, arguments, tuple(judges), datasets=tuple(str(dataset) for dataset in datasets)
     )
     return Judging().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
@@ -587,8 +588,8 @@ class Judging(Protocol):
     def keep(self, plan: JudgingPlan) -> None:
         """The pairs."""
         for dataset in plan.datasets:
-            for one in dataset.tasks:
-                self.folder.keep_texts(one.task, dataset.name, partial(_texts, plan, dataset.source))
+            for task in dataset.tasks:
+                self.folder.keep_texts(task.task, dataset.name, partial(_texts, plan, dataset.source))
 
     def conclude(
         self, plan: JudgingPlan, records: Sequence[CellRecord], rows: Sequence[Result]

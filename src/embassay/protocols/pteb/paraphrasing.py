@@ -236,8 +236,8 @@ class Copied(_Control):
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
         """The texts."""
-        for position, one in enumerate(asked):
-            yield position, _worded(one, one.text, seed)
+        for position, text in enumerate(asked):
+            yield position, _worded(text, text.text, seed)
         hear(len(asked))
 
 
@@ -270,17 +270,17 @@ class Permuted(_Control):
             if self._like is not None
             else {}
         )
-        for position, one in enumerate(asked):
+        for position, text in enumerate(asked):
             model = like.get(position)
             if model is not None and not model.usable:
                 reason = f"{self._like.name if self._like else ''} has none: {model.outcome}"
                 yield (
                     position,
-                    Paraphrase(one.text, one.lang, one.place, "", "missing", reason, 0, seed),
+                    Paraphrase(text.text, text.lang, text.place, "", "missing", reason, 0, seed),
                 )
                 continue
-            rng = generator(seed, "permuted", one.place, one.text)
-            yield position, _worded(one, _permuted(one.text, rng, model.wording if model else None), seed)
+            rng = generator(seed, "permuted", text.place, text.text)
+            yield position, _worded(text, _permuted(text.text, rng, model.wording if model else None), seed)
         hear(len(asked))
 
 
@@ -353,7 +353,7 @@ def licence_of(spec: str) -> str:
     ('Gemma Terms of Use', "OpenAI's terms of service", '')
     """
     model = spec.partition(":")[2].partition("?")[0].rpartition("/")[2].lower()
-    family = max((one for one in _LICENCES if model.startswith(one)), key=len, default="")
+    family = max((licence for licence in _LICENCES if model.startswith(licence)), key=len, default="")
     if family:
         return _LICENCES[family]
     return "OpenAI's terms of service" if _OPENAI.match(spec) and "base_url" not in spec else ""
@@ -404,8 +404,8 @@ class LLMParaphraser(LLMWriter):
         strict, meaning = self.generation.strict_length, self.generation.meaning
 
         def read(answer: Completion) -> Drawn:
-            found = judged(asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning)
-            return Drawn(found.wording, found.outcome, found.reason)
+            verdict = judged(asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning)
+            return Drawn(verdict.wording, verdict.outcome, verdict.reason)
 
         drawn = await self.draw(partial(self.question, asked, seed), read)
         rejected = ";".join(one for one in drawn.rejected if one in (*REJECTED, *OF_MEANING))

@@ -49,18 +49,20 @@ class PtebPlan(WordedPlan):
         """The distinct texts of all the dataset's tasks that are to be paraphrased, in the order of the data."""
         texts = (
             asked
-            for one in dataset.tasks
-            for asked in _asked(self.request, one.task, self.parts(dataset, one.task))
+            for planned_task in dataset.tasks
+            for asked in _asked(self.request, planned_task.task, self.parts(dataset, planned_task.task))
         )
-        return list({(one.lang, one.text, one.place): one for one in texts}.values())
+        return list({(text.lang, text.text, text.place): text for text in texts}.values())
 
     def recorded(self) -> dict[str, Paraphrases]:
         """The wordings that datasets bring themselves."""
-        found = {one.name: opening.dataset(self.request.dataset(one.source)) for one in self.datasets}
+        found = {
+            dataset.name: opening.dataset(self.request.dataset(dataset.source)) for dataset in self.datasets
+        }
         return {
-            name: one.load("paraphrases").data
-            for name, one in found.items()
-            if not one.missing("paraphrases")
+            name: dataset.load("paraphrases").data
+            for name, dataset in found.items()
+            if not dataset.missing("paraphrases")
         }
 
 

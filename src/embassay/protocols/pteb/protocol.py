@@ -72,7 +72,9 @@ class Pteb(Worded):
         """The cells of the texts as they are, and the sources of their wordings, opened."""
         plan = make_plan(request, cache, ledger)
         if not request.original_only:
-            longest = max(len(one.text.encode()) for dataset in plan.datasets for one in plan.asked(dataset))
+            longest = max(
+                len(text.text.encode()) for dataset in plan.datasets for text in plan.asked(dataset)
+            )
             self.sources = open_sources(request, plan.recorded(), longest, ledger=ledger)
             self.growth = Growth(request, plan.datasets, self.sources)
         return plan
@@ -165,9 +167,9 @@ def _by_model(
     head: Forecast, writer: LLMParaphraser, asked: Sequence[SourceText], runs: Sequence[int]
 ) -> Forecast:
     """`head` with what the answers come to that the cache does not have."""
-    missing = [(one, seed) for seed in runs for one in asked if not writer.kept(one, seed)]
-    written = likely_tokens([one.text for one, _ in missing])
-    questions = [writer.question(one, seed) for one, seed in missing]
+    missing = [(text, seed) for seed in runs for text in asked if not writer.kept(text, seed)]
+    written = likely_tokens([text.text for text, _ in missing])
+    questions = [writer.question(text, seed) for text, seed in missing]
     read = likely_tokens([message.content for question in questions for message in question.messages])
     model: Any = writer.chat.model
     return replace(

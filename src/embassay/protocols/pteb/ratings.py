@@ -81,7 +81,7 @@ def check_named(specs: Sequence[str]) -> None:
 def planned_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> list[PlannedSystem]:
     """The judges, each once however it was spelled. UsageError for one without a price where the cost is limited."""
     found = [planned_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
-    return list({one.name: one for one in found}.values())
+    return list({system.name: system for system in found}.values())
 
 
 def planned_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
@@ -217,12 +217,12 @@ class _Asker:
 
     async def rated(self, pair: Pair) -> Rating:
         """What comes of a pair; ModelError once so many calls in a row have failed that the judge cannot be had."""
-        found = Rating(None, 0)
+        rating = Rating(None, 0)
         for attempt in range(self.asking.options.attempts):
-            found = replace(await self._attempted(pair, attempt), attempts=attempt + 1)
-            if found.value is not None:
+            rating = replace(await self._attempted(pair, attempt), attempts=attempt + 1)
+            if rating.value is not None:
                 break
-        return found
+        return rating
 
     async def _attempted(self, pair: Pair, attempt: int) -> Rating:
         question = self.asking.question(pair, attempt)
@@ -431,24 +431,26 @@ def agreement(
     without a rating are left out and counted; over 5% there is no score. Components are named as the rows: `spearman`,
     `spearman words=1-10`, `mae`, `mae gold=[0,1)`.
     """
-    values = np.array([np.nan if one.value is None else one.value for one in ratings])
+    values = np.array([np.nan if rating.value is None else rating.value for rating in ratings])
     items = Items()
     for name, column in (("rating", values), ("gold", data.gold), ("words", data.words)):
         items.add(data.ids, column, name)
-    lost = by_reason("pairs without a rating", data.ids, [one.reason for one in ratings])
+    lost = by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])
     reason = too_many("pairs had no rating", len(ratings), lost)
-    found = [replace(one, found=reason or one.found) for one in _figures(values, data, options, context)]
+    found = [
+        replace(figure, found=reason or figure.found) for figure in _figures(values, data, options, context)
+    ]
     found.append(share(FAILED, np.isnan(values) * 1.0, context))
     n = int(np.isfinite(values).sum())
     return TaskOutcome(
-        scores=tuple(one.score for one in found),
-        components={one.name: one.component for one in found if not one.subset},
+        scores=tuple(figure.score for figure in found),
+        components={figure.name: figure.component for figure in found if not figure.subset},
         items=items.columns,
         skipped=lost,
         counts={
             "ratings": n,
             "ratings_failed": len(values) - n,
-            "further_attempts": sum(one.attempts - 1 for one in ratings),
+            "further_attempts": sum(rating.attempts - 1 for rating in ratings),
         },
     )
 

@@ -70,7 +70,7 @@ class Given:
     @property
     def tasks(self) -> list[str]:
         """The tasks of the run."""
-        return list(dict.fromkeys(one.task for one in self.datasets))
+        return list(dict.fromkeys(dataset.task for dataset in self.datasets))
 
     def find(
         self, task: str, dataset: str, system: str, measure: str, variant: str = "", *, lang: str = ""
@@ -89,7 +89,7 @@ class Given:
         """The scores of the runs, or their values of another measure, by source, controls beside others left out; of a
         source without a score of some run only those that are there."""
         rows = self._runs.get((used.task, used.dataset, system, measure or used.measure, lang), [])
-        own = [one for one in rows if not is_control(one[0])] or rows
+        own = [row for row in rows if not is_control(row[0])] or rows
         found: dict[str, list[float]] = {}
         for variant, value in own:
             found.setdefault(source_of(variant), []).append(value)
@@ -185,17 +185,17 @@ class Grid(RunTable):
         lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *(column.name for column in VALUES)]]
         for label in self._rows:
             of_row = self._of(label)
-            lines += [[*label, one.kind, one.system, *one.values] for one in of_row]
+            lines += [[*label, entry.kind, entry.system, *entry.values] for entry in of_row]
             lines.append([*label, "", AVERAGE, None, None, average_delta(of_row), None, None, None])
         return csv_text(lines)
 
     def printed(self, first: First | None = None) -> Printed:
         """`Orig. | PTEB` and below it the difference and the standard deviation over runs, two decimals."""
         del first  # its cells are changes
-        systems = list(dict.fromkeys(one.system for one in self.entries))
+        systems = list(dict.fromkeys(entry.system for entry in self.entries))
         body = []
         for label in self._rows:
-            of_row = {one.system: one for one in self._of(label)}
+            of_row = {entry.system: entry for entry in self._of(label)}
             cells = [_written(of_row[system]) if system in of_row else "" for system in systems]
             body.append([*label, *cells, DELTA.written(average_delta(list(of_row.values())))])
         headings = [*(label.capitalize() for label in self.labels), *systems, "Average difference"]
@@ -204,25 +204,25 @@ class Grid(RunTable):
 
     @property
     def _rows(self) -> list[tuple[str, ...]]:
-        return list(dict.fromkeys(one.label for one in self.entries))
+        return list(dict.fromkeys(entry.label for entry in self.entries))
 
     def _of(self, label: tuple[str, ...]) -> list[Entry]:
-        return [one for one in self.entries if one.label == label]
+        return [entry for entry in self.entries if entry.label == label]
 
 
 def average_delta(entries: Sequence[Entry]) -> float | None:
     """The mean difference over the embeddings, or over all ranked systems where there are none."""
-    ranked = [one for one in entries if one.kind != "reference"]
-    embeddings = [one for one in ranked if one.kind == "embedding"]
-    return mean([one.values[2] for one in embeddings or ranked])
+    ranked = [entry for entry in entries if entry.kind != "reference"]
+    embeddings = [entry for entry in ranked if entry.kind == "embedding"]
+    return mean([embedding.values[2] for embedding in embeddings or ranked])
 
 
 def average_entries(entries: Sequence[Entry], label: tuple[str, ...]) -> list[Entry]:
     """The last row: the mean of every system's column. It has no standard deviation, as in the paper."""
     found = []
-    for system in dict.fromkeys(one.system for one in entries):
-        own = [one for one in entries if one.system == system]
-        orig, pteb, delta, whole = (mean([one.values[place] for one in own]) for place in (0, 1, 2, 5))
+    for system in dict.fromkeys(entry.system for entry in entries):
+        own = [entry for entry in entries if entry.system == system]
+        orig, pteb, delta, whole = (mean([entry.values[place] for entry in own]) for place in (0, 1, 2, 5))
         found.append(Entry(label, own[0].kind, system, (orig, pteb, delta, None, None, whole)))
     return found
 
@@ -249,7 +249,7 @@ def described_tables(given: Given) -> Iterator[ColumnTable]:
 
 def _words(given: Given) -> ColumnTable:
     rows: list[tuple[Value, ...]] = [
-        (one.dataset, one.mean, one.median, one.most, one.texts) for one in given.words
+        (word.dataset, word.mean, word.median, word.most, word.texts) for word in given.words
     ]
     rows.append((AVERAGE, average(given.words), None, None, None))
     columns = (
@@ -281,7 +281,10 @@ def _resources(given: Given) -> ColumnTable:
 
 
 def _datasets(given: Given) -> ColumnTable:
-    rows = tuple((one.task, one.dataset, "; ".join(one.languages), one.measure) for one in given.datasets)
+    rows = tuple(
+        (dataset.task, dataset.dataset, "; ".join(dataset.languages), dataset.measure)
+        for dataset in given.datasets
+    )
     columns = tuple(Column(name, "text") for name in ("task", "dataset", "languages", "metric"))
     return ColumnTable("pteb_table13", "PTEB table 13: datasets", columns, rows)
 
@@ -314,11 +317,11 @@ ENGLISH_ONLY = "English alone, as in the paper: what has other languages is in t
 
 def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
     """All tables of scores that the rows can fill."""
-    english = [(one, lang) for one, lang in _english(given) if one.task == "sts"]
+    english = [(dataset_used, lang) for dataset_used, lang in _english(given) if dataset_used.task == "sts"]
     if english:
         rows = [
-            entry for one, lang in english
-            for entry in _entries(given, one, (_called(one, lang),), lang)
+            entry for dataset_used, lang in english
+            for entry in _entries(given, dataset_used, (_called(dataset_used, lang),), lang)
         ]  # fmt: skip
         yield Grid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
@@ -326,10 +329,16 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
         )  # fmt: skip
     yield _by_task(given)
     others = [
-        one for one in given.datasets if is_multilingual(one) and given.of_paper(one, MULTILINGUAL_SUITE)
+        dataset
+        for dataset in given.datasets
+        if is_multilingual(dataset) and given.of_paper(dataset, MULTILINGUAL_SUITE)
     ]
     if others:
-        rows = [entry for one in others for entry in _entries(given, one, (one.task, one.dataset))]
+        rows = [
+            entry
+            for dataset_used in others
+            for entry in _entries(given, dataset_used, (dataset_used.task, dataset_used.dataset))
+        ]
         yield Grid(
             "pteb_table10", "PTEB table 10: datasets with other languages than English, x 100",
             ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE,
@@ -348,16 +357,16 @@ def _by_task(given: Given) -> Grid:
     deviation over runs are those of the run's own rows.
     """
     english = _english(given)
-    mixed = bool(english) and any(is_multilingual(one) for one in given.datasets)
+    mixed = bool(english) and any(is_multilingual(dataset) for dataset in given.datasets)
     rows: list[Entry] = []
     for task in given.tasks:
-        parts = [(one, lang) for one, lang in english if one.task == task]
-        used = parts if mixed else [(one, "") for one in given.datasets if one.task == task]
+        parts = [(dataset_used, lang) for dataset_used, lang in english if dataset_used.task == task]
+        used = parts if mixed else [(dataset, "") for dataset in given.datasets if dataset.task == task]
         if not used:
             continue
         label = (task, _called(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
-        whole = [one for one in given.datasets if one.task == task]
-        if used == [(one, "") for one in whole]:
+        whole = [dataset for dataset in given.datasets if dataset.task == task]
+        if used == [(dataset_used, "") for dataset_used in whole]:
             rows += _entries(given, DatasetUsed(task, "", (), headline(task)), label)
         else:
             rows += [Entry(label, kind, name, _mean(given, used, name)) for kind, name in given.systems()]
@@ -376,9 +385,9 @@ def _by_task(given: Given) -> Grid:
 def _english(given: Given) -> list[tuple[DatasetUsed, str]]:
     """The datasets with English texts, each with the language that these are; with suites, theirs alone."""
     return [
-        (one, lang)
-        for one in given.datasets
-        if given.of_paper(one, "pteb-sts", ENGLISH_SUITE) and (lang := english_part(one)) is not None
+        (dataset, lang)
+        for dataset in given.datasets
+        if given.of_paper(dataset, "pteb-sts", ENGLISH_SUITE) and (lang := english_part(dataset)) is not None
     ]
 
 
@@ -388,10 +397,10 @@ def _called(used: DatasetUsed, lang: str) -> str:
 
 def _mean(given: Given, used: Sequence[tuple[DatasetUsed, str]], system: str) -> Values:
     """The mean over these parts of datasets, and the standard deviations of it and of its change over runs."""
-    parts = [_values(given, one, system, lang) for one, lang in used]
+    parts = [_values(given, dataset_used, system, lang) for dataset_used, lang in used]
     orig, pteb, delta, whole = (mean([part[place] for part in parts]) for place in (0, 1, 2, 5))
     sd, delta_sd = (
-        points(_spread([given.runs(one, system, lang, measure) for one, lang in used]))
+        points(_spread([given.runs(dataset_used, system, lang, measure) for dataset_used, lang in used]))
         for measure in ("", "delta")
     )
     return orig, pteb, delta, sd, delta_sd, whole
@@ -433,13 +442,13 @@ def _values(given: Given, used: DatasetUsed, system: str, lang: str = "") -> Val
 def _by_dataset(given: Given) -> ColumnTable:
     """Every dataset of every task with the intervals, one line per system."""
     rows: list[tuple[Value, ...]] = []
-    for one in given.datasets:
+    for dataset in given.datasets:
         for kind, system in given.systems():
-            orig, pteb, delta, sd, delta_sd, whole = _values(given, one, system)
-            score = given.find(one.task, one.dataset, system, one.measure)
+            orig, pteb, delta, sd, delta_sd, whole = _values(given, dataset, system)
+            score = given.find(dataset.task, dataset.dataset, system, dataset.measure)
             rows.append(
-                (one.task, one.dataset, kind, system, orig, pteb, *_ends(score), delta,
-                 *_ends(given.find(one.task, one.dataset, system, "delta")), sd, delta_sd, whole,
+                (dataset.task, dataset.dataset, kind, system, orig, pteb, *_ends(score), delta,
+                 *_ends(given.find(dataset.task, dataset.dataset, system, "delta")), sd, delta_sd, whole,
                  score.method if score else "", score.reason if score else "")
             )  # fmt: skip
     columns = (
@@ -475,7 +484,7 @@ def _prompts(given: Given) -> ColumnTable:
     for point in against_distance(given.rows).points:
         distances.setdefault(point.source, {})[point.dataset] = point.edit_distance
     labels = [label for label in given.labels if "prompt=" in label]
-    names = [one.dataset for one in given.datasets if one.task == "sts"]
+    names = [dataset.dataset for dataset in given.datasets if dataset.task == "sts"]
     edits = {label: mean([distances.get(label, {}).get(name) for name in names]) for label in labels}
     rows: list[tuple[Value, ...]] = []
     for kind, system in given.systems():

@@ -82,14 +82,16 @@ def summarise(
     means = candidate_means(plan, records)
     rows = []
     for candidate in plan.systems:
-        rows += [_row(plan, candidate.name, "", name, one) for name, one in means[candidate.name].items()]
+        rows += [
+            _row(plan, candidate.name, "", name, headline) for name, headline in means[candidate.name].items()
+        ]
         rows += _by_judge(plan, records, candidate.name)
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": METHOD,
         "scopes": {
-            name: compared([means[one.name][name] for one in plan.systems])
+            name: compared([means[system.name][name] for system in plan.systems])
             for name in (HEADLINE, "edit_distance")
         },
     }
@@ -108,16 +110,16 @@ def as_dict(plan: SelectionPlan, means: Means) -> dict[str, Any]:
         "rule": str(rule),
         **asdict(select(candidates, rule)),
         "judge": plan.judges[0].name,
-        "cross_judges": [one.name for one in plan.judges[1:]],
-        "candidates": [asdict(one) for one in candidates],
+        "cross_judges": [judge.name for judge in plan.judges[1:]],
+        "candidates": [asdict(candidate) for candidate in candidates],
     }
 
 
 def candidate_means(plan: SelectionPlan, records: Sequence[CellRecord]) -> dict[str, dict[str, Headline]]:
     """Every measure of every candidate over the datasets, by the judge that decides."""
     return {
-        one.name: {name: _over_datasets(plan, records, one.name, name) for name in MEASURES}
-        for one in plan.systems
+        system.name: {name: _over_datasets(plan, records, system.name, name) for name in MEASURES}
+        for system in plan.systems
     }
 
 
@@ -148,7 +150,11 @@ def _parts(
     plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
 ) -> dict[str, Component]:
     """The value on every dataset."""
-    own = {one.dataset: one for one in records if (one.system, one.variant) == (candidate, variant)}
+    own = {
+        cell_record.dataset: cell_record
+        for cell_record in records
+        if (cell_record.system, cell_record.variant) == (candidate, variant)
+    }
     found = {}
     for dataset in plan.datasets:
         record = own.get(dataset.name)
@@ -162,7 +168,7 @@ def _parts(
 
 def _by_judge(plan: SelectionPlan, records: Sequence[CellRecord], candidate: str) -> Iterator[Result]:
     """A candidate's similarity by every judge that has rated it: mean and Hodges-Lehmann estimate (table 5)."""
-    present = {one.variant for one in records if one.system == candidate}
+    present = {record.variant for record in records if record.system == candidate}
     for judge in plan.judges:
         variant = "" if judge is plan.judges[0] else f"judge={judge.name}"
         if variant not in present:
@@ -187,9 +193,9 @@ def _shift(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str
         if part.value is None:
             return Result(*where, None, 0, seed=seed, reason=f"{dataset}: {part.reason}")
     means = np.array([part.value for part in parts.values()], dtype=np.float64)
-    found = hodges_lehmann(means, n_resamples=RESAMPLES, seed=seed)
-    low, high = (None if math.isnan(one) else one for one in (found.low, found.high))
-    return Result(*where, found.estimate, found.n, low, high, found.method, seed)
+    estimate = hodges_lehmann(means, n_resamples=RESAMPLES, seed=seed)
+    low, high = (None if math.isnan(one) else one for one in (estimate.low, estimate.high))
+    return Result(*where, estimate.estimate, estimate.n, low, high, estimate.method, seed)
 
 
 def _row(plan: SelectionPlan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:
@@ -215,7 +221,7 @@ _SHOWN = {
 def tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
     """All tables; `selection` is the manifest's."""
     found = {(row.system, row.dataset, row.variant, row.measure): row for row in rows}
-    candidates = [one["name"] for one in selection["candidates"]]
+    candidates = [candidate["name"] for candidate in selection["candidates"]]
     yield _table_4(found, candidates, selection)
     yield _table_5(found, selection)
     yield _by_dataset(found, candidates)
@@ -250,7 +256,7 @@ def _table_4(found: Found, candidates: Sequence[str], selection: Mapping[str, An
 
 def _table_5(found: Found, selection: Mapping[str, Any]) -> ColumnTable:
     rows = []
-    for name in (one["name"] for one in selection["candidates"]):
+    for name in (candidate["name"] for candidate in selection["candidates"]):
         for judge in (selection["judge"], *selection["cross_judges"]):
             variant = "" if judge == selection["judge"] else f"judge={judge}"
             mean, shift = (found.get((name, "", variant, one)) for one in (HEADLINE, SHIFT))
@@ -315,7 +321,7 @@ def paraphrasers(
     """
     request = request_of(
         SelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
-        datasets=tuple(str(one) for one in datasets), cross_judges=tuple(cross_judges),
+        datasets=tuple(str(dataset) for dataset in datasets), cross_judges=tuple(cross_judges),
     )  # fmt: skip
     return Selecting().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
@@ -360,7 +366,8 @@ class Selecting(Protocol):
             "prompt": plan.sources[0].prompt.as_dict(),
             "judge_prompt": judge_prompt().as_dict(),
             "judges": [
-                {"name": one.name, "identity": one.identity, "facts": one.facts} for one in plan.judges
+                {"name": system.name, "identity": system.identity, "facts": system.facts}
+                for system in plan.judges
             ],
             "warnings": [text for source in plan.sources for text in same_model(source, judge)],
         }
@@ -395,5 +402,5 @@ class Selecting(Protocol):
 
 
 def _texts(plan: SelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
-    texts = [one.text for one in plan.asked(dataset)]
+    texts = [text.text for text in plan.asked(dataset)]
     return {"item_id": list(ids_of(texts)), "field": ["text"] * len(texts), "text": texts}

@@ -54,14 +54,14 @@ def _against(
     rows: list[tuple[Value, ...]] = []
     scopes = sorted(baseline["scopes"].items(), key=lambda item: item[0] != "sts")
     for scope, compared in scopes:
-        for one in compared["systems"]:
-            found = one[analysis] or {}
+        for system in compared["systems"]:
+            found = system[analysis] or {}
             shift = [points(found.get(key)) for key in ("shift", "ci_low", "ci_high")]
             test = [found.get(key) for key in ("p_holm", "p", "statistic", "n")]
-            method = found.get("method", one["reason"])
+            method = found.get("method", system["reason"])
             if found and note:
                 method += "; optimistic"
-            rows.append((scope, baseline["system"], one["system"], *shift, *test, method))
+            rows.append((scope, baseline["system"], system["system"], *shift, *test, method))
     columns = (
         Column("scope", "text"), Column("baseline", "text"), Column("system", "text"),
         Column("hl_shift", "signed"), Column("ci_low", "signed"), Column("ci_high", "signed"), Column("p_holm", "p"),
@@ -157,14 +157,14 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
     if (distances := against_distance(every)).points:
         lines = [
             (
-                one.source,
-                one.task,
-                one.dataset,
-                one.system,
-                one.edit_distance,
-                *_points(one.delta, one.ci_low, one.ci_high),
+                point.source,
+                point.task,
+                point.dataset,
+                point.system,
+                point.edit_distance,
+                *_points(point.delta, point.ci_low, point.ci_high),
             )
-            for one in distances.points
+            for point in distances.points
         ]
         columns = (
             *(Column(name, "text") for name in ("source", "task", "dataset", "system")), Column("edit_distance"),
@@ -176,11 +176,11 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
 
 
 def _languages(rows: Sequence[Result]) -> ColumnTable:
-    found = by_language(drops(rows, by_language=True).rows)
+    language = by_language(drops(rows, by_language=True).rows)
     lines = [
-        *_groups(found.languages), *_groups(found.groups),
-        *_contrast(found.difference, "English less other languages"),
-        *_contrast(found.same_datasets, "the same within datasets that have both"),
+        *_groups(language.languages), *_groups(language.groups),
+        *_contrast(language.difference, "English less other languages"),
+        *_contrast(language.same_datasets, "the same within datasets that have both"),
     ]  # fmt: skip
     return ColumnTable("drop_by_language", "Drop in points by language", _GROUPED, tuple(lines))
 
@@ -188,9 +188,19 @@ def _languages(rows: Sequence[Result]) -> ColumnTable:
 def _lengths(given: Given) -> ColumnTable:
     rows: list[tuple[Value, ...]] = []
     for where, bins in given.lengths.items():
-        for one in bins:
-            scores = (points(one.original), points(one.paraphrased))
-            rows.append((*where, one.label, one.n, *scores, *_estimate(one.delta), one.lost, one.reason))
+        for length_bin in bins:
+            scores = (points(length_bin.original), points(length_bin.paraphrased))
+            rows.append(
+                (
+                    *where,
+                    length_bin.label,
+                    length_bin.n,
+                    *scores,
+                    *_estimate(length_bin.delta),
+                    length_bin.lost,
+                    length_bin.reason,
+                )
+            )
     columns = (
         *(Column(name, "text") for name in ("task", "dataset", "system", "words")), Column("n", decimals=0),
         Column("orig"), Column("pteb"), *_GROUPED[1:4], Column("lost", decimals=0), Column("reason", "text"),
@@ -208,8 +218,8 @@ def _contrast(contrast: Contrast, name: str) -> Iterator[tuple[Value, ...]]:
         yield (name, *_estimate(contrast.difference), contrast.difference.n, None)
 
 
-def _estimate(found: Estimate | None) -> tuple[float | None, ...]:
-    return _points(found.estimate, found.low, found.high) if found else (None, None, None)
+def _estimate(estimate: Estimate | None) -> tuple[float | None, ...]:
+    return _points(estimate.estimate, estimate.low, estimate.high) if estimate else (None, None, None)
 
 
 def _points(*values: float | None) -> tuple[float | None, ...]:

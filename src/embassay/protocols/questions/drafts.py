@@ -379,7 +379,7 @@ def draw_passages(
 ) -> dict[str, tuple[Placed, ...]]:
     """Kind -> the passages that a model is to ask about, drawn by id and seed; none twice while there are others.
     DataError where none is long enough."""
-    fit = [one for one in passages if len(one.body.split()) >= options.words]
+    fit = [passage for passage in passages if len(passage.body.split()) >= options.words]
     used: dict[str, int] = {}
     drawn = {}
     for kind in kinds:
@@ -402,8 +402,8 @@ def forecast(
     of each as those took that are, if there are enough to tell; else one of each, as if the first were kept."""
     asked = [one for one in drawn if writer.key(kind, one) not in done]
     first = len(done) < FIRST
-    tried = 1.0 if first else float(np.mean([one.attempts for one in done.values()]))
-    checked = 1.0 if first else float(np.mean([one.checks for one in done.values()]))
+    tried = 1.0 if first else float(np.mean([draft.attempts for draft in done.values()]))
+    checked = 1.0 if first else float(np.mean([draft.checks for draft in done.values()]))
     sent = (
         (writer.chat, [write_messages(kind, one, writer.options.into) for one in asked], _WRITTEN, tried),
         (writer.checker, [check_messages("?" * 60, one) for one in asked], _CHECKED, checked),
@@ -422,7 +422,7 @@ def forecast(
 
 def in_all(cells: Sequence[Forecast], writer: Writer, done: Mapping[str, Draft]) -> str:
     """What a forecast of questions leaves open: how many attempts there will be. Empty where nothing is to be paid."""
-    usd = sum(one.usd or 0.0 for one in cells)
+    usd = sum(cell.usd or 0.0 for cell in cells)
     if not usd:
         return ""
     most = writer.options.attempts
@@ -489,14 +489,14 @@ async def _write(
     with path.open("a", encoding="utf-8") as kept:
         for start, end in pairwise(_stages(len(asked))):
             jobs = (partial(writer.draft, kind, one) for kind, one in asked[start:end])
-            async for position, found in all_of(jobs, progress=listener.advanced_by):
+            async for position, draft in all_of(jobs, progress=listener.advanced_by):
                 kind, one = asked[start + position]
-                if isinstance(found, Failure):
-                    failed[kind, one.id] = found.reason
+                if isinstance(draft, Failure):
+                    failed[kind, one.id] = draft.reason
                     continue
-                drafts[found.key] = found
-                made.append(found)
-                kept.write(to_json(found.as_dict()) + "\n")
+                drafts[draft.key] = draft
+                made.append(draft)
+                kept.write(to_json(draft.as_dict()) + "\n")
                 kept.flush()
             # Nothing is in flight here, so what is spent is what these have cost.
             usd = 0.0 if ledger is None else ledger.spent_usd - before
@@ -545,7 +545,7 @@ def read_drafts(path: Path) -> dict[str, Draft]:
         if not line.strip():
             continue
         try:
-            one = _draft(json.loads(line))
+            draft = _draft(json.loads(line))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             if number == len(lines):
                 path.write_bytes(content[: len(content) - len(line)])
@@ -553,7 +553,7 @@ def read_drafts(path: Path) -> dict[str, Draft]:
             raise DataError(
                 "this line is no draft", path=path, line=number, found=str(error), mend="Remove the line."
             ) from error
-        found[one.key] = one
+        found[draft.key] = draft
     return found
 
 

@@ -163,17 +163,17 @@ def frontier(
             f"There is no frontier by {[*axes, *quality]} and {dominance!r}.",
             mend="Name cost, latency and measures; dominance is 'pareto' or 'strict'.",
         )
-    running = [one for one in stacks if slo_ms is None or one.latency <= slo_ms]
+    running = [stack for stack in stacks if slo_ms is None or stack.latency <= slo_ms]
     if not running:
         return []
     values = np.array(
-        [[*(-getattr(one, axis) for axis in axes), *map(one.reaches, quality)] for one in running]
+        [[*(-getattr(stack, axis) for axis in axes), *map(stack.reaches, quality)] for stack in running]
     )
     beaten = _beaten_strictly if dominance == "strict" else _beaten
     share = np.array([cost_share if axis == "cost" else 0.0 for axis in (*axes, *quality)])
     least = np.array([jitter_ms if axis == "latency" else 0.0 for axis in (*axes, *quality)])
     return [
-        one for one, row in zip(running, values, strict=True)
+        stack for stack, row in zip(running, values, strict=True)
         if not beaten(values, row, ROUNDING + least + share * np.maximum(np.abs(values), np.abs(row)))
     ]  # fmt: skip
 
@@ -300,16 +300,16 @@ def choose(
     """
     if not stacks:
         raise UsageError("There is no stack to choose from.", mend="Measure one at least.")
-    feasible = [one for one in stacks if not any(limits.excesses(one, measure))]
+    feasible = [stack for stack in stacks if not any(limits.excesses(stack, measure))]
     if not feasible:
-        nearest = min(stacks, key=lambda one: (max(limits.excesses(one, measure)), *_order(one)))
+        nearest = min(stacks, key=lambda stack: (max(limits.excesses(stack, measure)), *_order(stack)))
         return Choice(None, nearest, (), ())
     if limits.target is None:
-        tied = _lowest(feasible, lambda one: -one.reaches(measure), ROUNDING)
+        tied = _lowest(feasible, lambda stack: -stack.reaches(measure), ROUNDING)
     else:
-        tied = _lowest(_lowest(feasible, lambda one: one.latency, jitter_ms), _cost, ROUNDING, cost_share)
-    left = _lowest(_lowest(tied, lambda one: one.prompt_tokens, 0.0), _cost, ROUNDING, cost_share)
-    chosen = min(left, key=lambda one: (-one.reaches(measure), one.latency, one.id))
+        tied = _lowest(_lowest(feasible, lambda stack: stack.latency, jitter_ms), _cost, ROUNDING, cost_share)
+    left = _lowest(_lowest(tied, lambda stack: stack.prompt_tokens, 0.0), _cost, ROUNDING, cost_share)
+    chosen = min(left, key=lambda stack: (-stack.reaches(measure), stack.latency, stack.id))
     return Choice(chosen, chosen, tuple(feasible), tuple(tied))
 
 
@@ -321,7 +321,7 @@ def _lowest(
     stacks: Sequence[Stack], value: Callable[[Stack], float], within: float, share: float = 0.0
 ) -> list[Stack]:
     least = min(map(value, stacks))
-    return [one for one in stacks if value(one) <= least + within + share * abs(least)]
+    return [stack for stack in stacks if value(stack) <= least + within + share * abs(least)]
 
 
 def _order(stack: Stack) -> tuple[float, float, float, str]:

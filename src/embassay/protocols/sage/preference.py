@@ -168,7 +168,9 @@ def _no_part(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _Pa
     """A half that lost too many of its rows."""
     reason, left = lost.too_many, n - len(lost.rows)
     rows = [
-        undefined(one, left, reason, variant=variant) for one in measures for variant in variants or ("",)
+        undefined(measure, left, reason, variant=variant)
+        for measure in measures
+        for variant in variants or ("",)
     ]
     return _Part(tuple(rows), Component(None, left, reason=reason), None, lost.skipped)
 

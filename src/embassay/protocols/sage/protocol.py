@@ -110,9 +110,9 @@ class Sage(TaskProtocol):
     def keep(self, plan: Plan) -> None:
         """The texts that each task judges."""
         for dataset in plan.datasets:
-            for one in dataset.tasks:
+            for task in dataset.tasks:
                 self.folder.keep_texts(
-                    one.task, dataset.name, partial(_texts, plan, dataset.source, one.task)
+                    task.task, dataset.name, partial(_texts, plan, dataset.source, task.task)
                 )
 
     def work(self, session: Session, listener: Silent) -> None:
@@ -145,14 +145,15 @@ Columns = dict[str, list[str]]
 def _keep_found(plan: Plan, folder: RunFolder) -> None:
     """Add the documents of large corpora that systems have found since."""
     for dataset in plan.datasets:
-        for one in dataset.tasks:
+        for task in dataset.tasks:
             paths = (
-                folder.items_path(one.task, dataset.name, system.name, ".rankings") for system in plan.systems
+                folder.items_path(task.task, dataset.name, system.name, ".rankings")
+                for system in plan.systems
             )
             found = {str(doc) for path in paths for doc in _found(path)}
-            path = folder.texts_path(one.task, dataset.name)
+            path = folder.texts_path(task.task, dataset.name)
             if not found <= _kept(path):
-                write_columns(path, _texts(plan, dataset.source, one.task, found))
+                write_columns(path, _texts(plan, dataset.source, task.task, found))
 
 
 def _texts(plan: Plan, source: str, name: str, found: Iterable[str] = ()) -> Columns:

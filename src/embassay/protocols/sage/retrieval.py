@@ -119,8 +119,8 @@ def _searched(system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, 
 def _merged(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> Ranked:
     """The best k of a corpus from those of its shards; what there is of them at once is two."""
     best: Ranked | None = None
-    for one, offset in zip(shards, offsets, strict=True):
-        best = one if best is None else merge([best, one], [0, offset], k)
+    for shard, offset in zip(shards, offsets, strict=True):
+        best = shard if best is None else merge([best, shard], [0, offset], k)
     assert best is not None  # a corpus of nothing is a shard too
     return best
 

@@ -143,7 +143,7 @@ def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Table]:
 
 def _of(task: str, made: Iterator[Table]) -> Iterator[Table]:
     """The tables of a task, which they name."""
-    return (replace(one, task=task) for one in made)
+    return (replace(table, task=task) for table in made)
 
 
 Make = Callable[[str, str, Sequence[tuple[str, Cell]]], Table]
@@ -247,14 +247,16 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
     }
     if not all(members.values()):
         return
-    known = {(one.task, one.system): one.headline for one in standings if not one.dataset}
+    known = {
+        (standing.task, standing.system): standing.headline for standing in standings if not standing.dataset
+    }
     rows = []
     for title, task in TABLE_1:
         if not any(where == task for where, _ in known):
             continue
         both = [_mean_of([known[task, name] for name in names]) for names in members.values()]
         shown = (*both, _difference(*both))
-        rows.append((title, *(value for one in shown for value in (one.value, *one.interval))))
+        rows.append((title, *(value for headline in shown for value in (headline.value, *headline.interval))))
     names = [f"{kind} ({len(own)})" for kind, own in members.items()]
     columns = [Column("task", "text")]
     for name in (*names, "difference"):
@@ -268,13 +270,15 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
 
 def _mean_of(systems: Sequence[Headline]) -> Headline:
     """The mean of systems, drawn together."""
-    lacking = next((one for one in systems if one.value is None), None)
+    lacking = next((system for system in systems if system.value is None), None)
     if lacking is not None:
         return Headline.none("", lacking.reason)
     first = systems[0]
-    drawn = {len(one.replicates) for one in systems}
-    replicates = np.mean([one.replicates for one in systems], axis=0) if len(drawn) == 1 else np.empty(0)
-    value = float(np.mean([one.value for one in systems]))
+    drawn = {len(system.replicates) for system in systems}
+    replicates = (
+        np.mean([system.replicates for system in systems], axis=0) if len(drawn) == 1 else np.empty(0)
+    )
+    value = float(np.mean([system.value for system in systems]))
     return replace(first, system="", value=value, replicates=replicates)
 
 

@@ -79,8 +79,8 @@ def evaluate(
         if len(scores) == 1:
             first = name, dict(zip(drawn, clusters.tolist(), strict=True))
     alone = len(scores) == 1
-    found = over_texts_of_a_set(data, *first, context) if alone else over_sets(scores, context)
-    return _outcome(how, found, scores, items, skipped, notes)
+    estimate = over_texts_of_a_set(data, *first, context) if alone else over_sets(scores, context)
+    return _outcome(how, estimate, scores, items, skipped, notes)
 
 
 def texts(data: LabelledTexts) -> Iterator[Place]:
@@ -169,18 +169,18 @@ def _sets(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:
 
 def _outcome(
     how: str,
-    found: Estimate | None,
+    estimate: Estimate | None,
     scores: list[Score],
     items: Items,
     skipped: list[Skipped],
     notes: list[str],
 ) -> TaskOutcome:
     """The mean over the sets."""
-    if found is None:
+    if estimate is None:
         return outcome(HEADLINE, "no set with two labels or more", items, n=0, skipped=skipped, counts={})
     n = sum(score.n for score in scores)
     return outcome(
-        HEADLINE, replace(found, method=f"{how}, {found.method}"), items, n=n,
+        HEADLINE, replace(estimate, method=f"{how}, {estimate.method}"), items, n=n,
         scores=() if len(scores) == 1 else scores, skipped=skipped, warnings=notes,
         counts={"texts": n, "sets": len(scores)},
     )  # fmt: skip

@@ -336,7 +336,7 @@ def encoded(task: Task, both: Reworded, failures: Collection[str]) -> Reworded:
 
 def outcome(
     headline: str,
-    found: Estimate | str,
+    estimate: Estimate | str,
     items: Items,
     *,
     n: int,
@@ -347,13 +347,13 @@ def outcome(
 ) -> TaskOutcome:
     """The outcome whose headline is `found`, or has no value for the reason that `found` is. `n` counts the items."""
     left_out, noted = summed(skipped), tuple(warnings)
-    if isinstance(found, str):
-        row = undefined(headline, n, found)
-        component = Component(None, n, reason=found)
+    if isinstance(estimate, str):
+        row = undefined(headline, n, estimate)
+        component = Component(None, n, reason=estimate)
     else:
-        row = replace(found.score(headline), n=n)
-        units = found.n if found.units is None else found.units
-        component = replace(found.component(), n=n, units=None if units == n else units)
+        row = replace(estimate.score(headline), n=n)
+        units = estimate.n if estimate.units is None else estimate.units
+        component = replace(estimate.component(), n=n, units=None if units == n else units)
     return TaskOutcome((row, *scores), {headline: component}, items.columns, left_out, noted, counts)
 
 

@@ -161,13 +161,18 @@ def in_their_language(pool: Sequence[Candidate], lang: str, size: Sample) -> tup
     a part is looked at, drawn as pairs are.
     """
     looked_at = [
-        pool[place] for place in draw([one.key for one in pool], max(_LOOKED_AT, 4 * size.pairs), size.seed)
+        pool[place]
+        for place in draw([candidate.key for candidate in pool], max(_LOOKED_AT, 4 * size.pairs), size.seed)
     ]
     foreign = _FRENCH if group_of(lang) == ENGLISH else _ENGLISH
-    texts = [one.paraphrase.text for one in looked_at]
+    texts = [candidate.paraphrase.text for candidate in looked_at]
     # A text whose language is not recognised says nothing against another one.
     usual = " ".join(text for text in texts if language_fault(text, foreign, lang))[:_USUAL]
-    good = [one for one in looked_at if not (usual and language_fault(usual, one.paraphrase.text, lang))]
+    good = [
+        candidate
+        for candidate in looked_at
+        if not (usual and language_fault(usual, candidate.paraphrase.text, lang))
+    ]
     return good, len(looked_at) - len(good)
 
 
@@ -177,15 +182,22 @@ def sample_items(pool: Sequence[Candidate], lang: str, size: Sample) -> list[Ite
     A language with fewer pairs gives all it has. Dummies are made of texts that were not drawn, where there are
     enough. UsageError where there are no two texts to make dummies of.
     """
-    drawn = draw([one.key for one in pool], size.pairs, size.seed)
+    drawn = draw([candidate.key for candidate in pool], size.pairs, size.seed)
     taken = set(drawn)
-    rest = [one.paraphrase.text for place, one in enumerate(pool) if place not in taken]
+    rest = [candidate.paraphrase.text for place, candidate in enumerate(pool) if place not in taken]
     own = {pool[place].paraphrase.text for place in drawn}
     spare = [text for text in rest if text not in own]
-    texts = spare if len(set(spare)) > 2 * size.dummies else [one.paraphrase.text for one in pool]
+    texts = spare if len(set(spare)) > 2 * size.dummies else [candidate.paraphrase.text for candidate in pool]
     rows: list[tuple[Kind, str, str, float | None, str, str]] = [
-        ("pair", one.paraphrase.text, one.paraphrase.wording, None, one.dataset, one.paraphrase.outcome)
-        for one in (pool[place] for place in drawn)
+        (
+            "pair",
+            candidate.paraphrase.text,
+            candidate.paraphrase.wording,
+            None,
+            candidate.dataset,
+            candidate.paraphrase.outcome,
+        )
+        for candidate in (pool[place] for place in drawn)
     ]
     try:
         rows += [_dummy(texts, lang, size.seed, number) for number in range(size.dummies)]

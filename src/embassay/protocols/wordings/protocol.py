@@ -161,9 +161,9 @@ def planned_dataset(
     for what in joined_tasks(source, opened, wanted, protocol, attribute(registry)):
         parts = slices(what.name, how, request.limit, request.seed, request.options.languages, registry)
         texts = 0
-        for one in asked(what.name, parts):
+        for text in asked(what.name, parts):
             texts += 1
-            distinct.add((one.lang, one.text, one.place))
+            distinct.add((text.lang, text.text, text.place))
         planned = [planned_task(what.name, part, what.size, texts) for part in parts]
         tasks.append(
             replace(
@@ -348,7 +348,7 @@ class LLMWriter(AnyRuns, ABC):
         """See `Paraphraser.write`; many calls are in flight at once, and one text's one after another."""
         self._hope = Hope()
         jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
-            partial(self._worded, one, seed) for one in asked
+            partial(self._worded, text, seed) for text in asked
         )
         for done, (position, paraphrase) in enumerate(as_finished(jobs, at_once=_AT_ONCE), start=1):
             hear(done)
@@ -492,7 +492,7 @@ class Writer:
             return _Gap(dataset, seed, run, asked, ())
         known = tuple(row for row in self.paraphrases.rows(*key) if row.outcome != "failed")
         had = {(row.lang, row.text, row.place) for row in known}
-        missing = tuple(one for one in asked if (one.lang, one.text, one.place) not in had)
+        missing = tuple(text for text in asked if (text.lang, text.text, text.place) not in had)
         return _Gap(dataset, seed, run, missing, known) if missing else None
 
     def _fill(self, source: WrittenBy, gap: _Gap) -> None:
@@ -545,7 +545,7 @@ def _work(
     what, parts = task(planned.task, plan.registry), plan.parts(dataset, planned.task)
     texts = [text for part in parts for _, text in what.texts(part.data)]
     sets = [part.data for part in parts if isinstance(part.data, RetrievalSet)]
-    corpus = [text for one in sets for text in one.corpus.texts]
+    corpus = [text for retrieval_set in sets for text in retrieval_set.corpus.texts]
     tokens, _ = tokens_of(corpus + texts, tokenizer)
 
     def rehearse(hear: Hear, *, mark: str = "") -> bool:

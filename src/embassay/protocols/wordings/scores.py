@@ -100,8 +100,8 @@ class Layout:
     def compared_with(self) -> str:
         """The name of the baseline: as asked for, else the first embedding, else the first system."""
         names = [
-            *(one.name for one in self.ranked if one.kind == "embedding"),
-            *(one.name for one in self.ranked),
+            *(system.name for system in self.ranked if system.kind == "embedding"),
+            *(system.name for system in self.ranked),
         ]
         return self.baseline or next(iter(names), "")
 
@@ -185,11 +185,13 @@ class Cells:
     """The records of a run by what identifies them."""
 
     def __init__(self, records: Sequence[CellRecord]) -> None:
-        self._records = {(one.task, one.dataset, one.system, one.variant): one for one in records}
+        self._records = {
+            (record.task, record.dataset, record.system, record.variant): record for record in records
+        }
 
     def languages(self, task: str, dataset: str) -> tuple[str, ...]:
         """The languages that have scores of their own, where a dataset has several."""
-        records = (one for key, one in self._records.items() if key[:2] == (task, dataset))
+        records = (record for key, record in self._records.items() if key[:2] == (task, dataset))
         names = dict.fromkeys(name for record in records for name in record.components)
         return tuple(name.removeprefix("score:") for name in names if name.startswith("score:"))
 
@@ -609,7 +611,7 @@ class Scores:
 
     def _bounds(self, task: str) -> tuple[float, float]:
         """What scores of a task lie between: correlations from -1, shares from 0."""
-        measure = next(one.headline for one in self.layout.tasks if one.name == task)
+        measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
         return (-1.0 if measure in ("spearman", "pearson") else 0.0), 1.0
 
     def _in_scope(self, scope: str, system: str, label: str = ALL) -> Level:
@@ -636,22 +638,22 @@ def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
     The bootstrap intervals of `delta` hold for these datasets; this one takes datasets and runs as samples of others
     (`embassay.stats.mixed_mean`), with the weights that make it the mean of the same drops.
     """
-    found = mixed_drop(scores, scope, system)
+    mean = mixed_drop(scores, scope, system)
     row = partial(Result, "pteb", scope, "", "", "", "", system, seed=scores.layout.seed)
-    if isinstance(found, str):
-        yield row(MEASURE, None, 0, reason=found)
+    if isinstance(mean, str):
+        yield row(MEASURE, None, 0, reason=mean)
         return
-    least, most = (None if np.isnan(end) else end for end in (found.low, found.high))
+    least, most = (None if np.isnan(end) else end for end in (mean.low, mean.high))
     bounds = scores.in_scope(scope, system).delta.bounds
     low, high = possible_drops(least, most, bounds, bounds[1])
-    method = _with_reason(_method_of_mean(found, len(scores.parts(scope))), least, low)
-    yield row(MEASURE, found.estimate, found.n, low, high, method)
+    method = _with_reason(_method_of_mean(mean, len(scores.parts(scope))), least, low)
+    yield row(MEASURE, mean.estimate, mean.n, low, high, method)
     for name, spread in SPREADS.items():
-        sd = getattr(found, spread)
+        sd = getattr(mean, spread)
         if np.isnan(sd):
-            yield row(f"delta_sd:{name}", None, found.n, reason=ONE_VALUE if found.n == 1 else UNKNOWN)
+            yield row(f"delta_sd:{name}", None, mean.n, reason=ONE_VALUE if mean.n == 1 else UNKNOWN)
         else:
-            yield row(f"delta_sd:{name}", sd, found.n, method=method)
+            yield row(f"delta_sd:{name}", sd, mean.n, method=method)
 
 
 def mixed_drop(scores: Scores, scope: str, system: str) -> MixedMean | str:
@@ -676,15 +678,15 @@ def mixed_drop(scores: Scores, scope: str, system: str) -> MixedMean | str:
     return mixed_mean(values, rows, columns, weights=weights)
 
 
-def _method_of_mean(found: MixedMean, datasets: int) -> str:
+def _method_of_mean(mean: MixedMean, datasets: int) -> str:
     """What was taken as a sample of what."""
-    if found.n == 1:
+    if mean.n == 1:
         return ONE_VALUE
     sample = "dataset and run as random effects"
     if datasets == 1:
         sample = "one dataset: holds for other runs on it"
-    elif datasets == found.n:
+    elif datasets == mean.n:
         sample = "one run: holds for other datasets"
-    if np.isnan(found.df):
+    if np.isnan(mean.df):
         return f"{sample}; no variation"
-    return f"{sample}; t with {found.df:.1f} degrees of freedom (Satterthwaite)"
+    return f"{sample}; t with {mean.df:.1f} degrees of freedom (Satterthwaite)"

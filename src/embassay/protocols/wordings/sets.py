@@ -260,7 +260,7 @@ class Source(BaseModel):
         kept = self.datasets.setdefault(dataset, Kept())
         kept.fingerprint = fingerprint or kept.fingerprint
         kept.runs = sorted(
-            [*(one for one in kept.runs if one.seed != file.seed), file], key=lambda one: one.seed
+            [*(run for run in kept.runs if run.seed != file.seed), file], key=lambda file: file.seed
         )
 
 
@@ -334,9 +334,9 @@ class Recorded:
     ) -> Iterator[tuple[int, Paraphrase]]:
         """Wording number `run` of each text; `missing` for a text that has none."""
         chosen = [self._recorded[dataset]] if dataset in self._recorded else list(self._recorded.values())
-        for position, one in enumerate(asked):
-            wordings = next((texts[one.text] for texts in chosen if one.text in texts), ())
-            yield position, _recorded(one, wordings, run, seed)
+        for position, text in enumerate(asked):
+            wordings = next((texts[text.text] for texts in chosen if text.text in texts), ())
+            yield position, _recorded(text, wordings, run, seed)
         hear(len(asked))
 
 
@@ -387,12 +387,12 @@ class Stored:
     ) -> Iterator[tuple[int, Paraphrase]]:
         """What the set has of each text in the run with this seed; `missing` for a text that it has not."""
         chosen = self.known(dataset, seed)
-        for position, one in enumerate(asked):
-            kept = chosen.get((one.text, one.lang, one.place)) or chosen.get((one.text, "", one.place))
+        for position, text in enumerate(asked):
+            kept = chosen.get((text.text, text.lang, text.place)) or chosen.get((text.text, "", text.place))
             if kept is None:
-                yield position, _missing(one, seed, f"{self.name} does not have it with seed {seed}")
+                yield position, _missing(text, seed, f"{self.name} does not have it with seed {seed}")
             else:
-                yield position, replace(kept, lang=one.lang)
+                yield position, replace(kept, lang=text.lang)
         hear(len(asked))
 
     def known(self, dataset: str, seed: int) -> Mapping[tuple[str, str, str], Paraphrase]:
@@ -498,13 +498,16 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
             expected="columns text and paraphrases, or text, wording and run_seed", found=", ".join(columns),
         )  # fmt: skip
     content = sorted(
-        (dataset, run, sorted((one.text, one.wording) for one in own)) for (dataset, run), own in runs.items()
+        (dataset, run, sorted((paraphrase.text, paraphrase.wording) for paraphrase in own))
+        for (dataset, run), own in runs.items()
     )
-    found = ParaphraseSet.create(folder)
-    found.add(Source(name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest(content)}"))
+    paraphrase_set = ParaphraseSet.create(folder)
+    paraphrase_set.add(
+        Source(name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest(content)}")
+    )
     for (dataset, run), own in runs.items():
-        found.keep(name, dataset, run, own)
-    return found
+        paraphrase_set.keep(name, dataset, run, own)
+    return paraphrase_set
 
 
 def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> Exported:
@@ -567,10 +570,10 @@ def _wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
                 "missing" if not wording else "copied" if wording.strip() == text.strip() else "ok"
             )
             place = (_cell(row, "dataset") or name, int(seed))
-            one = Paraphrase(
+            paraphrase = Paraphrase(
                 text, _cell(row, "lang") or "und", "", wording or "", outcome, attempts=0, seed=int(seed)
             )
-            runs[place].append(one)
+            runs[place].append(paraphrase)
     return runs
 
 

@@ -156,14 +156,17 @@ def in_other_words(  # noqa: PLR0913
     def wording(place: str, text: str) -> str | None:
         if place.startswith(unworded):
             return text
-        one = found(place, text)
-        if not one.usable:
+        paraphrase = found(place, text)
+        if not paraphrase.usable:
             return text if keep_failed else None
-        return None if exclude_copied and one.outcome == "copied" else one.wording
+        return None if exclude_copied and paraphrase.outcome == "copied" else paraphrase.wording
 
     worded = (at for at in what.texts(data) if not at[0].startswith(unworded))
-    asked = {(one.lang, one.text, one.place): one for one in starmap(found, worded)}
-    failed = [one for one in asked.values() if not one.usable]
+    asked = {
+        (paraphrase.lang, paraphrase.text, paraphrase.place): paraphrase
+        for paraphrase in starmap(found, worded)
+    }
+    failed = [paraphrase for paraphrase in asked.values() if not paraphrase.usable]
     reworded = what.reword(data, wording)
     if tidy:
         sides = _tidied(what, reworded.original), _tidied(what, reworded.paraphrased)
@@ -185,7 +188,7 @@ def _too_many(failed: list[Paraphrase], asked: int, most: float) -> tuple[str, s
     """Why there is no score, or a warning that more than `most` were let pass; empty where few enough failed."""
     if len(failed) <= most * asked:
         return "", ""
-    kinds = Counter(one.outcome for one in failed)
+    kinds = Counter(paraphrase.outcome for paraphrase in failed)
     told = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
     share = len(failed) / asked
     happened = f"{len(failed)} of {asked} texts ({share:.1%}) have no usable paraphrase: {told}"
@@ -294,7 +297,7 @@ class _Part:
         if self.job.run is not None:
             components["original"] = self._original(both)
             rest = encoded(self.task, both, getattr(self.opened.system, "failures", {}))
-            if rest is not both and all(one.value is not None for one in components.values()):
+            if rest is not both and all(component.value is not None for component in components.values()):
                 scored, both = self._alike(both, rest, components), rest
         skipped = (*both.lost, *scored.skipped)
         counts = {**scored.counts, **worded.counts}
@@ -362,7 +365,9 @@ def _together(job: PtebJob, parts: Sequence[Loaded[Any]], outcomes: Sequence[Tas
         }
         if by_language:
             components[name] = mean_component(by_language)
-            components |= {f"{name}:{lang}": one for lang, one in by_language.items()} if several else {}
+            components |= (
+                {f"{name}:{lang}": component for lang, component in by_language.items()} if several else {}
+            )
     methods = [outcome.scores[0].method for outcome in outcomes]
     for suffix, subset in [("", ""), *((f":{part.lang}", part.lang) for part in parts if several)]:
         if f"score{suffix}" in components:

@@ -96,9 +96,9 @@ def _leading(run: ReportRun, system: str) -> Iterator[PlacedScore]:
     if found is None or own is None:
         return
     others = [
-        one.value.value
-        for name, one in found.leaders.items()
-        if name != system and one.kind != "reference" and one.value.value is not None
+        leader.value.value
+        for name, leader in found.leaders.items()
+        if name != system and leader.kind != "reference" and leader.value.value is not None
     ]
     title = found.run if found.measure == OVERALL or found.people else f"{found.run}, {found.measure}"
     yield PlacedScore(title, own.value, tuple(others), found.scale, own.placed)
@@ -326,8 +326,8 @@ def _beside_people(own: Sequence[ReportRun], name: str) -> Iterator[AgainstPeopl
         if run.record.kind == "hume":
             from embassay.report.hume.gap import against_people
 
-            found = against_people(run, name)
-            yield from () if found is None else (found,)
+            people = against_people(run, name)
+            yield from () if people is None else (people,)
 
 
 def _say(place: str) -> Say:

@@ -239,17 +239,21 @@ def _places(run: ReportRun, row: Row) -> Iterator[Placed]:
     for field in _fields(run.record.path, state.st_mtime_ns, state.st_size):
         if not field.dataset or several.get(field.task) != field.measure:
             continue
-        for one in field.entrants:
-            if one.system == row.system.name and one.rank_low is not None and one.rank_high is not None:
-                yield field, (one.rank_low, one.rank_high)
+        for entrant in field.entrants:
+            if (
+                entrant.system == row.system.name
+                and entrant.rank_low is not None
+                and entrant.rank_high is not None
+            ):
+                yield field, (entrant.rank_low, entrant.rank_high)
 
 
 def _values_on(run: ReportRun, row: Row, own: Sequence[Placed]) -> str:
     word = {task.name: task_word(task) for task in present(run.record)}
     said = []
     for field, _ in own[:MOST_DATASETS]:
-        one = run.record.find(field.task, row.system.name, field.measure, dataset=field.dataset)
-        value = figure(one, unit_of(run.record.kind)) if one is not None else ""
+        result = run.record.find(field.task, row.system.name, field.measure, dataset=field.dataset)
+        value = figure(result, unit_of(run.record.kind)) if result is not None else ""
         said.append(f"{word[field.task]} of {field.dataset} {value}")
     return plain(listed([*said, *([f"{len(own) - MOST_DATASETS} more"] if len(own) > MOST_DATASETS else [])]))
 
@@ -284,11 +288,11 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
     for run in own:
         yield from (f"{run.title}: {said}" if len(runs) > 1 else said for said in _missing(run.record, row))
     yield from _untold(own, row)
-    for run in (one for one in own if one.record.kind == "pteb"):
+    for run in (report_run for report_run in own if report_run.record.kind == "pteb"):
         from embassay.report.pteb import drops as of_pteb
 
         yield from of_pteb.unknown(run, run.board.row(row.system.name))
-    for run in (one for one in own if one.record.kind == "hteb"):
+    for run in (report_run for report_run in own if report_run.record.kind == "hteb"):
         from embassay.report.hteb import profile
 
         yield from profile.unknown(run, run.board.row(row.system.name))
@@ -327,11 +331,14 @@ def _missing(record: Record, row: Row) -> Iterator[str]:
     small, bare = [], []
     for task in tasks:
         rows = [
-            record.find(task.name, name, task.headline, dataset=one) for one in record.datasets(task.name)
+            record.find(task.name, name, task.headline, dataset=dataset)
+            for dataset in record.datasets(task.name)
         ]
-        known = [one for one in rows if one is not None and one.value is not None]
-        small += [f"{task.short} on {one.dataset} (n = {one.n})" for one in known if one.n < SMALL]
-        bare += [f"{task.short} on {one.dataset}" for one in known if one.ci_low is None]
+        known = [result for result in rows if result is not None and result.value is not None]
+        small += [
+            f"{task.short} on {result.dataset} (n = {result.n})" for result in known if result.n < SMALL
+        ]
+        bare += [f"{task.short} on {result.dataset}" for result in known if result.ci_low is None]
     if small:
         more = f" and {len(small) - 4} more" if len(small) > 4 else ""
         yield f"Rests on under {SMALL} items: {', '.join(small[:4])}{more}."
@@ -363,10 +370,10 @@ def _bare(identity: str) -> str:
 
 def _languages(own: Sequence[ReportRun]) -> Iterator[str]:
     langs = {
-        one.get("lang", "")
+        dataset.get("lang", "")
         for run in own
-        for one in run.record.manifest.get("datasets", ())
-        if one.get("lang")
+        for dataset in run.record.manifest.get("datasets", ())
+        if dataset.get("lang")
     }
     if langs and len(langs) < 4 and "mul" not in langs:
         yield f"Only texts in {plain(listed(sorted(langs)))} were looked at."
@@ -407,10 +414,10 @@ class AgainstPrice:
 
 def against_price(runs: Sequence[ReportRun], row: Row) -> AgainstPrice:
     """The figures of all runs that have the system."""
-    sentences = [*_faster(runs, row), *(one for run in runs for one in _stacks(run, row.system.name))]
+    sentences = [*_faster(runs, row), *(stack for run in runs for stack in _stacks(run, row.system.name))]
     costs = (_of_run(run, row.system.name) for run in runs)
     return AgainstPrice(
-        _price(runs, row.system.name), tuple(sentences), tuple(one for one in costs if one is not None)
+        _price(runs, row.system.name), tuple(sentences), tuple(cost for cost in costs if cost is not None)
     )
 
 
@@ -473,7 +480,14 @@ def _of_run(run: ReportRun, system: str) -> RunCost | None:
 
 def _faster(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
     """Of the first run with ranks: faster encoders that it does not beat, or that it beats all of them."""
-    run = next((one for one in runs if one.board.has_ranks and row.system.name in one.record.by_name), None)
+    run = next(
+        (
+            report_run
+            for report_run in runs
+            if report_run.board.has_ranks and row.system.name in report_run.record.by_name
+        ),
+        None,
+    )
     if run is None:
         return
     record, own = run.record, speed(run.record, row.system.name)
@@ -508,30 +522,32 @@ def _beats(run: ReportRun, a: Row, b: Row) -> bool:
 
 def _stacks(run: ReportRun, system: str) -> Iterator[Sentence]:
     """The best stack of a sweep that it is part of, with its price and time."""
-    found = sweep_of(run)
-    if found is None or not found.parts:
+    findings = sweep_of(run)
+    if findings is None or not findings.parts:
         return
     from embassay.protocols.rag.sweep.findings.recommendation import usd
 
-    part, measure = found.parts[0], found.asked.measure
-    own = [one for one in part.stacks if system in (one.axes.get("encoder"), one.axes.get("reranker"))]
-    known = [one for one in own if one.value(measure) is not None]
+    part, measure = findings.parts[0], findings.asked.measure
+    own = [
+        stack for stack in part.stacks if system in (stack.axes.get("encoder"), stack.axes.get("reranker"))
+    ]
+    known = [stack_facts for stack_facts in own if stack_facts.value(measure) is not None]
     if not known:
         return
-    best = max(known, key=lambda one: one.value(measure) or 0.0)
+    best = max(known, key=lambda stack_facts: stack_facts.value(measure) or 0.0)
     yield (
         f"Its best stack of {len(own)} in {run.title} is ", f"{best.id}: {measure} {_quality(best, measure)}, "
-        f"{_ms(best.latency)} at p{found.asked.percentile:.0f}, {usd(best.cost)} per 1,000 queries (prices of "
-        f"{numbers.date(found.asked.priced_on)}), {_standing(part, best)}.",
+        f"{_ms(best.latency)} at p{findings.asked.percentile:.0f}, {usd(best.cost)} per 1,000 queries (prices of "
+        f"{numbers.date(findings.asked.priced_on)}), {_standing(part, best)}.",
     )  # fmt: skip
 
 
 def _quality(stack: StackFacts, measure: str) -> str:
-    found = stack.measured(measure)
-    if found is None or found.value.value is None:
+    quality = stack.measured(measure)
+    if quality is None or quality.value.value is None:
         return "n/a"
-    ends = found.value.low, found.value.high
-    text = numbers.score(found.value.value)
+    ends = quality.value.low, quality.value.high
+    text = numbers.score(quality.value.value)
     return text if ends[0] is None or ends[1] is None else f"{text} ({numbers.interval(ends[0], ends[1])})"
 
 

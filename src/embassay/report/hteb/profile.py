@@ -81,8 +81,8 @@ def _profile(record: Record, row: Row, task: str = OVERALL, dataset: str = "") -
 
 def parts_of(record: Record) -> tuple[str, ...]:
     """The transformations of the run, its axes, and the total."""
-    chosen = [one["name"] for one in record.manifest.get("transformations", {}).get("sources", ())]
-    names = tuple(one for one in TRANSFORMATIONS if one in chosen)
+    chosen = [source["name"] for source in record.manifest.get("transformations", {}).get("sources", ())]
+    names = tuple(transformation for transformation in TRANSFORMATIONS if transformation in chosen)
     return (*names, *(axis_part(one) for one in AXES if on_axis(one, names)), TOTAL)
 
 
@@ -110,11 +110,11 @@ def held(row: Result | None) -> bool:
 
 def hteb_verdict(record: Record, board: Board) -> Verdict:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    found = [one for one in profiles_of(record, board) if one.row.system.ranked and one.axes]
+    found = [profile for profile in profiles_of(record, board) if profile.row.system.ranked and profile.axes]
     if not found:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
     most = _worst(found)
-    if most and any(lost(row) for one in found for row in one.axes.values()):
+    if most and any(lost(row) for profile in found for row in profile.axes.values()):
         return Verdict(most, tuple(_lede(found, record)))
     said = (("In these figures ", *_lower(most), "."),) if most else ()
     return Verdict(("No system has a certain loss on any axis",), (*said, *_lede(found, record)))
@@ -125,8 +125,8 @@ def _worst(found: Sequence[Profile]) -> Sentence:
     whole = max(len(one.axes) for one in found)
     full = [one for one in found if len(one.axes) == whole and one.worst is not None]
     worst: dict[str, list[Profile]] = {}
-    for one in full:
-        worst.setdefault(one.worst[0] if one.worst else "", []).append(one)
+    for profile in full:
+        worst.setdefault(profile.worst[0] if profile.worst else "", []).append(profile)
     if not worst:
         return ()
     name, most = max(worst.items(), key=lambda one: len(one[1]))
@@ -144,14 +144,16 @@ def _lower(sentence: Sentence) -> Sentence:
 
 
 def _lede(found: Sequence[Profile], record: Record) -> Iterator[Sentence]:
-    leading = max(found, key=lambda one: (one.total.value or 0.0) if one.total is not None else 0.0)
+    leading = max(
+        found, key=lambda profile: (profile.total.value or 0.0) if profile.total is not None else 0.0
+    )
     if leading.total is not None and leading.total.value is not None:
         yield (
             _name(leading.row), " has the highest total: ", POINTS.text(leading.total.value), ", ",
             said(leading.changes[TOTAL]), " from its original.",
         )  # fmt: skip
-    sure = [(one, name) for one in found for name, row in one.axes.items() if lost(row)]
-    whole = sum(len(one.axes) for one in found)
+    sure = [(profile, name) for profile in found for name, row in profile.axes.items() if lost(row)]
+    whole = sum(len(profile.axes) for profile in found)
     yield (f"{len(sure)} of {whole} changes by axis are certain losses: their intervals lie below 0.",)
     failed = _failed(record)
     if failed:
@@ -187,7 +189,10 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "after translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of "
         "its transformations, the total that of the axes. PTEB compares paraphrased scores only."
     )
-    yield Box("panels", tuple(_panels([one for one in profiles if one.row.system.ranked and one.axes])))
+    yield Box(
+        "panels",
+        tuple(_panels([profile for profile in profiles if profile.row.system.ranked and profile.axes])),
+    )
     yield _profile_table(profiles)
     yield Heading("By transformation", "hteb-transformations")
     yield Text("The change in points under each transformation, mean over datasets.")
@@ -205,7 +210,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 def _facts(record: Record, board: Board) -> Facts:
     told = record.manifest.get("transformations", {})
     sources = told.get("sources", ())
-    runs = max((len(seeds) for one in sources for seeds in one.get("seeds", {}).values()), default=0)
+    runs = max((len(seeds) for source in sources for seeds in source.get("seeds", {}).values()), default=0)
     by = f" by {sources[0]['transformer']}" if sources else ""
     sample = ("a sample of the data",) if told.get("sample") else ()
     return Facts.of(
@@ -218,8 +223,8 @@ def _facts(record: Record, board: Board) -> Facts:
 def _scale(profiles: Sequence[Profile]) -> Scale:
     ends = [
         value
-        for one in profiles
-        for row in one.axes.values()
+        for profile in profiles
+        for row in profile.axes.values()
         for value in (row.value, row.ci_low, row.ci_high)
         if value is not None
     ]
@@ -229,8 +234,8 @@ def _scale(profiles: Sequence[Profile]) -> Scale:
 def _panels(profiles: Sequence[Profile]) -> Iterator[Block]:
     """The profile plot of each of the first systems: its axes on one scale for all that are drawn."""
     scale = _scale(profiles[:MOST_DRAWN])
-    for one in profiles[:MOST_DRAWN]:
-        kind = one.row.system.kind
+    for profile in profiles[:MOST_DRAWN]:
+        kind = profile.row.system.kind
         lines = [
             Line(
                 AXES[name],
@@ -244,18 +249,18 @@ def _panels(profiles: Sequence[Profile]) -> Iterator[Block]:
                     ),
                 ),
             )
-            for name, row in one.axes.items()
+            for name, row in profile.axes.items()
         ]
         head = Column((axis(scale, labels=2), "Change"), style="num")
         table = Table(
-            "", one.row.label, "Axis", (head,), tuple(lines), "marks", 2, is_sortable=False, export=""
+            "", profile.row.label, "Axis", (head,), tuple(lines), "marks", 2, is_sortable=False, export=""
         )
         yield Box("panel", (table,))
 
 
 def _exact(row: Result) -> str:
     values = (row.value, row.ci_low, row.ci_high)
-    return ",".join("" if one is None else f"{100 * one:.6g}" for one in values)
+    return ",".join("" if value is None else f"{100 * value:.6g}" for value in values)
 
 
 def _entry(row: Result | None) -> Entry:
@@ -282,12 +287,12 @@ def _profile_table(profiles: Sequence[Profile]) -> Table:
         *map(AXES.__getitem__, axes),
     ]
     lines = []
-    for one in profiles:
-        cells = [_score(one.original)]
-        cells += [_entry(one.changes.get("paraphrasing"))] if paraphrased else []
-        cells += [_entry(one.changes.get(axis_part(name))) for name in axes]
-        cells += [_entry(one.changes[TOTAL]), _score(one.total)]
-        lines.append(_line(one.row, tuple(cells)))
+    for profile in profiles:
+        cells = [_score(profile.original)]
+        cells += [_entry(profile.changes.get("paraphrasing"))] if paraphrased else []
+        cells += [_entry(profile.changes.get(axis_part(name))) for name in axes]
+        cells += [_entry(profile.changes[TOTAL]), _score(profile.total)]
+        lines.append(_line(profile.row, tuple(cells)))
     columns = figures(*heads, "All axes", "HTEB total")
     return Table("hteb-profile", "Profiles", "System", columns, tuple(lines), is_titled=False, has_latex=True)
 
@@ -301,7 +306,9 @@ def _transformation_table(record: Record, profiles: Sequence[Profile]) -> Table:
     columns = tuple(
         Column(name.replace("_", " "), style="num", group=AXES[TRANSFORMATIONS[name].axis]) for name in names
     )
-    lines = tuple(_line(one.row, tuple(_entry(one.changes.get(name)) for name in names)) for one in profiles)
+    lines = tuple(
+        _line(profile.row, tuple(_entry(profile.changes.get(name)) for name in names)) for profile in profiles
+    )
     return Table("hteb-by-transformation", "By transformation", "System", columns, lines, is_titled=False)
 
 
@@ -313,12 +320,17 @@ def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block
         lines = []
         for dataset in datasets:
             for row in board.by_task(task.name):
-                one = _profile(record, row, task.name, dataset)
+                profile = _profile(record, row, task.name, dataset)
                 cells = (
-                    _score(one.original),
-                    *(_entry(one.changes.get(axis_part(name))) for name in AXES if axis_part(name) in one.changes),
-                    _entry(one.changes[TOTAL]), _score(one.total),
-                )  # fmt: skip
+                    _score(profile.original),
+                    *(
+                        _entry(profile.changes.get(axis_part(name)))
+                        for name in AXES
+                        if axis_part(name) in profile.changes
+                    ),
+                    _entry(profile.changes[TOTAL]),
+                    _score(profile.total),
+                )
                 lines.append(Line(row.label, cells, row.system.kind, group=dataset))
         heads = [AXES[name] for name in AXES if axis_part(name) in parts_of(record)]
         columns = figures("Original", *heads, "All axes", "Total")
@@ -330,14 +342,18 @@ def profile_view(record: Record, board: Board, wide: bool) -> Table:
     """Every system's original score, total, and change on each axis; for a terminal."""
     axes = [name for name in AXES if axis_part(name) in parts_of(record)]
     rows: list[list[Said | Entry]] = []
-    for one in profiles_of(record, board):
+    for profile in profiles_of(record, board):
         cells: list[Said | Entry] = [
-            one.row.rank or numbers.NONE,
-            one.row.system.name if wide else one.row.label,
+            profile.row.rank or numbers.NONE,
+            profile.row.system.name if wide else profile.row.label,
         ]
-        cells += [state_of(one.original, one.row), state_of(one.total, one.row)]
-        cells += [said(one.changes.get(axis_part(name))) if wide else _entry(one.changes.get(axis_part(name))).text
-                  for name in axes]  # fmt: skip
+        cells += [state_of(profile.original, profile.row), state_of(profile.total, profile.row)]
+        cells += [
+            said(profile.changes.get(axis_part(name)))
+            if wide
+            else _entry(profile.changes.get(axis_part(name))).text
+            for name in axes
+        ]
         rows.append(cells)
     short = {"style": "Δ style", "length": "Δ length", "language": "Δ language"}
     heads: list[str | Column] = ["Rank", "System", *figures("Orig.", "HTEB", *(short[name] for name in axes))]

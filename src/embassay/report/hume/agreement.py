@@ -99,14 +99,19 @@ class Difficulty:
 
 def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
     """Agreement in full."""
-    known = [one.agreement for one in pairs if one.agreement is not None]
+    known = [pair.agreement for pair in pairs if pair.agreement is not None]
     ends = [
-        end for one in known for end in (one.value.value, one.value.low, one.value.high) if end is not None
+        end
+        for agreement in known
+        for end in (agreement.value.value, agreement.value.low, agreement.value.high)
+        if end is not None
     ]
     scale = whole(ends)
-    rows = tuple(_trust_row(one, one.agreement, scale) for one in pairs if one.agreement is not None)
+    rows = tuple(_trust_row(pair, pair.agreement, scale) for pair in pairs if pair.agreement is not None)
     return TrustTable(
-        rows, scale, tuple(one.name for one in pairs if one.agreement is None and len(one.annotators) == 1)
+        rows,
+        scale,
+        tuple(pair.name for pair in pairs if pair.agreement is None and len(pair.annotators) == 1),
     )
 
 
@@ -116,23 +121,23 @@ def whole(values: Sequence[float], factor: float = 1.0) -> Scale:
     return Scale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
 
 
-def _trust_row(pair: PairRecord, found: Agreement, scale: Scale) -> TrustRow:
-    bar = found.value
+def _trust_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> TrustRow:
+    bar = agreement.value
     ends = [f"{one:.6g}" for one in (bar.value, bar.low, bar.high) if one is not None]
     return TrustRow(
         name=pair.name,
         mark=between(bar, LIMITS[pair.family], scale),
-        coefficient=COEFFICIENTS.get(found.coefficient, found.coefficient),
+        coefficient=COEFFICIENTS.get(agreement.coefficient, agreement.coefficient),
         value="n/a" if bar.value is None else COEFFICIENT.text(bar.value),
         interval=interval(bar, COEFFICIENT),
         exact="" if bar.value is None else ",".join(ends if len(ends) == 3 else ends[:1]),
         why=bar.reason,
-        word=found.band,
+        word=agreement.band,
         trust=pair.trust or "",
-        annotators=f"{found.annotators}, {numbers.counted(found.items, 'item')}",
+        annotators=f"{agreement.annotators}, {numbers.counted(agreement.items, 'item')}",
         extras=", ".join(
             _extra(name, value)
-            for name, value in found.extras.items()
+            for name, value in agreement.extras.items()
             if value is not None and (value or name not in COUNTS)
         ),
         advice=pair.advice,
@@ -152,28 +157,32 @@ def _extra(name: str, value: float) -> str:
 
 def noisy(every: Sequence[PairModels]) -> tuple[Noisy, ...]:
     """The pairs with low agreement, those with a model above people first."""
-    low = [one for one in every if one.pair.trust == "low"]
-    low.sort(key=lambda one: not one.pair.superhuman_on_noise)
+    low = [pair_models for pair_models in every if pair_models.pair.trust == "low"]
+    low.sort(key=lambda pair_models: not pair_models.pair.superhuman_on_noise)
     return tuple(
         Noisy(
-            one.pair.name, agreed(one.pair), scored(one.pair.human),
-            "no model" if one.best is None else scored(one.best.score), one.side, one.pair.superhuman_on_noise,
-            one.pair.advice,
+            pair_models.pair.name,
+            agreed(pair_models.pair),
+            scored(pair_models.pair.human),
+            "no model" if pair_models.best is None else scored(pair_models.best.score),
+            pair_models.side,
+            pair_models.pair.superhuman_on_noise,
+            pair_models.pair.advice,
         )
-        for one in low
-    )  # fmt: skip
+        for pair_models in low
+    )
 
 
 def difficulties(pairs: Sequence[PairRecord]) -> Difficulty:
     """How hard the pairs are for people: easy from 70 points, hard under 50."""
-    values = [one.human.value for one in pairs if one.human.value is not None]
+    values = [pair.human.value for pair in pairs if pair.human.value is not None]
     scale = whole(values, factor=100.0)
     rows = tuple(
         HardRow(TITLES[family], _strip(own, scale), _counts(own))
         for family in FAMILIES
-        if (own := [one for one in pairs if one.family == family])
+        if (own := [pair for pair in pairs if pair.family == family])
     )
-    hard = [one.name for one in pairs if one.difficulty == "hard"]
+    hard = [pair.name for pair in pairs if pair.difficulty == "hard"]
     ends = f" Hard: {', '.join(hard[:6])}{' and others' if len(hard) > 6 else ''}." if hard else ""
     return Difficulty(
         rows, scale, f"{_counts(pairs).capitalize()} of {numbers.counted(len(pairs), 'pair')}.{ends}"
@@ -182,13 +191,15 @@ def difficulties(pairs: Sequence[PairRecord]) -> Difficulty:
 
 def _strip(pairs: Sequence[PairRecord], scale: Scale) -> Markup:
     known = [
-        (one.human.value, f"{one.name} {scored(one.human)}") for one in pairs if one.human.value is not None
+        (pair.human.value, f"{pair.name} {scored(pair.human)}")
+        for pair in pairs
+        if pair.human.value is not None
     ]
     return strip(known, (HARD, EASY), scale)
 
 
 def _counts(pairs: Sequence[PairRecord]) -> str:
-    counts = {word: sum(one.difficulty == word for one in pairs) for word in WORDS}
+    counts = {word: sum(pair.difficulty == word for pair in pairs) for word in WORDS}
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none scored"
 
 
@@ -210,10 +221,10 @@ class Lead:
 def lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
     """A point per pair with agreement and a model; None under four of them."""
     known = [
-        (one.pair.agreement.value.value, -gap, one)
-        for one in every
-        if one.pair.agreement is not None and one.pair.agreement.value.value is not None
-        and (gap := one.gap()) is not None
+        (pair_models.pair.agreement.value.value, -gap, pair_models)
+        for pair_models in every
+        if pair_models.pair.agreement is not None and pair_models.pair.agreement.value.value is not None
+        and (gap := pair_models.gap()) is not None
     ]  # fmt: skip
     if len(known) < FEWEST:
         return None
@@ -235,8 +246,8 @@ def lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
     )
 
 
-def _point(agreement: float, ahead: float, one: PairModels, *, named: bool) -> Point:
-    return Point(agreement, ahead, "embedding", one.pair.name if named else "")
+def _point(agreement: float, ahead: float, pair_models: PairModels, *, named: bool) -> Point:
+    return Point(agreement, ahead, "embedding", pair_models.pair.name if named else "")
 
 
 def _said(summary: Summary, n: int) -> str:
@@ -295,34 +306,42 @@ class Conventions:
 
 def annotators(pairs: Sequence[PairRecord]) -> Annotators:
     """The rows of all pairs."""
-    every = [(pair, one) for pair in pairs for one in (*pair.annotators, *pair.left_out)]
+    every = [(pair, annotator) for pair in pairs for annotator in (*pair.annotators, *pair.left_out)]
     return Annotators(
-        tuple(_annotator_row(pair, one) for pair, one in every),
-        any(one.seconds is not None for _, one in every),
-        any(one.flagged for _, one in every),
+        tuple(_annotator_row(pair, annotator) for pair, annotator in every),
+        any(annotator.seconds is not None for _, annotator in every),
+        any(annotator.flagged for _, annotator in every),
     )
 
 
-def _annotator_row(pair: PairRecord, one: Annotator) -> AnnotatorRow:
-    items = f"{one.items} of {pair.n}" if one.items < pair.n else numbers.count(one.items)
-    items += "" if one in pair.annotators else ", left out"
+def _annotator_row(pair: PairRecord, annotator: Annotator) -> AnnotatorRow:
+    items = f"{annotator.items} of {pair.n}" if annotator.items < pair.n else numbers.count(annotator.items)
+    items += "" if annotator in pair.annotators else ", left out"
     return AnnotatorRow(
-        pair.name, one.id, one.kind == "simulated", POINTS.text(one.score), f"{100 * one.score:.6g}", items,
-        numbers.NONE if one.seconds is None else numbers.duration(one.seconds), str(one.flagged),
-    )  # fmt: skip
+        pair.name,
+        annotator.id,
+        annotator.kind == "simulated",
+        POINTS.text(annotator.score),
+        f"{100 * annotator.score:.6g}",
+        items,
+        numbers.NONE if annotator.seconds is None else numbers.duration(annotator.seconds),
+        str(annotator.flagged),
+    )
 
 
 def conventions(pairs: Sequence[PairRecord]) -> Conventions | None:
     """The table; None where no pair has more than one annotator."""
-    several = [one for one in pairs if len(one.annotators) > 1]
-    names = [name for name in CONVENTIONS if any(one.conventions.get(name) is not None for one in several)]
+    several = [pair for pair in pairs if len(pair.annotators) > 1]
+    names = [
+        name for name in CONVENTIONS if any(record.conventions.get(name) is not None for record in several)
+    ]
     if len(names) < 2:
         return None
     return Conventions(
         tuple(CONVENTIONS[name] for name in names),
         tuple(
-            ConventionRow(one.name, tuple(_cell(one.conventions.get(name)) for name in names))
-            for one in several
+            ConventionRow(record.name, tuple(_cell(record.conventions.get(name)) for name in names))
+            for record in several
         ),
     )
 

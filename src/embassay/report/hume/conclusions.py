@@ -55,7 +55,7 @@ def verdict_of(summary: Summary) -> Verdict:
     """The heading and up to four sentences."""
     every, who = standings(summary), answerers(summary)
     label = labels(system_names(summary))
-    if not any(one.models for one in every):
+    if not any(pair_models.models for pair_models in every):
         return _alone_verdict(summary, who)
     sentences = (
         *_overall(summary, who, label),
@@ -72,7 +72,7 @@ def heading(every: Sequence[PairModels], who: str) -> str:
     `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
     """
     ends = "people’s interval" if who == "people" else f"{who}’ interval"
-    known, above = [one for one in every if one.side], of_side(every, "above")
+    known, above = [pair_models for pair_models in every if pair_models.side], of_side(every, "above")
     if not known:
         return f"No interval for {who}: models cannot be compared with it"
     where = f" on {known[0].pair.name}"
@@ -97,8 +97,8 @@ def _trusted(above: Sequence[PairModels]) -> str:
     if len(above) == 1:
         known = above[0].pair.agreement
         return f"agreement {agreed(above[0].pair)}" if known is not None else "agreement unknown"
-    low = sum(one.pair.trust == "low" for one in above)
-    unknown = sum(one.pair.trust is None for one in above)
+    low = sum(pair_models.pair.trust == "low" for pair_models in above)
+    unknown = sum(pair_models.pair.trust is None for pair_models in above)
     if low or not unknown:
         return f"{'all' if low == len(above) else low or 'none'} with low agreement"
     return "agreement unknown" + (f" on {unknown}" if unknown < len(above) else "")
@@ -117,16 +117,16 @@ def _alone_verdict(summary: Summary, who: str) -> Verdict:
 
 
 def _overall(summary: Summary, who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
-    human = next((one for one in summary.places if one.kind == "human"), None)
-    ranked = [one for one in summary.places if one.rank is not None]
+    human = next((place for place in summary.places if place.kind == "human"), None)
+    ranked = [place for place in summary.places if place.rank is not None]
     if human is None or human.rank is None or len(ranked) < 2 or len(summary.pairs) < 2:
         return
     ends = interval(human.mean)
     said = points(human.mean) + (
         f" (95% {ends})" if ends and not is_range(human.mean) else f" ({ends})" if ends else ""
     )
-    others = [one for one in ranked if one.kind != "human"]
-    ahead = min(others, key=lambda one: one.rank or 0)
+    others = [place for place in ranked if place.kind != "human"]
+    ahead = min(others, key=lambda place: place.rank or 0)
     over = _extent(human.mean.n, len(summary.pairs))
     yield (
         f"Over {over} {who} score {said}, place {human.rank} of {len(ranked)} by the mean; ",
@@ -141,10 +141,10 @@ def _extent(known: int, pairs: int) -> str:
 
 
 def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
-    low = [one.pair for one in every if one.pair.trust == "low"]
+    low = [pair_models.pair for pair_models in every if pair_models.pair.trust == "low"]
     if low:
         yield (f"Annotators agree little on {pair_names(low, 3)}: do not rank models there.",)
-    elif every and all(one.pair.trust is None for one in every):
+    elif every and all(pair_models.pair.trust is None for pair_models in every):
         yield (
             "Agreement is not known on any pair, so nobody can say how far a score of people may be trusted.",
         )
@@ -152,7 +152,11 @@ def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
 
 def _extremes(every: Sequence[PairModels], who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
     """The largest lead of a model, and that of people, with interval and agreement."""
-    known = [(gap, one) for one in every if (gap := one.gap()) is not None and one.side]
+    known = [
+        (gap, pair_models)
+        for pair_models in every
+        if (gap := pair_models.gap()) is not None and pair_models.side
+    ]
     if not known:
         return
     gap, lowest = min(known, key=lambda item: item[0])
@@ -173,8 +177,8 @@ def _extremes(every: Sequence[PairModels], who: str, label: Mapping[str, str]) -
 
 def _wins(summary: Summary, every: Sequence[PairModels], who: str) -> Iterator[Sentence]:
     """The same by scores alone, which count otherwise than the interval in the heading."""
-    ahead = sum(gap < 0 for one in every if (gap := one.gap()) is not None)
-    won = {one.reference: one for one in summary.wins if one.by == "all"}
+    ahead = sum(gap < 0 for pair_models in every if (gap := pair_models.gap()) is not None)
+    won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if "best" in won and "median" in won and won["best"].wins < won["best"].pairs > 1:
         yield (
             f"By the scores alone the best model is above {who} on {ahead} of {won['best'].pairs} pairs and {who} "
@@ -214,8 +218,15 @@ def _of_datasets(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 
 
 def _simulated(summary: Summary) -> Iterator[NoteParts]:
-    scripts = {one.id for pair in summary.pairs for one in pair.annotators if one.kind == "simulated"}
-    people = {one.id for pair in summary.pairs for one in pair.annotators if one.kind == "person"}
+    scripts = {
+        annotator.id
+        for pair in summary.pairs
+        for annotator in pair.annotators
+        if annotator.kind == "simulated"
+    }
+    people = {
+        annotator.id for pair in summary.pairs for annotator in pair.annotators if annotator.kind == "person"
+    }
     if scripts:
         every = "All" if not people else f"{len(scripts)} of {len(scripts) + len(people)}"
         yield (
@@ -227,12 +238,12 @@ def _simulated(summary: Summary) -> Iterator[NoteParts]:
 
 
 def _failed(summary: Summary) -> Iterator[NoteParts]:
-    scores = [one for pair in summary.pairs for one in (*pair.models, *pair.llms)]
-    label = labels(tuple(dict.fromkeys(one.system for one in scores)))
+    scores = [system_score for pair in summary.pairs for system_score in (*pair.models, *pair.llms)]
+    label = labels(tuple(dict.fromkeys(system_score.system for system_score in scores)))
     lost: dict[str, int] = {}
-    for one in scores:
-        if one.failed:
-            lost[one.system] = lost.get(one.system, 0) + one.failed
+    for score in scores:
+        if score.failed:
+            lost[score.system] = lost.get(score.system, 0) + score.failed
     for system, count in lost.items():
         yield (
             "partial",
@@ -241,13 +252,16 @@ def _failed(summary: Summary) -> Iterator[NoteParts]:
             "The same annotate command asks again.",
         )
     missing = [
-        (pair, one) for pair in summary.pairs for one in (*pair.models, *pair.llms) if one.score.value is None
+        (pair, system_score)
+        for pair in summary.pairs
+        for system_score in (*pair.models, *pair.llms)
+        if system_score.score.value is None
     ]
-    for pair, one in missing[:4]:
-        why = one.score.reason.rstrip(".") or "no reason was recorded"
+    for pair, score in missing[:4]:
+        why = score.score.reason.rstrip(".") or "no reason was recorded"
         yield (
             "failed",
-            f"{label[one.system]} has no score on {pair.name} ({why}).",
+            f"{label[score.system]} has no score on {pair.name} ({why}).",
             "It has no mean over all pairs.",
             "",
         )
@@ -256,8 +270,8 @@ def _failed(summary: Summary) -> Iterator[NoteParts]:
 
 
 def _noise(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
-    noisy = [one for one in pairs if one.superhuman_on_noise]
-    low = [one for one in pairs if one.trust == "low" and not one.superhuman_on_noise]
+    noisy = [pair for pair in pairs if pair.superhuman_on_noise]
+    low = [pair for pair in pairs if pair.trust == "low" and not pair.superhuman_on_noise]
     if noisy:
         one = "a model is above annotators who agree little"
         yield (
@@ -274,11 +288,13 @@ def _noise(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 
 
 def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
-    alone = [one for one in pairs if len(one.annotators) == 1]
+    alone = [pair for pair in pairs if len(pair.annotators) == 1]
     if alone:
         of = f"{len(alone)} of {numbers.counted(len(pairs), 'pair')}"
         named = f" ({pair_names(alone)})" if len(alone) <= 4 else ""
-        shares = any(one.family in ("clustering", "reranking") and one.human.low is not None for one in alone)
+        shares = any(
+            record.family in ("clustering", "reranking") and record.human.low is not None for record in alone
+        )
         yield (
             "one annotator",
             f"{of} {'has' if len(alone) == 1 else 'have'} one annotator{named}.",
@@ -289,11 +305,11 @@ def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 
 
 def _few(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
-    tiny = [one for one in pairs if one.n < FEW]
-    small = [one for one in pairs if FEW <= one.n < SMALL]
+    tiny = [pair for pair in pairs if pair.n < FEW]
+    small = [pair for pair in pairs if FEW <= pair.n < SMALL]
     for found, follows in ((tiny, "Too few to set models against people."), (small, "Intervals are wide.")):
         if found:
-            least = min(one.n for one in found)
+            least = min(record.n for record in found)
             yield (
                 "small n", f"{_on(found).capitalize()} with few items (n = {least} at least): {pair_names(found)}.",
                 follows, "Use more items where you can.",
@@ -301,7 +317,7 @@ def _few(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 
 
 def _flagged(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
-    count = sum(one.flagged for pair in pairs for one in pair.annotators)
+    count = sum(annotator.flagged for pair in pairs for annotator in pair.annotators)
     if count:
         yield (
             "flagged", f"Annotators flagged {numbers.counted(count, 'answer')} as broken or not to be judged.",
@@ -354,19 +370,19 @@ def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
     ]  # fmt: skip
     rows = [
         [
-            one.task, numbers.count(one.open), numbers.percent(one.share_of_people) if one.items else numbers.NONE,
-            _contradicted(one.contradicted), *(numbers.count(one.counts.get(name, 0)) for name in SHARED),
+            task.task, numbers.count(task.open), numbers.percent(task.share_of_people) if task.items else numbers.NONE,
+            _contradicted(task.contradicted), *(numbers.count(task.counts.get(name, 0)) for name in SHARED),
         ]
-        for one in tasks
+        for task in tasks
     ]  # fmt: skip
     yield Table.of("divided", heads, rows)
-    saved, every = sum(one.counts.get("agreed", 0) for one in tasks), sum(one.items for one in tasks)
-    waiting = sum(one.open for one in tasks)
+    saved, every = sum(task.counts.get("agreed", 0) for task in tasks), sum(task.items for task in tasks)
+    waiting = sum(task.open for task in tasks)
     yield Text(
         f"{numbers.count(saved)} of {numbers.counted(every, 'item')} need no person; {numbers.count(waiting)} "
         f"{'waits' if waiting == 1 else 'wait'} for one."
     )
-    if biased := [one.task for one in tasks if one.biased]:
+    if biased := [task.task for task in tasks if task.biased]:
         named = plain(listed(biased))
         yield Text(f"{named}: people contradict the sample, so the model’s answers are not used there.")
 
@@ -383,17 +399,17 @@ def _pairs(summary: Summary, label: Mapping[str, str]) -> Table:
         "Pair", *figures("n", f"{who}, 95%"), "Agreement", *figures("Best", "Difference"), "Model",
         *figures("Of people", "Paired, 95%"),
     ]  # fmt: skip
-    return Table.of("pairs", heads, (_row(one, label) for one in standings(summary)))
+    return Table.of("pairs", heads, (_row(standing, label) for standing in standings(summary)))
 
 
-def _row(one: PairModels, label: Mapping[str, str]) -> list[str]:
-    pair, best = one.pair, one.best
+def _row(pair_models: PairModels, label: Mapping[str, str]) -> list[str]:
+    pair, best = pair_models.pair, pair_models.best
     agreement = agreed(pair) + (" !" if pair.trust == "low" else "")
     people = f"{points(pair.human)} {interval(pair.human)}{' r' if is_range(pair.human) else '  '}"
     cells = [pair.name, numbers.count(pair.n), people, agreement]
     if best is None:
         return [*cells, numbers.NONE, numbers.NONE, "no model", numbers.NONE, numbers.NONE]
-    gap, paired = one.gap(), best.difference
+    gap, paired = pair_models.gap(), best.difference
     return [
         *cells, points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
@@ -404,11 +420,11 @@ def _row(one: PairModels, label: Mapping[str, str]) -> list[str]:
 def _places(summary: Summary, label: Mapping[str, str]) -> Table:
     rows = (
         [
-            numbers.NONE if one.rank is None else str(one.rank),
-            answerers(summary).capitalize() if one.kind == "human" else label.get(one.system, one.system),
-            points(one.mean) if one.mean.value is not None else one.mean.reason or "n/a", one.kind,
+            numbers.NONE if place.rank is None else str(place.rank),
+            answerers(summary).capitalize() if place.kind == "human" else label.get(place.system, place.system),
+            points(place.mean) if place.mean.value is not None else place.mean.reason or "n/a", place.kind,
         ]
-        for one in summary.places
+        for place in summary.places
     )  # fmt: skip
     return Table.of("places", (*figures("Place"), "Who", *figures("Mean over pairs"), "Kind"), rows, at=1)
 
@@ -428,25 +444,25 @@ def _llms(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
 
 
 def _leaders(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
-    ranked = [one for one in summary.places if one.rank is not None][:_LEADERS]
+    ranked = [place for place in summary.places if place.rank is not None][:_LEADERS]
     if len(summary.pairs) < 2 or len(ranked) < 2:
         return
     who = answerers(summary)
     named = (
-        f"{one.rank} {who if one.kind == 'human' else label.get(one.system, one.system)} {points(one.mean)}"
-        for one in ranked
+        f"{place.rank} {who if place.kind == 'human' else label.get(place.system, place.system)} {points(place.mean)}"
+        for place in ranked
     )
     yield f"Places by the mean over pairs: {', '.join(named)}."
 
 
 def _signs(summary: Summary) -> Iterator[str]:
     every: Sequence[PairModels] = standings(summary)
-    if any(one.best is not None and one.best.outside for one in every):
+    if any(pair_models.best is not None and pair_models.best.outside for pair_models in every):
         yield (
             f"* outside the interval of {answerers(summary)}. It is not a test: the model’s uncertainty is ignored."
         )
-    if any(is_range(one.pair.human) for one in every):
+    if any(is_range(pair_models.pair.human) for pair_models in every):
         yield "r: from the lowest to the highest annotator, which is no 95% interval. All others are at 95%."
-    if any(one.pair.trust == "low" for one in every):
+    if any(pair_models.pair.trust == "low" for pair_models in every):
         yield "! low agreement: kappa or ARI under 0.4, Spearman under 0.6."
     yield f"Points are a hundred times the measure. Difference: best model minus {answerers(summary)}."

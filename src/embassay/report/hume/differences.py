@@ -83,45 +83,52 @@ class WinPanel:
 
 def places(summary: Summary) -> Places | None:
     """The ranking; None for one pair or nobody to rank."""
-    shown = [one for one in summary.places if one.rank is not None or one.kind != "llm"]
+    shown = [place for place in summary.places if place.rank is not None or place.kind != "llm"]
     if len(summary.pairs) < 2 or len(shown) < 2:
         return None
-    label = labels([one.system for one in shown if one.kind != "human"])
-    ends = [end for one in shown for end in (one.mean.value, one.mean.low, one.mean.high) if end is not None]
-    human = next((one.mean.value for one in shown if one.kind == "human"), None)
+    label = labels([place.system for place in shown if place.kind != "human"])
+    ends = [
+        end
+        for place in shown
+        for end in (place.mean.value, place.mean.low, place.mean.high)
+        if end is not None
+    ]
+    human = next((place.mean.value for place in shown if place.kind == "human"), None)
     scale = scale_of(ends, factor=100.0)
-    rows = tuple(_place(one, label.get(one.system, ""), human, answerers(summary), scale) for one in shown)
+    rows = tuple(
+        _place(place, label.get(place.system, ""), human, answerers(summary), scale) for place in shown
+    )
     groups = [("", tuple(row for row in rows if not row.reason))]
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         groups.append((_apart(reason), tuple(row for row in rows if row.reason == reason)))
     return Places(
         tuple((title, own) for title, own in groups if own), scale,
-        any(one.parameters_millions for one in shown), any(row.interval for row in rows),
+        any(place.parameters_millions for place in shown), any(row.interval for row in rows),
     )  # fmt: skip
 
 
-def _place(one: Place, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
-    bar = one.mean
+def _place(place: Place, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
+    bar = place.mean
     whole = bar.low is not None and bar.high is not None
     share = 100 * bar.value / human if bar.value is not None and human and human > 0 else None
     mark = (
         Markup("")
         if bar.value is None
-        else interval_of(bar, one.kind, scale)
+        else interval_of(bar, place.kind, scale)
         if whole
-        else dot(bar.value, one.kind, scale)
+        else dot(bar.value, place.kind, scale)
     )
     return PlaceRow(
-        place=numbers.NONE if one.rank is None else str(one.rank),
-        label=who.capitalize() if one.kind == "human" else label,
-        kind=one.kind,
+        place=numbers.NONE if place.rank is None else str(place.rank),
+        label=who.capitalize() if place.kind == "human" else label,
+        kind=place.kind,
         mark=mark,
         mean=points(bar),
         interval=interval(bar),
         exact=exact(bar),
-        size=_size(one.parameters_millions),
-        share="" if one.kind == "human" else in_percent(share),
-        reason=bar.reason if one.rank is None else "",
+        size=_size(place.parameters_millions),
+        share="" if place.kind == "human" else in_percent(share),
+        reason=bar.reason if place.rank is None else "",
     )
 
 
@@ -142,10 +149,10 @@ def _size(millions: float | None) -> str:
 
 def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
     """Against each reference over all pairs; then against the best model by family, group and language."""
-    every = [one for one in summary.wins if one.by == "all"]
+    every = [wins for wins in summary.wins if wins.by == "all"]
     panels = [
         WinPanel(
-            "All pairs, against the", tuple(_win(one, f"{one.reference} model") for one in _ordered(every))
+            "All pairs, against the", tuple(_win(wins, f"{wins.reference} model") for wins in _ordered(every))
         )
     ]
     for by, title in (
@@ -153,10 +160,10 @@ def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
         ("group", "By group of datasets"),
         ("lang", "By language"),
     ):
-        own = [one for one in summary.wins if one.by == by and one.reference == "best" and one.group]
+        own = [wins for wins in summary.wins if wins.by == by and wins.reference == "best" and wins.group]
         if len(own) > 1:
-            own.sort(key=lambda one: -one.pairs)
-            named = [_group(one.group) for one in own]
+            own.sort(key=lambda wins: -wins.pairs)
+            named = [_group(wins.group) for wins in own]
             panels.append(WinPanel(title, tuple(map(_win, own, named))))
     return tuple(panel for panel in panels if panel.rows)
 
@@ -166,13 +173,15 @@ def _group(name: str) -> str:
 
 
 def _ordered(wins: Sequence[Wins]) -> list[Wins]:
-    return sorted(wins, key=lambda one: REFERENCES.index(one.reference))
+    return sorted(wins, key=lambda wins: REFERENCES.index(wins.reference))
 
 
-def _win(one: Wins, label: str) -> WinRow:
-    found = wilson(one.wins / one.pairs, one.pairs)
-    bar = Bar(value=found.estimate, low=found.low, high=found.high, n=one.pairs, method=found.method)
-    return WinRow(label, interval_of(bar, "human", SHARES), f"{one.wins} of {one.pairs}")
+def _win(wins: Wins, label: str) -> WinRow:
+    estimate = wilson(wins.wins / wins.pairs, wins.pairs)
+    bar = Bar(
+        value=estimate.estimate, low=estimate.low, high=estimate.high, n=wins.pairs, method=estimate.method
+    )
+    return WinRow(label, interval_of(bar, "human", SHARES), f"{wins.wins} of {wins.pairs}")
 
 
 @dataclass(frozen=True)
@@ -205,15 +214,15 @@ def gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[GapChart,
     found = (_chart(reference, title, every, label) for reference, title in (
         ("best", "the best model"), ("median", "the median model")
     ))  # fmt: skip
-    return tuple(one for one in found if one.groups)
+    return tuple(chart for chart in found if chart.groups)
 
 
 def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]) -> GapChart:
     known = [(gap, one) for one in every if (gap := one.gap(reference)) is not None]
     scale = scale_of([0.0, *(gap for gap, _ in known)], within=None, factor=100.0)
     by_lang: dict[str, list[tuple[float, PairModels]]] = {}
-    for gap, one in sorted(known, key=lambda item: -item[0]):
-        by_lang.setdefault(one.pair.lang, []).append((gap, one))
+    for gap, pair_models in sorted(known, key=lambda item: -item[0]):
+        by_lang.setdefault(pair_models.pair.lang, []).append((gap, pair_models))
     order = sorted(by_lang, key=lambda lang: -fmean(gap for gap, _ in by_lang[lang]))
     return GapChart(
         title, f"gaps-{reference}", scale,
@@ -222,11 +231,11 @@ def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[
     )  # fmt: skip
 
 
-def _bar(gap: float, one: PairModels, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
-    best = one.best if reference == "best" else None
-    other = points(best.score) if best is not None else POINTS.text(one.median or 0.0)
+def _bar(gap: float, pair_models: PairModels, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
+    best = pair_models.best if reference == "best" else None
+    other = points(best.score) if best is not None else POINTS.text(pair_models.median or 0.0)
     return GapRow(
-        one.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
+        pair_models.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
         label[best.system] if best is not None else "", in_percent(best.percent_of_human) if best is not None else "",
     )  # fmt: skip
 
@@ -282,7 +291,7 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
     places = {name: fmean(list(own).index(name) / len(own) for own in found if name in own) for name in kinds}
     lines = tuple(
         (name, kinds[name], tuple(own.get(name) for own in found))
-        for name in sorted(kinds, key=lambda one: places[one])
+        for name in sorted(kinds, key=lambda kind: places[kind])
     )
     return Side(
         tuple((plot.title, plot.scale) for plot in plots), lines, any(plot.has_among for plot in plots),
@@ -294,16 +303,16 @@ def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
     found = []
-    for one in every:
-        best, tested = one.best, [own for own in _known(one.pair) if own.p is not None]
+    for pair_models in every:
+        best, tested = pair_models.best, [own for own in _known(pair_models.pair) if own.p is not None]
         if best is None or best not in tested or best.difference is None:
             continue
         low, high = best.difference.low, best.difference.high
         p = holm([own.p or 0.0 for own in tested])[tested.index(best)]
         if p >= ALPHA and low is not None and high is not None and high > low:
-            name = f"{labels(system_names(summary))[best.system]} on {one.pair.name}"
-            people = len(one.pair.annotators)
-            n, value = best.difference.n or one.pair.n, best.difference.value or 0.0
+            name = f"{labels(system_names(summary))[best.system]} on {pair_models.pair.name}"
+            people = len(pair_models.pair.annotators)
+            n, value = best.difference.n or pair_models.pair.n, best.difference.value or 0.0
             found.append(Open(name, value, (high - low) / 2, n, len(tested), people))
     return tuple(found)
 
@@ -327,50 +336,54 @@ def forest_plots(summary: Summary) -> tuple[Against, ...]:
 
 def _known(pair: PairRecord) -> list[SystemScore]:
     found = [
-        one for one in (*pair.models, *pair.llms)
-        if one.difference is not None and one.difference.value is not None
+        score for score in (*pair.models, *pair.llms)
+        if score.difference is not None and score.difference.value is not None
     ]  # fmt: skip
-    return sorted(found, key=lambda one: -_value(one))
+    return sorted(found, key=lambda score: -_value(score))
 
 
-def _value(one: SystemScore) -> float:
-    return 0.0 if one.difference is None else one.difference.value or 0.0
+def _value(score: SystemScore) -> float:
+    return 0.0 if score.difference is None else score.difference.value or 0.0
 
 
 def _plot(pair: PairRecord, own: Sequence[SystemScore], place: int, label: dict[str, str]) -> Against:
     ends = [
-        end for one in own if one.difference is not None
-        for end in (one.difference.value, one.difference.low, one.difference.high) if end is not None
+        end for score in own if score.difference is not None
+        for end in (score.difference.value, score.difference.low, score.difference.high) if end is not None
     ]  # fmt: skip
     scale = scale_of([0.0, *ends], within=None, factor=100.0)
-    tested = [one for one in own if one.p is not None]
-    adjusted = dict(zip((one.system for one in tested), holm([one.p or 0.0 for one in tested]), strict=True))
-    rows = tuple(_paired_row(pair, one, adjusted.get(one.system), scale, label) for one in own)
+    tested = [score for score in own if score.p is not None]
+    adjusted = dict(
+        zip((score.system for score in tested), holm([score.p or 0.0 for score in tested]), strict=True)
+    )
+    rows = tuple(_paired_row(pair, score, adjusted.get(score.system), scale, label) for score in own)
     agreement = f"agreement {agreed(pair)}" if pair.agreement else agreed(pair)
     return Against(
         f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
-        any(one.among_people is not None for one in own),
-        tuple(dict.fromkeys(why.rstrip(".") for one in own if one.difference and (why := one.difference.reason))),
+        any(score.among_people is not None for score in own),
+        tuple(dict.fromkeys(why.rstrip(".") for score in own if score.difference and (why := score.difference.reason))),
     )  # fmt: skip
 
 
 def _paired_row(
-    pair: PairRecord, one: SystemScore, p: float | None, scale: Scale, label: dict[str, str]
+    pair: PairRecord, score: SystemScore, p: float | None, scale: Scale, label: dict[str, str]
 ) -> AgainstRow:
-    bar = one.difference
+    bar = score.difference
     assert bar is not None
     value = bar.value or 0.0
     sure = p is not None and p < ALPHA
     return AgainstRow(
-        label=label[one.system],
-        kind=one.kind,
-        mark=difference_mark(bar.low, value, bar.high, one.kind, scale),
+        label=label[score.system],
+        kind=score.kind,
+        mark=difference_mark(bar.low, value, bar.high, score.kind, scale),
         difference=POINTS.change(value),
         interval=interval(bar) or "no interval",
         exact=exact(bar),
         p="n/a" if p is None else numbers.p_value(p),
         sure=sure,
-        among=numbers.NONE if one.among_people is None else _among(one.among_people, len(pair.annotators)),
+        among=numbers.NONE
+        if score.among_people is None
+        else _among(score.among_people, len(pair.annotators)),
         words=_words(pair, value, p, sure=sure),
     )
 
@@ -421,14 +434,18 @@ class Ceilings:
 def ceilings(summary: Summary, every: Sequence[PairModels]) -> Ceilings | None:
     """The table; None where no pair has either."""
     label = labels(system_names(summary))
-    known = [one for one in every if one.pair.ceiling is not None or one.pair.need is not None]
+    known = [
+        pair_models
+        for pair_models in every
+        if pair_models.pair.ceiling is not None or pair_models.pair.need is not None
+    ]
     if not known:
         return None
     return Ceilings(
-        tuple(_ceiling_row(one, label) for one in known),
-        any(one.pair.ceiling is not None for one in known),
-        any(one.pair.need is not None for one in known),
-        _notes([one.pair for one in known]),
+        tuple(_ceiling_row(pair_models, label) for pair_models in known),
+        any(pair_models.pair.ceiling is not None for pair_models in known),
+        any(pair_models.pair.need is not None for pair_models in known),
+        _notes([pair_models.pair for pair_models in known]),
     )
 
 
@@ -444,8 +461,8 @@ def _notes(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
     return tuple(f"{pair_names(own)}: {why}." for why, own in where.items())
 
 
-def _ceiling_row(one: PairModels, label: Mapping[str, str]) -> CeilingRow:
-    pair, need, best = one.pair, one.pair.need, one.best
+def _ceiling_row(pair_models: PairModels, label: Mapping[str, str]) -> CeilingRow:
+    pair, need, best = pair_models.pair, pair_models.pair.need, pair_models.best
     system = need.system if need is not None else best.system if best is not None else ""
     return CeilingRow(
         name=pair.name,

@@ -54,7 +54,7 @@ ALONE = "one annotator"
 def answerers(summary: Summary | PairRecord) -> str:
     """Who answered: people, scripts that stand in for them, or both."""
     pairs = summary.pairs if isinstance(summary, Summary) else (summary,)
-    kinds = {one.kind for pair in pairs for one in pair.annotators}
+    kinds = {annotator.kind for pair in pairs for annotator in pair.annotators}
     return {"simulated": "simulated annotators"}.get(next(iter(kinds)), "people") if len(kinds) == 1 else (
         "annotators" if kinds else "people"
     )  # fmt: skip
@@ -88,11 +88,11 @@ def scored(bar: Bar) -> str:
 
 def agreed(pair: PairRecord) -> str:
     """Agreement as word and value: `fair 0.39`; `one annotator`, or why there is none."""
-    found = pair.agreement
-    if found is not None and found.value.value is not None:
-        return f"{found.band} {COEFFICIENT.text(found.value.value)}"
-    if found is not None and found.value.reason:
-        return found.value.reason
+    agreement = pair.agreement
+    if agreement is not None and agreement.value.value is not None:
+        return f"{agreement.band} {COEFFICIENT.text(agreement.value.value)}"
+    if agreement is not None and agreement.value.reason:
+        return agreement.value.reason
     if pair.human.value is None:
         return "nobody answered" if not pair.annotators else "n/a"
     return ALONE if len(pair.annotators) == 1 else "not known"
@@ -121,7 +121,7 @@ class PairModels:
     @cached_property
     def scores(self) -> tuple[float, ...]:
         """What the models score, highest first."""
-        return tuple(one.score.value for one in self.models if one.score.value is not None)
+        return tuple(model.score.value for model in self.models if model.score.value is not None)
 
     @property
     def median(self) -> float | None:
@@ -146,25 +146,29 @@ class PairModels:
 def standings(summary: Summary) -> tuple[PairModels, ...]:
     """Every pair, in the order of the record, with the models that are ranked beside people: those that were scored on
     every pair, or all where none was."""
-    ranked = {one.system for one in summary.places if one.rank is not None and one.kind != "human"}
+    ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
     return tuple(_standing(pair, ranked) for pair in summary.pairs)
 
 
 def _standing(pair: PairRecord, ranked: Collection[str]) -> PairModels:
     known = [
-        one for one in pair.models if one.score.value is not None and (not ranked or one.system in ranked)
+        model
+        for model in pair.models
+        if model.score.value is not None and (not ranked or model.system in ranked)
     ]
-    return PairModels(pair, tuple(sorted(known, key=lambda one: -(one.score.value or 0.0))))
+    return PairModels(pair, tuple(sorted(known, key=lambda score: -(score.score.value or 0.0))))
 
 
 def system_names(summary: Summary) -> tuple[str, ...]:
     """Every model and language model of the record, each once."""
-    return tuple(dict.fromkeys(one.system for pair in summary.pairs for one in (*pair.models, *pair.llms)))
+    return tuple(
+        dict.fromkeys(score.system for pair in summary.pairs for score in (*pair.models, *pair.llms))
+    )
 
 
 def of_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
     """The pairs on which the best model lies there."""
-    return [one for one in standings if one.side == side]
+    return [standing for standing in standings if standing.side == side]
 
 
 @dataclass(frozen=True)
@@ -212,11 +216,11 @@ class Averages:
 
 def averages(summary: Summary) -> Averages | None:
     """The means over the pairs that a language model answered; None where none did. Source: spec hume 8.1."""
-    pairs = [one for one in summary.pairs if one.llms]
+    pairs = [pair for pair in summary.pairs if pair.llms]
     if not pairs:
         return None
-    families = tuple(family for family in FAMILIES if any(one.family == family for one in pairs))
-    names = dict.fromkeys(one.system for pair in pairs for one in pair.llms)
+    families = tuple(family for family in FAMILIES if any(pair.family == family for pair in pairs))
+    names = dict.fromkeys(llm.system for pair in pairs for llm in pair.llms)
     rows = [_row(name, "llm", pairs, families, _of(name), _failed(name, pairs)) for name in names]
     rows.sort(key=lambda row: -(row.overall.value or 0.0))
     people = _row("", "human", pairs, families, lambda pair: pair.human.value)
@@ -227,36 +231,36 @@ def _row(
     name: str, kind: Literal["human", "llm"], pairs: Sequence[PairRecord], families: Sequence[Family],
     value: Callable[[PairRecord], float | None], failed: int = 0,
 ) -> AverageRow:  # fmt: skip
-    means = [_mean([one for one in pairs if one.family == family], value) for family in families]
+    means = [_mean([pair for pair in pairs if pair.family == family], value) for family in families]
     return AverageRow(name, kind, (*means, _mean(pairs, value)), failed)
 
 
 def _mean(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> Mean:
-    known = [found for one in pairs if (found := value(one)) is not None]
+    known = [found for pair in pairs if (found := value(pair)) is not None]
     return Mean(fmean(known) if known else None, len(known))
 
 
 def _of(name: str) -> Callable[[PairRecord], float | None]:
-    return lambda pair: next((one.score.value for one in pair.llms if one.system == name), None)
+    return lambda pair: next((llm.score.value for llm in pair.llms if llm.system == name), None)
 
 
 def _failed(name: str, pairs: Sequence[PairRecord]) -> int:
-    return sum(one.failed for pair in pairs for one in pair.llms if one.system == name)
+    return sum(llm.failed for pair in pairs for llm in pair.llms if llm.system == name)
 
 
 def _best(pairs: Sequence[PairRecord], families: Sequence[Family]) -> list[AverageRow]:
     """The model with the highest mean, in each family and over all: a model with a score on every pair of it."""
-    groups = [*([one for one in pairs if one.family == family] for family in families), list(pairs)]
+    groups = [*([pair for pair in pairs if pair.family == family] for family in families), list(pairs)]
     found = [_leader(group) for group in groups]
-    return [AverageRow("", "best", tuple(found))] if any(one.of for one in found) else []
+    return [AverageRow("", "best", tuple(found))] if any(mean.of for mean in found) else []
 
 
 def _leader(pairs: Sequence[PairRecord]) -> Mean:
     scores: dict[str, list[float]] = {}
     for pair in pairs:
-        for one in pair.models:
-            if one.score.value is not None:
-                scores.setdefault(one.system, []).append(one.score.value)
+        for model in pair.models:
+            if model.score.value is not None:
+                scores.setdefault(model.system, []).append(model.score.value)
     whole = {name: fmean(own) for name, own in scores.items() if len(own) == len(pairs)}
     if not whole:
         return Mean(None, 0)
@@ -392,16 +396,16 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
     """The chart of all pairs."""
     scale = scale_of(_ends(every), most=5, factor=100.0)
     groups = [
-        (f"{TITLES[family]}, {_measures(own)}", tuple(_people_row(one, scale) for one in own))
+        (f"{TITLES[family]}, {_measures(own)}", tuple(_people_row(pair_models, scale) for pair_models in own))
         for family in FAMILIES
-        if (own := [one for one in every if one.pair.family == family])
+        if (own := [pair_models for pair_models in every if pair_models.pair.family == family])
     ]
     return PeopleChart(
         scale,
         tuple(groups),
         has_ranges,
-        max((len(one.models) for one in every), default=0),
-        any(len(one.models) < len(one.pair.models) for one in every),
+        max((len(pair_models.models) for pair_models in every), default=0),
+        any(len(pair_models.models) < len(pair_models.pair.models) for pair_models in every),
     )
 
 
@@ -413,31 +417,34 @@ def exact(bar: Bar) -> str:
 
 def _ends(every: Sequence[PairModels]) -> list[float]:
     found: list[float] = []
-    for one in every:
-        human = one.pair.human
+    for pair_models in every:
+        human = pair_models.pair.human
         found += [end for end in (human.value, human.low, human.high) if end is not None]
-        found += one.scores
+        found += pair_models.scores
     return found
 
 
 def _measures(own: Sequence[PairModels]) -> str:
     return ", ".join(
-        dict.fromkeys(MEASURES.get(one.pair.measure, one.pair.measure.replace("_", " ")) for one in own)
+        dict.fromkeys(
+            MEASURES.get(pair_models.pair.measure, pair_models.pair.measure.replace("_", " "))
+            for pair_models in own
+        )
     )
 
 
-def _people_row(one: PairModels, scale: Scale) -> PeopleRow:
-    pair, best = one.pair, one.best
+def _people_row(pair_models: PairModels, scale: Scale) -> PeopleRow:
+    pair, best = pair_models.pair, pair_models.best
     return PeopleRow(
         dataset=pair.dataset,
         lang=pair.lang,
-        mark=people_and_models(pair.human, one.scores, one.median, scale),
+        mark=people_and_models(pair.human, pair_models.scores, pair_models.median, scale),
         people=points(pair.human),
         interval=interval(pair.human) or pair.human.reason or "no interval",
         people_exact=exact(pair.human),
         best="no model" if best is None else points(best.score),
         best_exact="" if best is None else exact(Bar(value=best.score.value)),
-        side=one.side,
+        side=pair_models.side,
         agreement=agreed(pair),
         low=pair.trust == "low",
         noisy=pair.superhuman_on_noise,
@@ -489,7 +496,9 @@ def llms(summary: Summary) -> Llms | None:
     columns += ("Same pairs hard, ρ",) if hard else ()
     rows = tuple(_llm_row(row, found, who, label, hard) for row in found.rows)
     absent = [
-        one for one in TITLES if one not in found.families and any(p.family == one for p in summary.pairs)
+        title
+        for title in TITLES
+        if title not in found.families and any(p.family == title for p in summary.pairs)
     ]
     return Llms(
         columns,
@@ -507,15 +516,19 @@ def _hardness(summary: Summary, found: Averages) -> dict[str, Cell]:
     made = {}
     for row in found.llms:
         both = [
-            (pair.human.value, one.score.value)
+            (pair.human.value, llm.score.value)
             for pair in summary.pairs
-            for one in pair.llms
-            if one.system == row.name and one.score.value is not None and pair.human.value is not None
+            for llm in pair.llms
+            if llm.system == row.name and llm.score.value is not None and pair.human.value is not None
         ]
-        one = correlated([human for human, _ in both], [score for _, score in both])
-        known = one.rho is not None and one.p is not None
+        correlation = correlated([human for human, _ in both], [score for _, score in both])
+        known = correlation.rho is not None and correlation.p is not None
         made[row.name] = (
-            (COEFFICIENT.text(one.rho or 0.0), f"p {numbers.p_value(one.p or 0.0)}", f"{one.rho:.6g}")
+            (
+                COEFFICIENT.text(correlation.rho or 0.0),
+                f"p {numbers.p_value(correlation.p or 0.0)}",
+                f"{correlation.rho:.6g}",
+            )
             if known
             else (numbers.NONE, "", "")
         )

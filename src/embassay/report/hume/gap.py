@@ -122,7 +122,7 @@ def hume_page(record: Record, _: Board) -> HumePage:
         who=answerers(summary),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
-        chart=people_chart(every, has_ranges=any(is_range(one.human) for one in summary.pairs)),
+        chart=people_chart(every, has_ranges=any(is_range(pair.human) for pair in summary.pairs)),
         noisy=noisy(every),
         places=places(summary),
         wins=win_panels(summary) if len(summary.pairs) > 1 else (),
@@ -148,9 +148,9 @@ def hume_page(record: Record, _: Board) -> HumePage:
 
 def _divided(record: Record) -> Iterator[Block]:
     """The blocks that a terminal shows of a study divided between a model and people, with a title for the page."""
-    for one in divided_view(read_divided(record.path)):
+    for table in divided_view(read_divided(record.path)):
         title = "Items of a language model and of people"
-        yield replace(one, title=title, is_titled=False) if isinstance(one, Table) else one
+        yield replace(table, title=title, is_titled=False) if isinstance(table, Table) else table
 
 
 def _groups(record: Record) -> Iterator[Table]:
@@ -159,16 +159,18 @@ def _groups(record: Record) -> Iterator[Table]:
     for name, left_out in GROUPED.items():
         for table in file_tables(record.path, name):
             heads = table.heads
-            kept = [place for place, one in enumerate(heads) if one.title not in left_out]
+            kept = [place for place, head in enumerate(heads) if head.title not in left_out]
             if len({line.label for line in table.lines}) > 1 or name == "hume_profiles":
-                lines = (replace(one, entries=tuple(one.entries[at] for at in kept)) for one in table.lines)
+                lines = (
+                    replace(line, entries=tuple(line.entries[at] for at in kept)) for line in table.lines
+                )
                 yield replace(table, columns=tuple(heads[at] for at in kept), lines=tuple(lines))
 
 
 def _facts(summary: Summary) -> tuple[str, ...]:
-    models = {one.system for pair in summary.pairs for one in pair.models}
-    judges = {one.system for pair in summary.pairs for one in pair.llms}
-    people = {one.id for pair in summary.pairs for one in pair.annotators}
+    models = {model.system for pair in summary.pairs for model in pair.models}
+    judges = {llm.system for pair in summary.pairs for llm in pair.llms}
+    people = {annotator.id for pair in summary.pairs for annotator in pair.annotators}
     simulated = answerers(summary) == "simulated annotators"
     facts = (
         summary.title if summary.title.startswith("HUME") else f"HUME, {summary.title}",
@@ -257,10 +259,10 @@ def _found(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
 
 def _scored(summary: Summary, system: str) -> Found:
     return [
-        (pair, one)
+        (pair, score)
         for pair in summary.pairs
-        for one in (*pair.models, *pair.llms)
-        if one.system == system and one.score.value is not None and pair.human.value is not None
+        for score in (*pair.models, *pair.llms)
+        if score.system == system and score.score.value is not None and pair.human.value is not None
     ]
 
 
@@ -269,15 +271,15 @@ def _gap(pair: PairRecord, score: SystemScore) -> float:
 
 
 def _places(summary: Summary, system: str, who: str) -> Iterator[str]:
-    own = next((one for one in summary.places if one.system == system), None)
-    human = next((one for one in summary.places if one.kind == "human"), None)
+    own = next((place for place in summary.places if place.system == system), None)
+    human = next((place for place in summary.places if place.kind == "human"), None)
     if own is None or own.mean.value is None or human is None or human.mean.value is None:
         return
     pairs = numbers.counted(len(summary.pairs), "pair")
     if own.rank is None or human.rank is None:
         yield f"Mean over its pairs {points(own.mean)}; it has no place ({own.mean.reason or 'a pair is missing'})."
         return
-    ranked = sum(one.rank is not None for one in summary.places)
+    ranked = sum(place.rank is not None for place in summary.places)
     yield (
         f"By the mean over {pairs} {points(own.mean)}, place {own.rank} of {ranked}; {who} {points(human.mean)}, place "
         f"{human.rank}. Places by a mean are not tests."

@@ -181,7 +181,9 @@ def controls(record: Record) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     labels = {
-        one.get("label", "") for one in sources if one.get("paraphraser", "").partition(":")[0] in CONTROLS
+        source.get("label", "")
+        for source in sources
+        if source.get("paraphraser", "").partition(":")[0] in CONTROLS
     }
     return labels if len(labels) < len(sources) else set()
 
@@ -189,7 +191,7 @@ def controls(record: Record) -> set[str]:
 def only_control(record: Record) -> str:
     """The control that all wordings of the run come from: `permuted` or `copied`; empty where something paraphrased."""
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
-    kinds = {one.get("paraphraser", "").partition(":")[0] for one in sources}
+    kinds = {source.get("paraphraser", "").partition(":")[0] for source in sources}
     return kinds.pop() if len(kinds) == 1 and kinds <= set(CONTROLS) else ""
 
 
@@ -389,12 +391,12 @@ def tasks_of(record: Record) -> tuple[Task, ...]:
     """The tasks; of a run on the texts as they are without what is paraphrased, of HTEB with what is transformed."""
     if record.kind == "hteb":
         return tuple(
-            replace(one, how=one.how.replace(*_QUERIES).replace("paraphrased", "transformed"))
-            for one in TASKS
+            replace(task, how=task.how.replace(*_QUERIES).replace("paraphrased", "transformed"))
+            for task in TASKS
         )
     if record.kind != "original":
         return TASKS
-    return tuple(replace(one, how=re.sub(r" [^.;]*\bparaphrased\b[^.]*\.", "", one.how)) for one in TASKS)
+    return tuple(replace(task, how=re.sub(r" [^.;]*\bparaphrased\b[^.]*\.", "", task.how)) for task in TASKS)
 
 
 MOST_NAMES = 3
@@ -410,7 +412,7 @@ def pteb_verdict(record: Record, board: Board) -> Verdict:
     """The verdict of the PTEB page."""
     losses = Losses(record, board)
     ranked = (*board.ranked, *board.apart, *board.unranked)
-    found = [one for row in ranked if (one := losses.leading(row)).drop is not None]
+    found = [loss for row in ranked if (loss := losses.leading(row)).drop is not None]
     if not found:
         return _partly(losses, board)
     lede = [_amounts(found), *_first(record, board), *_order(record, board), *_largest(losses, board)]
@@ -427,16 +429,16 @@ def kind_of(loss: Loss) -> str:
 
 
 def _heading(found: Sequence[Loss], when: str) -> Sentence:
-    kinds = [kind_of(one) for one in found]
+    kinds = [kind_of(loss) for loss in found]
     lost = kinds.count("loses")
     if len(found) == 1:
         return _one(found[0], f" {when}")
     if lost == len(found):
-        drops = sorted(-(one.drop or 0.0) for one in found)
+        drops = sorted(-(loss.drop or 0.0) for loss in found)
         every = "Both systems lose" if lost == 2 else "Every system loses"
         span = " to ".join(dict.fromkeys((POINTS.said(drops[0]), POINTS.said(drops[-1]))))
         return (f"{every} points {when}: {span}",)
-    fall, gained = sum((one.drop or 0.0) < 0 for one in found), kinds.count("gains")
+    fall, gained = sum((loss.drop or 0.0) < 0 for loss in found), kinds.count("gains")
     if not fall:
         return (f"No score falls {when}",)
     subject = (
@@ -462,8 +464,8 @@ def _amounts(found: Sequence[Loss]) -> Sentence:
     """The first systems of the board with their drops and intervals; how far the others go."""
     shown, rest = found[:MOST_NAMES], found[MOST_NAMES:]
     parts: list[Part] = []
-    for i, one in enumerate(shown):
-        parts += [", " if i else "", *_one(one), f" ({_interval(one, first=i == 0)})"]
+    for i, loss in enumerate(shown):
+        parts += [", " if i else "", *_one(loss), f" ({_interval(loss, first=i == 0)})"]
     if rest:
         drops = sorted(one.drop or 0.0 for one in rest)
         ends = [numbers.change(100 * drops[0], 1), numbers.change(100 * drops[-1], 1)]
@@ -515,10 +517,10 @@ def _largest(losses: Losses, board: Board) -> list[Sentence]:
         for task in board.tasks
         for dataset in losses.record.datasets(task.name)
     ]
-    lost = [one for one in cells if one.drop is not None and one.drop < 0]
+    lost = [cell for cell in cells if cell.drop is not None and cell.drop < 0]
     if len(lost) < 2:
         return []
-    most = min(lost, key=lambda one: one.drop or 0.0)
+    most = min(lost, key=lambda loss: loss.drop or 0.0)
     task = most.task.short if most.task else ""
     amount = POINTS.said(-(most.drop or 0.0))
     return [
@@ -614,5 +616,5 @@ def _languages(record: Record) -> Table:
     for line in ratings(record).lines:
         _, mean, *others, verdict = line.entries
         said = plain(verdict.text[:1]).lstrip("✓✕ ")
-        rows.append([plain(line.label), mean, said, *(plain(one.text) for one in others)])
+        rows.append([plain(line.label), mean, said, *(plain(entry.text) for entry in others)])
     return Table.of("languages", heads, rows)

@@ -293,7 +293,7 @@ Column = dict[str, float]
 
 def pteb_groups(record: Record) -> tuple[Group, ...]:
     """The items of every task and dataset that a ranked system has values for."""
-    langs = {one["name"]: one.get("lang", "") for one in record.manifest.get("datasets", ())}
+    langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
     found = (
         _group(record, task.name, task.title, dataset, langs.get(dataset, ""))
         for task in TASKS
@@ -335,7 +335,9 @@ def _group(record: Record, task: str, title: str, dataset: str, lang: str) -> Gr
         if original:
             systems.append(system)
             before.append(original)
-            after.append([_column(folder, task, dataset, system.name, one, measure) for one in variants])
+            after.append(
+                [_column(folder, task, dataset, system.name, variant, measure) for variant in variants]
+            )
     if not systems:
         return None
     ids = tuple(before[0])

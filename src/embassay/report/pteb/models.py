@@ -110,8 +110,8 @@ def in_order(record: Record, board: Board) -> list[Row]:
 
 
 def _score(record: Record, row: Row) -> Result:
-    found = record.find(JUDGING, row.system.name, FIT)
-    return found or Result(
+    result = record.find(JUDGING, row.system.name, FIT)
+    return result or Result(
         "pteb", JUDGING, "", "", "", "", row.system.name, FIT, None, 0, reason="not run yet"
     )
 
@@ -119,13 +119,13 @@ def _score(record: Record, row: Row) -> Result:
 def _values(record: Record, judges: Sequence[Row]) -> Sentence:
     parts: list[Part] = []
     for i, row in enumerate(judges[:MOST_NAMES]):
-        found = _score(record, row)
+        result = _score(record, row)
         ends = ""
-        if found.ci_low is not None and found.ci_high is not None:
+        if result.ci_low is not None and result.ci_high is not None:
             ends = (
-                f" ({'95% interval ' if i == 0 else ''}{POINTS.said_interval(found.ci_low, found.ci_high)})"
+                f" ({'95% interval ' if i == 0 else ''}{POINTS.said_interval(result.ci_low, result.ci_high)})"
             )
-        parts += ["; " if i else "", name(row), f" {POINTS.said(found.value or 0.0)}{ends}"]
+        parts += ["; " if i else "", name(row), f" {POINTS.said(result.value or 0.0)}{ends}"]
     return ("Spearman correlation with gold, × 100, mean over datasets: ", *parts, ".")
 
 
@@ -165,7 +165,9 @@ def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[
         made.append(
             Series(
                 row.label,
-                tuple((at, one) for at, one in found if one is not None and one.value is not None),
+                tuple(
+                    (at, result) for at, result in found if result is not None and result.value is not None
+                ),
                 row.system.kind,
             )
         )
@@ -196,9 +198,13 @@ def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table
     rows = [
         (row, [record.find(JUDGING, row.system.name, ERROR, variant=one) for one in gold]) for row in judges
     ]
-    most = max((one.value or 0.0 for _, of in rows for one in of if one is not None), default=1.0) or 1.0
+    most = (
+        max((result.value or 0.0 for _, of in rows for result in of if result is not None), default=1.0)
+        or 1.0
+    )
     lines_of = tuple(
-        Line(row.label, tuple(entry(one, RATING, n=True, heat=most) for one in of), "llm") for row, of in rows
+        Line(row.label, tuple(entry(result, RATING, n=True, heat=most) for result in of), "llm")
+        for row, of in rows
     )
     columns = tuple(one.partition("=")[2] for one in gold)
     return Table(
@@ -213,7 +219,7 @@ def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table
 
 def _by_words(record: Record, judges: Sequence[Row], bins: Sequence[str]) -> Table:
     whole = MEAN_OF_JUDGES if len(judges) > 1 else judges[0].system.name
-    places = [*((one, one) for one in record.datasets(JUDGING)), ("All datasets", "")]
+    places = [*((dataset, dataset) for dataset in record.datasets(JUDGING)), ("All datasets", "")]
     lines_of = tuple(
         Line(
             label,
@@ -377,17 +383,19 @@ def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
     if not variants:
         return None
     found = {
-        (row.label, one): record.find(CHOICE, row.system.name, SIMILARITY, variant=one)
+        (row.label, variant): record.find(CHOICE, row.system.name, SIMILARITY, variant=variant)
         for row in rows
-        for one in variants
+        for variant in variants
     }
-    rated = [row for row in rows if any(found[row.label, one] is not None for one in variants)]
-    label = labels([one.partition("=")[2] for one in variants])
+    rated = [row for row in rows if any(found[row.label, variant] is not None for variant in variants)]
+    label = labels([variant.partition("=")[2] for variant in variants])
     made = tuple(
         Line(
-            label[one.partition("=")[2]], tuple(entry(found[row.label, one], RATING) for row in rated), "llm"
+            label[variant.partition("=")[2]],
+            tuple(entry(found[row.label, variant], RATING) for row in rated),
+            "llm",
         )
-        for one in variants
+        for variant in variants
     )
     return Table(
         "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), made
@@ -410,7 +418,7 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         return
     yield Facts.of(
         "validation", "PTEB, human validation",
-        numbers.counted(len([one for one in langs if one]), "language"),
+        numbers.counted(len([lang for lang in langs if lang]), "language"),
         numbers.counted(len(record.manifest.get("raters", ())), "rater"),
     )  # fmt: skip
     yield validation_verdict(record, run.board)

@@ -64,7 +64,7 @@ def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
                 row,
                 [
                     *(losses.on_task(row, task) for _ in mean),
-                    *(losses.on_dataset(row, task, one) for one in names),
+                    *(losses.on_dataset(row, task, name) for name in names),
                 ],
             )
             for row in losses.rows
@@ -94,15 +94,18 @@ def source_table(losses: Losses) -> Table | None:
     made = []
     for row in losses.rows:
         found = [
-            record.find(board.lead, row.system.name, DELTA, variant=one.get("label", "")) for one in sources
+            record.find(board.lead, row.system.name, DELTA, variant=source.get("label", ""))
+            for source in sources
         ]
-        made.append(Line(row.label, tuple(entry(one, POINTS, signed=True) for one in found), row.system.kind))
+        made.append(
+            Line(row.label, tuple(entry(result, POINTS, signed=True) for result in found), row.system.kind)
+        )
     # Where prompts alone differ, their names say all.
     titles = tuple(
         label.removeprefix("prompt=")
-        if (label := one.get("label", "")).startswith("prompt=")
-        else one["name"]
-        for one in sources
+        if (label := source.get("label", "")).startswith("prompt=")
+        else source["name"]
+        for source in sources
     )
     return Table("by-source", "Change by source, points", "System", titles, tuple(made))
 
@@ -295,7 +298,7 @@ class Dumbbells:
 
 def paired_dumbbells(charts: Sequence[Dumbbells]) -> tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]:
     """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
-    found = [{(one.name, one.sub): one for one in chart.rows} for chart in charts]
+    found = [{(row.name, row.sub): row for row in chart.rows} for chart in charts]
     keys = dict.fromkeys(key for own in found for key in own)
     return tuple(
         (next(own[key] for own in found if key in own), tuple(own.get(key) for own in found)) for key in keys
@@ -306,17 +309,17 @@ def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
     """A chart per ranked system, in the order of the board, each on its own scale."""
     rows = [row for row in losses.rows if row.system.ranked]
     found = {row.system.name: _of(losses, row) for row in rows}
-    several = len({one.dataset for of in found.values() for one in of}) > 1
+    several = len({loss.dataset for of in found.values() for loss in of}) > 1
     return tuple(
         _chart(row, found[row.system.name], several=several) for row in rows if found[row.system.name]
     )
 
 
 def _chart(row: Row, found: list[Loss], *, several: bool) -> Dumbbells:
-    values = [value for one in found for value in _values(one)]
+    values = [value for loss in found for value in _values(loss)]
     scale = scale_of(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
     ordered = sorted(found, key=_order)
-    drawn = tuple(_drawn(one, scale, several=several) for one in ordered)
+    drawn = tuple(_drawn(loss, scale, several=several) for loss in ordered)
     return Dumbbells(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
 
@@ -419,17 +422,17 @@ def _plot(
     if plain.get("reason") or not plain.get("systems"):
         return None
     found = [
-        (board.row(one["system"]), key, words, one[key])
-        for one in plain["systems"]
+        (board.row(system["system"]), key, words, system[key])
+        for system in plain["systems"]
         for key, words in ANALYSES
-        if one.get(key)
+        if system.get(key)
     ]
     edges = [
         -end for *_, one in found for end in (one["shift"], one["ci_low"], one["ci_high"]) if end is not None
     ]
     scale = scale_of([*edges, 0.0], within=None, factor=POINTS.factor)
     missing = tuple(
-        (board.row(one["system"]), one["reason"]) for one in plain["systems"] if one.get("reason")
+        (board.row(system["system"]), system["reason"]) for system in plain["systems"] if system.get("reason")
     )
     rows = tuple(_compared(record, row, words, one, scale) for row, _, words, one in found)
     place = name.replace(":", "-")
@@ -472,12 +475,12 @@ def against_original(losses: Losses) -> Against | None:
     ]
     if len(found) < FEWEST:
         return None
-    x = scale_of([one.before.value or 0.0 for one in found], within=(-1.0, 1.0), factor=POINTS.factor)
-    y = scale_of([0.0, *(one.drop or 0.0 for one in found)], within=None, factor=POINTS.factor)
+    x = scale_of([loss.before.value or 0.0 for loss in found], within=(-1.0, 1.0), factor=POINTS.factor)
+    y = scale_of([0.0, *(loss.drop or 0.0 for loss in found)], within=None, factor=POINTS.factor)
     svg = scatter(
-        [_point(one) for one in found], Axis(x, "original score, points"), Axis(y, "change, points", 0.0)
+        [_point(loss) for loss in found], Axis(x, "original score, points"), Axis(y, "change, points", 0.0)
     )
-    most = min(found, key=lambda one: one.drop or 0.0)
+    most = min(found, key=lambda loss: loss.drop or 0.0)
     summary = (
         f"{len(found)} points: original score across, change by paraphrasing upwards. The largest loss, "
         f"{POINTS.said(-(most.drop or 0.0))} points, is that of {most.row.label} on {most.dataset}, from "

@@ -206,11 +206,11 @@ def next_commands(record: Record) -> tuple[str, ...]:
     arguments, run = record.arguments, str(record.path)
     corpus = quote(arguments["datasets"][0])
     dataset = next(iter(_choices(record)), "")
-    encoders = [one.name for one in _ordered(record, dataset) if one.kind == "embedding"]
+    encoders = [system.name for system in _ordered(record, dataset) if system.kind == "embedding"]
     judge = arguments["options"].get("llm") or "MODEL"
     golden = f"{run}-golden"
     runs = [f"--add-run {quote(str(path))}" for path in sorted((record.path / "contenders").glob("*.jsonl"))]
-    systems = " ".join(f"-s {quote(one)}" for one in arguments["systems"])
+    systems = " ".join(f"-s {quote(system)}" for system in arguments["systems"])
     return (
         f"embassay rag golden --corpus {corpus} --queries {quote(f'{run}/{TO_GRADE}')} "
         f"-s {quote(encoders[0] if encoders else 'wordllama')} -j {quote(judge)} --ranking grades --depth 10 "
@@ -234,9 +234,11 @@ def _systems(record: Record, dataset: str) -> Table:
         "System", *figures("P(best)", f"P(within {tolerance:g})", "Regret", "Against the first, 95%", "$ / 1M", "Time"),
     ]  # fmt: skip
     systems = _ordered(record, dataset)
-    rows: list[list[str | Entry]] = [[label[one.name], *_entries(record, dataset, one)] for one in systems]
+    rows: list[list[str | Entry]] = [
+        [label[system.name], *_entries(record, dataset, system)] for system in systems
+    ]
     made = Table.of(f"choice-{dataset}", heads, rows)
-    kinds = [one.kind for one in systems]
+    kinds = [system.kind for system in systems]
     return replace(
         made, lines=tuple(replace(line, kind=kind) for line, kind in zip(made.lines, kinds, strict=True))
     )
@@ -279,15 +281,16 @@ def _signals(record: Record, dataset: str) -> Table:
     families = [name for name in named if _has(record, dataset, name)]
     heads: list[str | Column] = ["System", *figures(*(named[name].capitalize() for name in families))]
     rows: list[list[str | Entry]] = [
-        [label[one.name], *(_score(record, dataset, one.name, name) for name in families)]
-        for one in _ordered(record, dataset)
+        [label[system.name], *(_score(record, dataset, system.name, name) for name in families)]
+        for system in _ordered(record, dataset)
     ]
     return Table.of(f"signals-{dataset}", heads, rows)
 
 
 def _has(record: Record, dataset: str, family: str) -> bool:
     return any(
-        record.find(TASK, one.name, "found", dataset=dataset, variant=family) for one in record.ranked_systems
+        record.find(TASK, system.name, "found", dataset=dataset, variant=family)
+        for system in record.ranked_systems
     )
 
 

@@ -14,23 +14,23 @@ from embassay.protocols.rag.scoring.score import Score
 from embassay.report.notes import outlook_table
 
 
-def decision_view(found: Decision) -> Iterator[Block]:
+def decision_view(decision: Decision) -> Iterator[Block]:
     """On a terminal."""
-    yield Verdict((found.verdict,), tuple((one,) for one in found.lede))
-    yield _standings(found)
-    if found.ahead:
-        yield ahead_table(found.ahead)
+    yield Verdict((decision.verdict,), tuple((one,) for one in decision.lede))
+    yield _standings(decision)
+    if decision.ahead:
+        yield ahead_table(decision.ahead)
 
 
-def _standings(found: Decision) -> Table:
+def _standings(decision: Decision) -> Table:
     lines = tuple(
         Line(
-            f"{one.a} minus {one.b or 'the bar'}",
-            (Entry(f"{one.value:+.3f}"), Entry(_interval(one)), Entry(_said(one))),
+            f"{standing.a} minus {standing.b or 'the bar'}",
+            (Entry(f"{standing.value:+.3f}"), Entry(_interval(standing)), Entry(_said(standing))),
         )
-        for one in found.standings
+        for standing in decision.standings
     )
-    columns = figures(found.measure, f"{1 - found.alpha:.0%} at every look", "Decided")
+    columns = figures(decision.measure, f"{1 - decision.alpha:.0%} at every look", "Decided")
     return Table("decision", "Where it stands", "Comparison", columns, lines, is_sortable=False)
 
 
@@ -66,12 +66,21 @@ def ahead_table(ahead: Sequence[Ahead]) -> Table:
 def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block]:
     """What more judged questions would buy for the two runs that are nearest to a decision by the headline, of those
     that cannot be told apart and may be first. A question costs as many labels as those of the file have."""
-    compared = next((one for one in score.comparisons if one.measure == score.headline and one.pairs), None)
+    compared = next(
+        (
+            comparison
+            for comparison in score.comparisons
+            if comparison.measure == score.headline and comparison.pairs
+        ),
+        None,
+    )
     if compared is None:
         return
     first = {run for run, low in zip(compared.runs, compared.rank_low, strict=True) if low == 1}
     pairs = [
-        one for one in compared.pairs if not one.better and one.high > one.low and {one.a, one.b} & first
+        pair
+        for pair in compared.pairs
+        if not pair.better and pair.high > pair.low and {pair.a, pair.b} & first
     ]
     if not pairs:
         return
@@ -83,34 +92,34 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
     yield outlook_table(title, "Questions", rows, labels=[labels] * len(rows), price=price)
 
 
-def corrections_view(found: Corrections, headline: str, price: float | None = None) -> Iterator[Block]:
+def corrections_view(corrections: Corrections, headline: str, price: float | None = None) -> Iterator[Block]:
     """What people's grades made of the judge's: by one measure, and where the judge is off."""
-    yield corrected_table(found, headline)
-    yield off_table(found.off)
-    yield Text(_agreement(found))
-    if found.ahead:
-        yield bought_table(found.ahead, price)
+    yield corrected_table(corrections, headline)
+    yield off_table(corrections.off)
+    yield Text(_agreement(corrections))
+    if corrections.ahead:
+        yield bought_table(corrections.ahead, price)
 
 
-def corrected_table(found: Corrections, headline: str) -> Table:
+def corrected_table(corrections: Corrections, headline: str) -> Table:
     """Each run, and each difference, by people and judge beside either alone."""
-    rows = [one for one in found.rows if one.measure == headline]
+    rows = [row for row in corrections.rows if row.measure == headline]
     columns = figures("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     return Table(
         "corrected", "People and judge", headline, columns, tuple(map(_corrected, rows)), is_sortable=False
     )
 
 
-def _corrected(one: Correction) -> Line:
-    sign = "+" if one.other else ""
-    ends = [f"{value:{sign}.3f}" for value in (one.value, one.low, one.high)]
-    own = [f"{value:{sign}.3f}" for value in (one.alone, one.alone_low, one.alone_high)]
+def _corrected(correction: Correction) -> Line:
+    sign = "+" if correction.other else ""
+    ends = [f"{value:{sign}.3f}" for value in (correction.value, correction.low, correction.high)]
+    own = [f"{value:{sign}.3f}" for value in (correction.alone, correction.alone_low, correction.alone_high)]
     return Line(
-        f"{one.run} minus {one.other}" if one.other else one.run,
+        f"{correction.run} minus {correction.other}" if correction.other else correction.run,
         (
             Entry(f"{ends[0]} {ends[1]}–{ends[2]}"), Entry(f"{own[0]} {own[1]}–{own[2]}"),
-            Entry(f"{one.judge:{sign}.3f}"), Entry(f"{one.n:,} {one.unit}"),
-            Entry(f"{one.effective:,.0f}" if one.slope else "judge unused"),
+            Entry(f"{correction.judge:{sign}.3f}"), Entry(f"{correction.n:,} {correction.unit}"),
+            Entry(f"{correction.effective:,.0f}" if correction.slope else "judge unused"),
         ),
     )  # fmt: skip
 
@@ -127,12 +136,12 @@ def quantities_blocks(
     would buy, at a `price` each; a unit takes so many `labels`, one where they are left out."""
     if not found:
         return
-    lines = tuple(Line(one.name, tuple(map(Entry, _figures(one)))) for one in found)
+    lines = tuple(Line(quantity.name, tuple(map(Entry, _figures(quantity)))) for quantity in found)
     heads = figures("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     yield Table(f"quantities-{title}", title, title, heads, lines, is_sortable=False)
     biased = tuple(
-        Line(one.said, (Entry(f"{one.mean:+.2f}"), Entry(_bias_ends(one)), Entry(f"{one.n:,}")))
-        for one in off
+        Line(bias.said, (Entry(f"{bias.mean:+.2f}"), Entry(_bias_ends(bias)), Entry(f"{bias.n:,}")))
+        for bias in off
     )
     if biased:
         columns = figures("Judge minus people", "95%", "Labels")
@@ -150,20 +159,20 @@ def quantities_blocks(
         yield replace(made, id=f"ahead-{title}")
 
 
-def _figures(one: Quantity) -> Iterator[str]:
-    yield f"{one.value:.3f} {_ends(one.low, one.high)}"
-    yield f"{one.alone:.3f} {_ends(one.alone_low, one.alone_high)}"
-    yield f"{one.judge:.3f}"
-    yield f"{one.n:,} of {one.total:,}"
-    yield f"{one.worth:,.0f}" if one.is_helped else "judge unused"
+def _figures(quantity: Quantity) -> Iterator[str]:
+    yield f"{quantity.value:.3f} {_ends(quantity.low, quantity.high)}"
+    yield f"{quantity.alone:.3f} {_ends(quantity.alone_low, quantity.alone_high)}"
+    yield f"{quantity.judge:.3f}"
+    yield f"{quantity.n:,} of {quantity.total:,}"
+    yield f"{quantity.worth:,.0f}" if quantity.is_helped else "judge unused"
 
 
 def _ends(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f}–{high:.3f}"
 
 
-def _bias_ends(one: JudgeBias) -> str:
-    return "–" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
+def _bias_ends(bias: JudgeBias) -> str:
+    return "–" if bias.low is None or bias.high is None else f"{bias.low:+.2f} to {bias.high:+.2f}"
 
 
 def off_table(off: Sequence[Off]) -> Table:
@@ -183,11 +192,11 @@ def off_table(off: Sequence[Off]) -> Table:
     return Table("judge-off", "Where the judge is off", "Passages", columns, lines, is_sortable=False)
 
 
-def _agreement(found: Corrections) -> str:
-    kappa = "" if found.kappa is None else f", weighted kappa {found.kappa:.2f}"
+def _agreement(corrections: Corrections) -> str:
+    kappa = "" if corrections.kappa is None else f", weighted kappa {corrections.kappa:.2f}"
     return (
-        f"{found.passages:,} passages of {numbers.counted(found.queries, 'query')} have both grades: "
-        f"{numbers.percent(found.exact)} alike{kappa}. {found.use}"
+        f"{corrections.passages:,} passages of {numbers.counted(corrections.queries, 'query')} have both grades: "
+        f"{numbers.percent(corrections.exact)} alike{kappa}. {corrections.use}"
     )
 
 
@@ -195,15 +204,15 @@ def bought_table(ahead: Sequence[Bought], price: float | None = None) -> Table:
     """What more labels of people would buy, where runs cannot be told apart; with what they cost at a `price` each."""
     lines = tuple(
         Line(
-            f"{one.run} minus {one.other}",
+            f"{bought.run} minus {bought.other}",
             (
-                Entry(f"{one.more:,} more {one.unit}"),
-                *(() if price is None else (Entry(_cost(one, price)),)),
-                Entry(f"± {one.half:.3f}"),
-                Entry(numbers.percent(one.chance)),
+                Entry(f"{bought.more:,} more {bought.unit}"),
+                *(() if price is None else (Entry(_cost(bought, price)),)),
+                Entry(f"± {bought.half:.3f}"),
+                Entry(numbers.percent(bought.chance)),
             ),
         )
-        for one in ahead
+        for bought in ahead
     )
     columns = figures(
         "Labels", *(() if price is None else ("Cost",)), "Interval", "Chance to tell them apart"
@@ -211,5 +220,5 @@ def bought_table(ahead: Sequence[Bought], price: float | None = None) -> Table:
     return Table("bought", "What more labels would buy", "Runs", columns, lines, is_sortable=False)
 
 
-def _cost(one: Bought, price: float) -> str:
-    return f"${one.more * one.labels * price:,.2f}"
+def _cost(bought: Bought, price: float) -> str:
+    return f"${bought.more * bought.labels * price:,.2f}"

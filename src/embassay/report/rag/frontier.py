@@ -39,12 +39,14 @@ def shown_frontier(part: Part, asked: Terms) -> tuple[Spot, ...]:
     chosen = part.recommendation.stack
     ids = dict.fromkeys([*part.frontiers[0].stacks, *([chosen] if chosen else [])])
     groups: list[list[StackFacts]] = []
-    for one in sorted((part.stack(id) for id in ids), key=lambda one: (one.latency, one.cost, one.id)):
-        same = next((group for group in groups if _equal(group[0], one, asked)), None)
+    for stack_facts in sorted(
+        (part.stack(id) for id in ids), key=lambda one: (one.latency, one.cost, one.id)
+    ):
+        same = next((group for group in groups if _equal(group[0], stack_facts, asked)), None)
         if same is None:
-            groups.append([one])
+            groups.append([stack_facts])
         else:
-            same.append(one)
+            same.append(stack_facts)
     spots = []
     for group in groups:
         first, *others = sorted(group, key=lambda one: (one.id != chosen, one.axes["k"], one.id))
@@ -72,11 +74,13 @@ def undecided_stacks(part: Part, labels: float = 0.0, price: float | None = None
     """What more queries would buy for the named stacks that cannot be told apart from the recommended one in quality; a
     query takes so many `labels`, 0 where that is not known. None where there are none."""
     found = {
-        one.stack: Open(one.stack, value, (high - low) / 2, one.quality.n, labels=labels)
-        for one in (*part.recommendation.alternatives, *part.recommendation.undecided)
-        if (value := one.quality.value) is not None
-        and (low := one.quality.low) is not None
-        and (high := one.quality.high) is not None
+        alternative.stack: Open(
+            alternative.stack, value, (high - low) / 2, alternative.quality.n, labels=labels
+        )
+        for alternative in (*part.recommendation.alternatives, *part.recommendation.undecided)
+        if (value := alternative.quality.value) is not None
+        and (low := alternative.quality.low) is not None
+        and (high := alternative.quality.high) is not None
         and low <= 0 <= high > low
     }
     measure = part.recommendation.measure
@@ -93,14 +97,14 @@ def sweep_view(
     part = findings.parts[0]
     yield Verdict((part.verdict,), tuple((one,) for one in part.lede))
     spots = shown_frontier(part, findings.asked)
-    shown = _shown(part, [one.stack for one in spots], wide)
+    shown = _shown(part, [spot.stack for spot in spots], wide)
     titles = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
     rows = (_table_row(part, findings, id, place) for place, id in shown)
     yield Table.of("frontier", ("Frontier, fastest first", *figures(*titles)), rows)
     if (made := undecided_stacks(part, labels, price)) is not None:
         yield Text(f"{made.title}:")
         yield made
-    equal = sum(len(one.equal) for one in spots)
+    equal = sum(len(spot.equal) for spot in spots)
     signs = (RECOMMENDED,) if part.recommendation.stack else ()
     yield Care(tuple(_notes(findings, len(spots) - len(shown), equal, wide)), more=signs)
     yield from where(run, "tables")
@@ -116,29 +120,29 @@ def _shown(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]
 
 
 def _table_row(part: Part, findings: Findings, id: str, place: int) -> list[Entry]:
-    one, chosen = part.stack(id), id == part.recommendation.stack
-    total, mark = one.time("total"), "*" if chosen else ""
+    stack_facts, chosen = part.stack(id), id == part.recommendation.stack
+    total, mark = stack_facts.time("total"), "*" if chosen else ""
     times = ("n/a", "n/a") if total is None else (ms(total.p50), ms(total.p95))
     cells = (
-        f"{place}{mark} {id}", _quality(one, findings.asked.measure), times[0], usd(one.cost), times[1],
-        _reached(one, findings.asked.measure),
+        f"{place}{mark} {id}", _quality(stack_facts, findings.asked.measure), times[0], usd(stack_facts.cost), times[1],
+        _reached(stack_facts, findings.asked.measure),
     )  # fmt: skip
     return [Entry((Words(cell, "b"),) if chosen else cell) for cell in cells]
 
 
-def _quality(one: StackFacts, measure: str) -> str:
-    found = one.measured(measure)
-    if found is None or found.value.value is None:
+def _quality(stack_facts: StackFacts, measure: str) -> str:
+    quality = stack_facts.measured(measure)
+    if quality is None or quality.value.value is None:
         return "n/a"
-    value = found.value
+    value = quality.value
     if value.low is None or value.high is None:
         return numbers.score(value.value or 0.0)
     return f"{numbers.score(value.value or 0.0)} {numbers.interval(value.low, value.high)}"
 
 
-def _reached(one: StackFacts, measure: str) -> str:
-    found = one.measured(measure)
-    share = found.reached.value if found is not None and found.reached is not None else None
+def _reached(stack_facts: StackFacts, measure: str) -> str:
+    quality = stack_facts.measured(measure)
+    share = quality.reached.value if quality is not None and quality.reached is not None else None
     return "n/a" if share is None else percent(share)
 
 
@@ -149,18 +153,22 @@ def _notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[
     if equal:
         more = numbers.counted(equal, "more stack")
         yield f"{more} on the frontier: of the same price, time and quality as one of these."
-    yield from (one.text for one in part.recommendation.alternatives if one.text)
+    yield from (alternative.text for alternative in part.recommendation.alternatives if alternative.text)
     for other in findings.parts[1:]:
-        found = other.recommendation
-        share = "" if found.share is None else f", in {numbers.percent(found.share)} of the resamples"
+        recommendation = other.recommendation
+        share = (
+            ""
+            if recommendation.share is None
+            else f", in {numbers.percent(recommendation.share)} of the resamples"
+        )
         yield f"On {other.dataset} alone: {other.verdict}{share}."
     yield from part.notes
-    tested = [one for one in part.guidance if one.status != "not tested"]
+    tested = [advice for advice in part.guidance if advice.status != "not tested"]
     if wide:
-        yield from (f"{one.line}: {one.text}" for one in tested)
+        yield from (f"{advice.line}: {advice.text}" for advice in tested)
     elif tested:
         states = ("holds", "does not hold", "open", "not tested")
-        counts = {state: sum(one.status == state for one in part.guidance) for state in states}
+        counts = {state: sum(advice.status == state for advice in part.guidance) for state in states}
         words = ", ".join(f"{state} {n}" for state, n in counts.items() if n)
         yield f"The source's advice, {len(part.guidance)} lines: {words}."
     asked = findings.asked
@@ -196,54 +204,67 @@ class FrontierPlot:
 
 def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlot:
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
-    known = [one for one in part.stacks if one.value(asked.measure) is not None]
-    shown = [one for one in known if one.id in order]
-    x = log_scale([end for one in known for end in (one.latency, _p95(one))])
-    y = scale_of([_q(one, asked) for one in known] + [end for one in shown for end in _ends(one, asked)])
-    ties = sorted(known, key=lambda one: (one.tie_tokens, one.cost, one.latency, one.id))
+    known = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
+    shown = [stack_facts for stack_facts in known if stack_facts.id in order]
+    x = log_scale([end for stack_facts in known for end in (stack_facts.latency, _p95(stack_facts))])
+    y = scale_of(
+        [_q(stack_facts, asked) for stack_facts in known]
+        + [end for stack_facts in shown for end in _ends(stack_facts, asked)]
+    )
+    ties = sorted(
+        known,
+        key=lambda stack_facts: (
+            stack_facts.tie_tokens,
+            stack_facts.cost,
+            stack_facts.latency,
+            stack_facts.id,
+        ),
+    )
     # What is on a frontier is drawn last, over the rings.
-    drawn = sorted(ties, key=lambda one: ("latency" in one.on, part.frontiers[0].name in one.on))
+    drawn = sorted(
+        ties, key=lambda stack_facts: ("latency" in stack_facts.on, part.frontiers[0].name in stack_facts.on)
+    )
     parts = [
         _limits(part, asked, x), _grid(x, y, asked), _steps(part, asked, x, y), _whiskers(shown, asked, x, y),
-        *(_point(one, part, asked, x, y) for one in drawn), _numbers(part, asked, order, x, y),
+        *(_point(stack_facts, part, asked, x, y) for stack_facts in drawn), _numbers(part, asked, order, x, y),
         _pick(part, asked, x, y),
     ]  # fmt: skip
-    rows = tuple((*_plot_row(one, asked, x, y), drawn.index(one), one.tie_tokens) for one in ties)
+    rows = tuple((*_plot_row(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties)
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')
     return FrontierPlot(svg, _summary(part, asked, order), rows, (x.low, x.high, LEFT, WIDE))
 
 
 def _plot_row(
-    one: StackFacts, asked: Terms, x: LogScale, y: Scale
+    stack_facts: StackFacts, asked: Terms, x: LogScale, y: Scale
 ) -> tuple[str, float, float, float, float, float]:
-    quality = _q(one, asked)
+    quality = _q(stack_facts, asked)
     return (
-        one.id,
-        round(one.cost, 6),
-        round(one.latency, 4),
+        stack_facts.id,
+        round(stack_facts.cost, 6),
+        round(stack_facts.latency, 4),
         round(quality, 9),
-        _at(one, x),
+        _at(stack_facts, x),
         _down(y, quality),
     )
 
 
-def _q(one: StackFacts, asked: Terms) -> float:
-    return one.value(asked.measure) or 0.0
+def _q(stack_facts: StackFacts, asked: Terms) -> float:
+    return stack_facts.value(asked.measure) or 0.0
 
 
-def _p95(one: StackFacts) -> float:
-    total = one.time("total")
-    return one.latency if total is None else max(total.p95, one.latency)
+def _p95(stack_facts: StackFacts) -> float:
+    total = stack_facts.time("total")
+    return stack_facts.latency if total is None else max(total.p95, stack_facts.latency)
 
 
-def _ends(one: StackFacts, asked: Terms) -> list[float]:
-    found = one.measured(asked.measure)
-    ends = () if found is None else (found.value.low, found.value.high)
+def _ends(stack_facts: StackFacts, asked: Terms) -> list[float]:
+    quality = stack_facts.measured(asked.measure)
+    ends = () if quality is None else (quality.value.low, quality.value.high)
     return [end for end in ends if end is not None]
 
 
-def _at(one: StackFacts, x: LogScale) -> float:
-    return round(_across(x, one.latency), 2)
+def _at(stack_facts: StackFacts, x: LogScale) -> float:
+    return round(_across(x, stack_facts.latency), 2)
 
 
 def _across(x: LogScale, value: float) -> float:
@@ -274,12 +295,12 @@ def _grid(x: LogScale, y: Scale, asked: Terms) -> str:
 
 def _limits(part: Part, asked: Terms, x: LogScale) -> str:
     """The times over the limit as ground, and what is within jitter of the recommended point."""
-    right, found = LEFT + WIDE, part.recommendation
+    right, recommendation = LEFT + WIDE, part.recommendation
     start = right if asked.sla_ms is None else _across(x, asked.sla_ms)
     shade = f'<rect class="shade" x="{start:.2f}%" width="{right - start:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
-    if not found.stack:
+    if not recommendation.stack:
         return shade
-    middle = part.stack(found.stack).latency
+    middle = part.stack(recommendation.stack).latency
     low, high = (_across(x, middle + step) for step in (-asked.jitter_ms, asked.jitter_ms))
     band = f'<rect class="band" x="{low:.2f}%" width="{high - low:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
     return band + shade
@@ -289,7 +310,7 @@ def _steps(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """The frontier by time: level until the next point, then up."""
     frontier = part.frontier("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
-    spots = [(_at(one, x), _down(y, _q(one, asked))) for one in stacks]
+    spots = [(_at(stack, x), _down(y, _q(stack, asked))) for stack in stacks]
     if not spots:
         return ""
     lines = [(*a, b[0], a[1]) for a, b in pairwise(spots)] + [(b[0], a[1], *b) for a, b in pairwise(spots)]
@@ -300,29 +321,35 @@ def _steps(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
 def _whiskers(shown: Sequence[StackFacts], asked: Terms, x: LogScale, y: Scale) -> str:
     """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
     parts = []
-    for one in shown:
-        at, down = _at(one, x), _down(y, _q(one, asked))
+    for stack_facts in shown:
+        at, down = _at(stack_facts, x), _down(y, _q(stack_facts, asked))
         parts.append(
-            f'<line class="o" x1="{at}%" x2="{_across(x, _p95(one)):.2f}%" y1="{down}" y2="{down}"/>'
+            f'<line class="o" x1="{at}%" x2="{_across(x, _p95(stack_facts)):.2f}%" y1="{down}" y2="{down}"/>'
         )
-        if ends := _ends(one, asked):
+        if ends := _ends(stack_facts, asked):
             low, high = (_down(y, end) for end in ends)
             parts.append(f'<line class="o" x1="{at}%" x2="{at}%" y1="{low}" y2="{high}"/>')
     return "".join(parts)
 
 
-def _point(one: StackFacts, part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
+def _point(stack_facts: StackFacts, part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
-    on = "e" if "latency" in one.on else "w" if part.frontiers[0].name in one.on else "ring"
-    over = " over" if (asked.budget is not None and one.cost > asked.budget) else ""
-    title = f"{one.id}: {numbers.score(_q(one, asked))}, {ms(one.latency)}, {usd(one.cost)}"
-    place = f'cx="{_at(one, x)}%" cy="{_down(y, _q(one, asked))}" r="{4 if on == "ring" else 5}"'
+    on = "e" if "latency" in stack_facts.on else "w" if part.frontiers[0].name in stack_facts.on else "ring"
+    over = " over" if (asked.budget is not None and stack_facts.cost > asked.budget) else ""
+    quality = numbers.score(_q(stack_facts, asked))
+    title = f"{stack_facts.id}: {quality}, {ms(stack_facts.latency)}, {usd(stack_facts.cost)}"
+    place = (
+        f'cx="{_at(stack_facts, x)}%" cy="{_down(y, _q(stack_facts, asked))}" r="{4 if on == "ring" else 5}"'
+    )
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
 
 
 def _numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Scale) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
-    spots = [(_at(one, x), _down(y, _q(one, asked))) for one in (part.stack(id) for id in order)]
+    spots = [
+        (_at(stack_facts, x), _down(y, _q(stack_facts, asked)))
+        for stack_facts in (part.stack(id) for id in order)
+    ]
     picked = part.stack(part.recommendation.stack or part.recommendation.nearest)
     ring = (_at(picked, x) * PIXELS, _down(y, _q(picked, asked)))
     taken: list[tuple[float, float]] = []
@@ -340,8 +367,10 @@ def _numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Sca
 
 def _pick(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """A ring around the recommended point, or the nearest where none keeps the limits."""
-    one = part.stack(part.recommendation.stack or part.recommendation.nearest)
-    return f'<circle class="pick" cx="{_at(one, x)}%" cy="{_down(y, _q(one, asked))}" r="10"/>'
+    stack_facts = part.stack(part.recommendation.stack or part.recommendation.nearest)
+    return (
+        f'<circle class="pick" cx="{_at(stack_facts, x)}%" cy="{_down(y, _q(stack_facts, asked))}" r="10"/>'
+    )
 
 
 def _summary(part: Part, asked: Terms, order: Sequence[str]) -> str:

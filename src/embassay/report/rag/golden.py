@@ -73,8 +73,8 @@ def doubts(golden: Golden) -> str:
     ranking = golden.ranking
     if ranking is None or not ranking.doubts:
         return ""
-    done = [one for one in golden.queries if one.status == "done"]
-    none = sum(bool(one.doubts) for one in done)
+    done = [query for query in golden.queries if query.status == "done"]
+    none = sum(bool(query.doubts) for query in done)
     found = "; ".join(DOUBTS.get(word, word) for word in ranking.doubts)
     head = f"Nothing is claimed of the order of {none} of {numbers.counted(len(done), 'question')}"
     return f"{head}, and none of them was stopped early, because the judge's answers forbid it: {found}."
@@ -120,10 +120,10 @@ def _not_in_the_set(golden: Golden, most: int = 6) -> Care:
         (
             Words("✕ failed", "state failed"),
             " ",
-            Words(one.query_id, "bdi"),
-            f" in {one.stage}: {clipped(told(one, golden.settings.judge), 300)}",
+            Words(query.query_id, "bdi"),
+            f" in {query.stage}: {clipped(told(query, golden.settings.judge), 300)}",
         )
-        for one in failed[:most]
+        for query in failed[:most]
     )
     further: Sentence = (f"and {len(failed) - most} more, in ", Link("every question", "golden-questions"))
     mend = "The same command tries them again."
@@ -185,31 +185,39 @@ def _order(golden: Golden) -> Iterator[Block]:
 def _people(golden: Golden) -> Iterator[Block]:
     if golden.human:
         yield Heading("What people say", "golden-human")
-    for one in golden.human:
-        blind = "; the judge’s answers were not shown" if one.blind else ""
-        passages, questions = numbers.counted(one.items, "passage"), numbers.counted(one.queries, "question")
-        yield Text(
-            f"{one.file}: {passages} of {questions}, {one.moved} put elsewhere, {one.changed} graded otherwise{blind}."
+    for check in golden.human:
+        blind = "; the judge’s answers were not shown" if check.blind else ""
+        passages, questions = (
+            numbers.counted(check.items, "passage"),
+            numbers.counted(check.queries, "question"),
         )
-        yield checked(one)
-        yield from quantities_blocks(one.corrected, one.off, "All final lists")
-        for remark in one.remarks[:5]:
+        yield Text(
+            f"{check.file}: {passages} of {questions}, {check.moved} put elsewhere, "
+            f"{check.changed} graded otherwise{blind}."
+        )
+        yield checked(check)
+        yield from quantities_blocks(check.corrected, check.off, "All final lists")
+        for remark in check.remarks[:5]:
             text = Words(clipped(remark.text, 200), "data")
             yield Text((Words(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))
 
 
 def _in_full(final: FinalList, most: int | None) -> Iterator[Block]:
     yield Heading("One question in full", "golden-list")
-    yield Text((
-        Words(final.query_id, "bdi"),
-        ", the question in the middle by its passages of grade 4 and 5. One list shows what the set looks like, not "
-        "how good it is.",
-    ))  # fmt: skip
+    yield Text(
+        (
+            Words(final.query_id, "bdi"),
+            ", the question in the middle by its passages of grade 4 and 5. One list shows what the set looks like, "
+            "not how good it is.",
+        )
+    )
     yield Text(final.question, "data")
     if final.rewrite:
         yield Text(("Searched as: ", Words(final.rewrite, "data")))
     passages = final.passages[:most]
-    yield Bullets(tuple(map(_passage, passages)), "ranking finals", tuple(one.place for one in passages))
+    yield Bullets(
+        tuple(map(_passage, passages)), "ranking finals", tuple(passage.place for passage in passages)
+    )
 
 
 def _passage(one: Listed) -> Sentence:
@@ -250,7 +258,7 @@ def golden_verdict(record: Record, _: Board) -> Verdict:
 
 def verdict_of(golden: Golden) -> Verdict:
     """How many questions are done; what they hold, what judging took, how sure the order is."""
-    done = [one for one in golden.queries if one.status == "done"]
+    done = [query for query in golden.queries if query.status == "done"]
     heading = (
         f"{len(done)} of {numbers.counted(len(golden.queries), 'question')} have graded, ordered passages"
     )
@@ -270,7 +278,7 @@ def _cost(golden: Golden) -> str:
     judge = golden.judge
     if judge is None:
         return ""
-    counts = {one.kind: one.calls for one in judge.answers}
+    counts = {answer.kind: answer.calls for answer in judge.answers}
     each = golden.ranking.calls_per_query if golden.ranking else None
     per = f" ({each:.1f} per question)" if each else ""
     grades, orders = (numbers.counted(counts.get(kind, 0), kind) for kind in ("grade", "order"))
@@ -289,8 +297,8 @@ def _sure(golden: Golden) -> str:
         parts.append(f"{numbers.percent(overlap, 1)} of the first {top} belong there")
     if (chance := ranking.claims.get("set_errors_at_most_1")) is not None:
         parts.append(f"at most one of them does not with probability {chance:.2f}")
-    done = [one for one in golden.queries if one.status == "done"]
-    about = f"over {sum(bool(one.claims) for one in done)} of {numbers.counted(len(done), 'question')}"
+    done = [query for query in golden.queries if query.status == "done"]
+    about = f"over {sum(bool(query.claims) for query in done)} of {numbers.counted(len(done), 'question')}"
     return (
         f"{ranking.engine} expects of the judge's own order, in the mean {about}: {'; '.join(parts)}."
         if parts
@@ -299,7 +307,7 @@ def _sure(golden: Golden) -> str:
 
 
 def _facts(golden: Golden, record: Record) -> Facts:
-    datasets = [one["name"] for one in record.manifest.get("datasets", ())]
+    datasets = [dataset["name"] for dataset in record.manifest.get("datasets", ())]
     return Facts.of(
         "golden", "RAG, golden set", *datasets, numbers.counted(len(golden.queries), "question"),
         f"judged by {short(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
@@ -308,39 +316,50 @@ def _facts(golden: Golden, record: Record) -> Facts:
 
 
 def _tokens(golden: Golden) -> str:
-    one = golden.tokens
-    if one is None:
+    tokens = golden.tokens
+    if tokens is None:
         return ""
     return (
-        f"Tokens per candidate as the judge reads it, question and passage: mean {one.mean:.1f}, SD {one.sd:.1f}"
+        f"Tokens per candidate as the judge reads it, question and passage: mean {tokens.mean:.1f}, SD {tokens.sd:.1f}"
         + (
-            f", median {one.median:g}, largest {numbers.count(one.largest)}"
-            if one.median is not None and one.largest
+            f", median {tokens.median:g}, largest {numbers.count(tokens.largest)}"
+            if tokens.median is not None and tokens.largest
             else ""
         )
-        + f"; n = {numbers.count(one.n)}, counted by {one.tokenizer}."
+        + f"; n = {numbers.count(tokens.n)}, counted by {tokens.tokenizer}."
     )
 
 
 def _judge(golden: Golden) -> tuple[tuple[str, str], ...]:
-    one = golden.judge
-    if one is None:
+    judge_facts = golden.judge
+    if judge_facts is None:
         return ()
-    tokens = f"{numbers.count(one.input_tokens)}, {numbers.count(one.output_tokens)}" if one.requests else ""
+    tokens = (
+        f"{numbers.count(judge_facts.input_tokens)}, {numbers.count(judge_facts.output_tokens)}"
+        if judge_facts.requests
+        else ""
+    )
     found = [
-        ("judge", one.name), ("model", one.model if one.model != one.name else ""),
-        ("temperature, top p", "" if one.temperature is None else f"{one.temperature:g}, {one.top_p}"),
-        *((f"instructions, {kind}", said) for kind, said in one.prompts.items()),
+        ("judge", judge_facts.name),
+        ("model", judge_facts.model if judge_facts.model != judge_facts.name else ""),
+        (
+            "temperature, top p",
+            "" if judge_facts.temperature is None else f"{judge_facts.temperature:g}, {judge_facts.top_p}",
+        ),
+        *((f"instructions, {kind}", said) for kind, said in judge_facts.prompts.items()),
         ("tokens in, out", tokens),
-        ("asked now, from the cache", f"{one.asked}, {one.cached}" if one.asked is not None else ""),
-        ("cost", "price not known" if one.usd is None else dollars(one.usd)),
-    ]  # fmt: skip
+        (
+            "asked now, from the cache",
+            f"{judge_facts.asked}, {judge_facts.cached}" if judge_facts.asked is not None else "",
+        ),
+        ("cost", "price not known" if judge_facts.usd is None else dollars(judge_facts.usd)),
+    ]
     return tuple((name, value) for name, value in found if value)
 
 
 def _calls_each(golden: Golden) -> str:
     """The spread of calls over questions."""
-    calls = sorted(one.calls for one in golden.queries if one.status == "done")
+    calls = sorted(query.calls for query in golden.queries if query.status == "done")
     if not calls or not calls[-1]:
         return ""
     middle = calls[len(calls) // 2]
@@ -351,15 +370,20 @@ def _queries(queries: Sequence[Query]) -> Table:
     """Every question with its counts."""
     columns = ("State", "Pool", "Grade 5", "4", "3", "2", "1", "Ordered", "Calls")
     return Table(
-        "questions", "Every question", "Question", columns, tuple(_query(one) for one in queries), digits=0
+        "questions",
+        "Every question",
+        "Question",
+        columns,
+        tuple(_query(query) for query in queries),
+        digits=0,
     )
 
 
-def _query(one: Query) -> Line:
-    counts = (one.pool, *(reversed(one.grades) if one.grades else (None,) * 5), one.kept, one.calls)
-    why = f"{one.stage}: {one.reason}" if one.reason else "not there yet"
-    cells = (_count(value, why if one.status != "done" and not value else "") for value in counts)
-    return Line(one.query_id, (Entry(one.status), *cells))
+def _query(query: Query) -> Line:
+    counts = (query.pool, *(reversed(query.grades) if query.grades else (None,) * 5), query.kept, query.calls)
+    why = f"{query.stage}: {query.reason}" if query.reason else "not there yet"
+    cells = (_count(value, why if query.status != "done" and not value else "") for value in counts)
+    return Line(query.query_id, (Entry(query.status), *cells))
 
 
 def _count(value: int | None, why: str) -> Entry:
@@ -369,15 +393,20 @@ def _count(value: int | None, why: str) -> Entry:
 
 
 def _settings(golden: Golden) -> tuple[tuple[str, str], ...]:
-    one = golden.settings
+    settings = golden.settings
     named = [
-        ("corpus", one.corpus), ("questions", one.queries), ("encoder", one.encoder), ("rewriter", one.rewriter),
-        ("ranking", one.ranking), ("first places that matter", str(one.top)),
-        ("least passages to order", str(one.minimum)), ("seed", str(one.seed)),
-    ]  # fmt: skip
+        ("corpus", settings.corpus),
+        ("questions", settings.queries),
+        ("encoder", settings.encoder),
+        ("rewriter", settings.rewriter),
+        ("ranking", settings.ranking),
+        ("first places that matter", str(settings.top)),
+        ("least passages to order", str(settings.minimum)),
+        ("seed", str(settings.seed)),
+    ]
     named += [
         (f"{stage} {name}", str(value))
-        for stage, values in one.parameters.items()
+        for stage, values in settings.parameters.items()
         for name, value in values.items()
         if value is not None
     ]
@@ -407,7 +436,7 @@ def _rows(golden: Golden) -> Iterator[list[str]]:
         found = (golden.labels.get(f"{name}_{of}") for of in ("median", "mean"))
         values = (numbers.NONE if one is None else f"{one:.1f}" for one in found)
         yield [title, *values, "", "", "passages per question"]
-    calls = [one.calls for one in golden.queries if one.status == "done"]
+    calls = [query.calls for query in golden.queries if query.status == "done"]
     if any(calls):
         spread = (f"{median(calls):g}", f"{mean(calls):.1f}", str(min(calls)), str(max(calls)))
         yield ["Calls", *spread, "orders by the judge per question"]
@@ -417,7 +446,7 @@ def _rows(golden: Golden) -> Iterator[list[str]]:
 
 def _claims(golden: Golden) -> Iterator[list[str]]:
     """What the engine claims: that for which it has a target, or all where it has none."""
-    done = [one.claims for one in golden.queries if one.status == "done"]
+    done = [query.claims for query in golden.queries if query.status == "done"]
     wanted = targets(golden.settings.ranking)
     for name in wanted or CLAIMS:
         values = [one[name] for one in done if name in one]
@@ -425,7 +454,7 @@ def _claims(golden: Golden) -> Iterator[list[str]]:
             figures = (median(values), mean(values), min(values), max(values))
             aim = f"; stops at {wanted[name]:g}" if wanted else ""
             words = CLAIMS[name].format(top=golden.settings.top) + aim
-            yield ["Claimed", *(numbers.score(one) for one in figures), words]
+            yield ["Claimed", *(numbers.score(figure) for figure in figures), words]
 
 
 def _steadiness(golden: Golden) -> Iterator[list[str]]:
@@ -439,10 +468,10 @@ def _steadiness(golden: Golden) -> Iterator[list[str]]:
         found.append(
             ("Contradicted", ranking.contradictions.share, "share of pairs shown twice and put both ways")
         )
-    for title, one, what in found:
-        if one is not None and one.value is not None:
-            ends = ("" if end is None else numbers.score(end) for end in (one.low, one.high))
-            yield [title, "", numbers.score(one.value), *ends, f"{what}; 95% interval"]
+    for title, figure, what in found:
+        if figure is not None and figure.value is not None:
+            ends = ("" if end is None else numbers.score(end) for end in (figure.low, figure.high))
+            yield [title, "", numbers.score(figure.value), *ends, f"{what}; 95% interval"]
 
 
 def _notes(golden: Golden) -> Iterator[str]:
@@ -458,9 +487,10 @@ def _notes(golden: Golden) -> Iterator[str]:
         why = golden.repeated.reason if golden.repeated is not None else "--repeat asks some items again"
         yield f"Nothing was judged twice: {why}."
     if golden.tokens is not None:
-        one = golden.tokens
+        tokens = golden.tokens
         yield (
-            f"Tokens per candidate ({one.tokenizer}): mean {one.mean:.1f}, SD {one.sd:.1f}, n = {numbers.count(one.n)}."
+            f"Tokens per candidate ({tokens.tokenizer}): mean {tokens.mean:.1f}, SD {tokens.sd:.1f}, "
+            f"n = {numbers.count(tokens.n)}."
         )
     yield from (note for note in golden.notes if not (golden.failed and "questions failed" in note))
 

@@ -44,11 +44,11 @@ MOST_STRIPS = 60
 
 def funnel(golden: Golden) -> Table | None:
     """The stages of the run, in their order: questions through each and failed in it, its passages, its time."""
-    both = next((one.counts.get("both", 0) for one in golden.stages if one.name == "S3"), 0)
-    counts = {one.name: _counts(one, both) for one in golden.stages}
+    both = next((stage.counts.get("both", 0) for stage in golden.stages if stage.name == "S3"), 0)
+    counts = {stage.name: _counts(stage, both) for stage in golden.stages}
     passages = {name: sum(of[:2] if name == "S2" else of[:1]) for name, of in counts.items()}
     most = max(passages.values(), default=0)
-    lines = tuple(_step(one, counts[one.name], passages[one.name], most) for one in golden.stages)
+    lines = tuple(_step(stage, counts[stage.name], passages[stage.name], most) for stage in golden.stages)
     numbered = (Column(title, style="num") for title in ("Questions", "Failed", "Time"))
     columns = (Column("", style="bar"), Column("Passages", style="num"), Column("Of these"), *numbered)
     table = Table("funnel", "Stages", "Stage", columns, lines, "values grid", 3, is_titled=False,
@@ -56,25 +56,25 @@ def funnel(golden: Golden) -> Table | None:
     return table if lines else None
 
 
-def _counts(one: Stage, both: int) -> list[int]:
+def _counts(stage: Stage, both: int) -> list[int]:
     """What the stage counted; what S2 found by one search alone is without what `both` found."""
-    found = [one.counts.get(name, 0) for name, _ in COUNTED.get(one.name, ())]
-    return [n + both if n else 0 for n in found] if one.name == "S2" else found
+    found = [stage.counts.get(name, 0) for name, _ in COUNTED.get(stage.name, ())]
+    return [n + both if n else 0 for n in found] if stage.name == "S2" else found
 
 
-def _step(one: Stage, counts: Sequence[int], passages: int, most: int) -> Line:
+def _step(stage: Stage, counts: Sequence[int], passages: int, most: int) -> Line:
     drawn = (
         f'<svg class="gaps" aria-hidden="true"><rect class="q4" width="{percent(100 * passages / most)}"/></svg>'
         if passages
         else ""
     )
-    words = [said for _, said in COUNTED.get(one.name, ())]
+    words = [said for _, said in COUNTED.get(stage.name, ())]
     told = ", ".join(f"{numbers.count(n)} {said}" for n, said in zip(counts, words, strict=True) if n)
-    failed: Said = (Words(f"✕ {one.failed}", "state failed"),) if one.failed else "0"
-    time = numbers.NONE if one.seconds is None else numbers.duration(one.seconds)
+    failed: Said = (Words(f"✕ {stage.failed}", "state failed"),) if stage.failed else "0"
+    time = numbers.NONE if stage.seconds is None else numbers.duration(stage.seconds)
     found = numbers.count(passages) if passages else numbers.NONE
-    texts: tuple[Said, ...] = (Markup(drawn), found, told, numbers.count(one.done), failed, time)
-    return Line(f"{one.name} {one.title.lower()}", tuple(map(Entry, texts)))
+    texts: tuple[Said, ...] = (Markup(drawn), found, told, numbers.count(stage.done), failed, time)
+    return Line(f"{stage.name} {stage.title.lower()}", tuple(map(Entry, texts)))
 
 
 def strips(golden: Golden) -> tuple[Figure, int] | None:
@@ -87,10 +87,10 @@ def strips(golden: Golden) -> tuple[Figure, int] | None:
     shown = ordered[:MOST_STRIPS]
     wide = 100 / len(shown)
     paths = dict.fromkeys(range(1, 6), "")
-    for i, one in enumerate(shown):
+    for i, query in enumerate(shown):
         top = 100.0
         for grade in range(5, 0, -1):
-            high = 100 * one.grades[grade - 1] / sum(one.grades)
+            high = 100 * query.grades[grade - 1] / sum(query.grades)
             if high:
                 paths[grade] += f"M{i * wide:.2f} {top:.1f}h{0.88 * wide:.2f}v-{high:.1f}h-{0.88 * wide:.2f}z"
                 top -= high
@@ -106,8 +106,8 @@ def strips(golden: Golden) -> tuple[Figure, int] | None:
     return Figure("Grades of every pool", Markup(svg), summary), len(known) - len(shown)
 
 
-def _good_share(one: Query) -> float:
-    return sum(one.grades[3:]) / sum(one.grades)
+def _good_share(query: Query) -> float:
+    return sum(query.grades[3:]) / sum(query.grades)
 
 
 LABELS = (("grade5_count", "Grade 5"), ("grade4_count", "Grade 4"), ("grade4plus5_count", "Grade 4 or 5"))
@@ -170,13 +170,13 @@ def measured(label: str, lines: Sequence[Line], scale: Scale = SHARE) -> Table:
 
 def answers(judge: JudgeFacts | None) -> Table | None:
     """Calls by how many attempts they took, and rejected answers by their fault."""
-    kinds = [one for one in judge.answers if one.calls or one.failed] if judge is not None else []
+    kinds = [answer for answer in judge.answers if answer.calls or answer.failed] if judge is not None else []
     if not kinds:
         return None
-    most = max(len(one.attempts) for one in kinds)
+    most = max(len(kind.attempts) for kind in kinds)
     attempts = (numbers.counted(n, "attempt") for n in range(1, most + 1))
     columns = ("Answers", *attempts, "Questions failed", "Rejected answers")
-    rows = tuple(_answers(one, most) for one in kinds)
+    rows = tuple(_answers(kind, most) for kind in kinds)
     return Table(
         "judge-answers",
         "Answers, and attempts that they took",
@@ -222,7 +222,7 @@ def bars(golden: Golden) -> tuple[Line, ...]:
             ),
             bar("Noise, estimated", contradictions.noise, "share of all pairs that the judge would misorder"),
         ]
-    return tuple(one for one in made if one is not None)
+    return tuple(line for line in made if line is not None)
 
 
 def bar(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) -> Line | None:
@@ -292,7 +292,7 @@ CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
 
 def claims(golden: Golden) -> Table | None:
     """A row per claim: mean, lowest and highest over questions, and the target; None where nothing is claimed."""
-    done = [one.claims for one in golden.queries if one.status == "done" and one.claims]
+    done = [query.claims for query in golden.queries if query.status == "done" and query.claims]
     wanted, rows = targets(golden.settings.ranking), []
     for name, words in CLAIMS.items():
         values = [one[name] for one in done if name in one]
@@ -317,20 +317,24 @@ def targets(engine: str) -> Mapping[str, float]:
 
     try:
         spec = COLON.parse(engine)
-        found = BayesOptions(**dict(spec.params)) if spec.name == "bayes" else None  # type: ignore[arg-type]
+        bayes_options = BayesOptions(**dict(spec.params)) if spec.name == "bayes" else None  # type: ignore[arg-type]
     except (UsageError, TypeError, ValueError):
-        found = None
-    if found is None or not found.stop:
+        bayes_options = None
+    if bayes_options is None or not bayes_options.stop:
         return {}
-    return {"set_errors_at_most_1": found.surely, "overlap": found.overlap, "tau": found.tau}
+    return {
+        "set_errors_at_most_1": bayes_options.surely,
+        "overlap": bayes_options.overlap,
+        "tau": bayes_options.tau,
+    }
 
 
 def _claim(title: str, values: Sequence[float], target: float | None) -> Line:
     figures = (mean(values), min(values), max(values))
-    cells = [Entry(numbers.score(one), exact=f"{one:.6g}") for one in figures]
+    cells = [Entry(numbers.score(figure), exact=f"{figure:.6g}") for figure in figures]
     if target is None:
         return Line(title, (*cells, Entry(numbers.NONE), Entry(numbers.NONE)))
-    reached = sum(one >= target for one in values)
+    reached = sum(value >= target for value in values)
     told = Entry(f"{reached} of {len(values)}", exact=str(reached))
     return Line(title, (*cells, Entry(numbers.score(target, 2), exact=f"{target:g}"), told))
 
@@ -338,33 +342,42 @@ def _claim(title: str, values: Sequence[float], target: float | None) -> Line:
 def bias(ranking: RankingFacts | None) -> Table | None:
     """What being shown at a place does, a line per place on one scale."""
     places = ranking.place_bias if ranking is not None else ()
-    ends = [end for one in places for end in (one.gain.value, one.gain.low, one.gain.high) if end is not None]
+    ends = [
+        end
+        for place_bias in places
+        for end in (place_bias.gain.value, place_bias.gain.low, place_bias.gain.high)
+        if end is not None
+    ]
     if not ends:
         return None
     scale = scale_of([*ends, 0.0], within=None)
     lines = [
         Line(
-            f"shown at place {one.place}",
+            f"shown at place {place_bias.place}",
             (
-                Entry(difference_mark(one.gain.low, one.gain.value, one.gain.high, "llm", scale)),
-                Entry(beside(numbers.change(one.gain.value, 2), _interval(one.gain, 2))),
-                Entry(numbers.count(one.gain.n)),
+                Entry(
+                    difference_mark(
+                        place_bias.gain.low, place_bias.gain.value, place_bias.gain.high, "llm", scale
+                    )
+                ),
+                Entry(beside(numbers.change(place_bias.gain.value, 2), _interval(place_bias.gain, 2))),
+                Entry(numbers.count(place_bias.gain.n)),
             ),
         )
-        for one in places
-        if one.gain.value is not None
+        for place_bias in places
+        if place_bias.gain.value is not None
     ]
     return measured("Bias of places", lines, scale)
 
 
-def checked(one: HumanCheck) -> Table:
+def checked(check: HumanCheck) -> Table:
     """What a person said of the final lists, all on the scale of a correlation."""
     found = (
-        ("Kendall’s τ-b", one.tau, "the person's order against the judge's, mean over questions"),
-        ("Pairs swapped", one.swapped, "share of pairs that the person puts the other way"),
-        ("Same grade", one.exact, "share of graded passages"),
-        ("Within one grade", one.within_one, "share of graded passages"),
-        ("κ, quadratic", one.kappa, "agreement of grades beyond chance; 1 is perfect"),
+        ("Kendall’s τ-b", check.tau, "the person's order against the judge's, mean over questions"),
+        ("Pairs swapped", check.swapped, "share of pairs that the person puts the other way"),
+        ("Same grade", check.exact, "share of graded passages"),
+        ("Within one grade", check.within_one, "share of graded passages"),
+        ("κ, quadratic", check.kappa, "agreement of grades beyond chance; 1 is perfect"),
     )
     lines = (bar(*estimate, SIGNED) for estimate in found)
     return measured("A person against the judge", [line for line in lines if line is not None], SIGNED)
@@ -396,25 +409,27 @@ class FinalList:
 def final_list(run: Path, golden: Golden) -> FinalList | None:
     """That of the done question with the most passages of grade 4 and 5 among the typical ones: the median."""
     done = sorted((one for one in golden.queries if one.status == "done" and one.grades), key=_by_good)
-    for one in done[len(done) // 2 :] + done[: len(done) // 2]:
-        found = _read(run, one, golden.settings.top)
+    for query in done[len(done) // 2 :] + done[: len(done) // 2]:
+        found = _read(run, query, golden.settings.top)
         if found is not None:
             return found
     return None
 
 
-def _by_good(one: Query) -> tuple[int, str]:
-    return sum(one.grades[3:]), one.query_id
+def _by_good(query: Query) -> tuple[int, str]:
+    return sum(query.grades[3:]), query.query_id
 
 
-def _read(run: Path, one: Query, top: int) -> FinalList | None:
+def _read(run: Path, query: Query, top: int) -> FinalList | None:
     """None where the list is not there or cannot be read: the page shows what is."""
     try:
-        found = read_final_list(one.query_id, QueryFolder(run, one.folder).ranked(top))
+        found = read_final_list(query.query_id, QueryFolder(run, query.folder).ranked(top))
     except DataError:
         return None
     passages = tuple(replace(passage, text=_cut(passage.text)) for passage in found.passages)
-    return FinalList(one.query_id, one.text, one.rewrite if one.rewrite != one.text else "", passages)
+    return FinalList(
+        query.query_id, query.text, query.rewrite if query.rewrite != query.text else "", passages
+    )
 
 
 def _cut(text: str) -> str:

@@ -49,7 +49,7 @@ from embassay.report.runs import ReportRun
 
 PERCENTS = Unit(1.0, 1, 1)
 MASK = "hard_name_mask"
-IDENTITY = tuple(name for name, one in CONDITIONS.items() if one.group == "identity")
+IDENTITY = tuple(name for name, condition in CONDITIONS.items() if condition.group == "identity")
 TITLES = {"d_name": "Name margin", "d_topic": "Topic margin", "d_both": "Both"}
 
 BESIDE = 4
@@ -170,7 +170,7 @@ def base_margins(where: Where) -> Table:
     """A row per system and language: the three margins, the ratio of two, and how runs differ."""
     lines = []
     for dataset, said, system in where.each():
-        cells = [entry(where.find(dataset, system.name, "", one), SCORE) for one in (*MARGINS, RATIO)]
+        cells = [entry(where.find(dataset, system.name, "", margin), SCORE) for margin in (*MARGINS, RATIO)]
         spread = where.find(dataset, system.name, "", SD)
         known = spread is not None and spread.value is not None
         cells.append(
@@ -179,7 +179,7 @@ def base_margins(where: Where) -> Table:
             else Entry("n/a", why="one run only")
         )
         lines.append(Line(f"{where.labels[system.name]}, {said}", tuple(cells), system.kind))
-    columns = (*(TITLES[one] for one in MARGINS), "Name/topic", "SD between runs")
+    columns = (*(TITLES[margin] for margin in MARGINS), "Name/topic", "SD between runs")
     return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
 
 
@@ -213,16 +213,16 @@ def _chart(where: Where) -> Figure | None:
     for dataset, said, system in where.each():
         found = list(_points(where, dataset, system.name))
         points = [point for _, point in found]
-        if len(points) < 4 or len({one.y for one in points}) < 2:
+        if len(points) < 4 or len({point.y for point in points}) < 2:
             continue
         x = Axis(
-            scale_of([*(one.x for one in points), 0.0], within=(-100.0, 100.0)),
+            scale_of([*(point.x for point in points), 0.0], within=(-100.0, 100.0)),
             "Name margin, change in percent",
         )
-        y = Axis(scale_of([*(one.y for one in points), 0.0], within=None), f"{RECALL}, change")
+        y = Axis(scale_of([*(point.y for point in points), 0.0], within=None), f"{RECALL}, change")
         label = f"{where.labels[system.name]}, {said}"
         said_points = "; ".join(
-            f"{name} {PERCENTS.change(one.x)} percent, {SCORE.change(one.y)}" for name, one in found
+            f"{name} {PERCENTS.change(point.x)} percent, {SCORE.change(point.y)}" for name, point in found
         )
         return Figure(
             f"Margin lost and recall lost, {label}", scatter(points, x, y), f"{label}: {said_points}."
@@ -293,7 +293,9 @@ def ablations(where: Where) -> list[Ablations]:
         ends = [end for row in rows if row for end in (row.value, row.ci_low, row.ci_high) if end is not None]
         scale = scale_of([*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST))
         found = {
-            one.name: one for group in GROUPS for one in _ablations(where, dataset, system, group, scale)
+            ablation.name: ablation
+            for group in GROUPS
+            for ablation in _ablations(where, dataset, system, group, scale)
         }
         if found:
             title = f"{where.labels[system.name]}, {said}"
@@ -305,12 +307,20 @@ def _forest(found: Ablations) -> Table:
     heads = ("Percent, 95%", "Change, 95%", "Margin left", "Percent of means", "Rows left out")
     lines = (
         _line(
-            one.name,
-            Entry((one.mark,)),
-            Entry(beside(one.percent, one.interval), exact=one.exact, why=one.why),
-            *map(Entry, (beside(one.change, one.change_interval), one.margin, one.of_means, one.left_out)),
+            condition.name,
+            Entry((condition.mark,)),
+            Entry(beside(condition.percent, condition.interval), exact=condition.exact, why=condition.why),
+            *map(
+                Entry,
+                (
+                    beside(condition.change, condition.change_interval),
+                    condition.margin,
+                    condition.of_means,
+                    condition.left_out,
+                ),
+            ),
         )
-        for one in found.conditions.values()
+        for condition in found.conditions.values()
     )
     columns = (Column("", found.scale, "bar"), *(Column(head, style="num") for head in heads))
     caption = f"Change of the name margin by ablation, {found.title}"
@@ -323,7 +333,9 @@ def _forest(found: Ablations) -> Table:
 def _side_by_side(found: Sequence[Ablations]) -> Table:
     """Several systems and languages in one table."""
     columns = tuple(Column(f"{one.title}, percent", one.scale, "") for one in found)
-    names = dict.fromkeys(name for group in GROUPS for name, one in CONDITIONS.items() if one.group == group)
+    names = dict.fromkeys(
+        name for group in GROUPS for name, condition in CONDITIONS.items() if condition.group == group
+    )
     lines = (
         _line(name, *(_beside(one.conditions.get(name)) for one in found))
         for name in names
@@ -341,13 +353,16 @@ def _line(name: str, *entries: Entry) -> Line:
     return Line(name.replace("_", " "), entries, title=condition.summary, group=group)
 
 
-def _beside(one: Ablation | None) -> Entry:
-    if one is None:
+def _beside(ablation: Ablation | None) -> Entry:
+    if ablation is None:
         return Entry("n/a", why="not part of the run", style="task")
-    said = f"{one.interval}, of means {one.of_means}\nmargin {one.margin}\n{beside(one.change, one.change_interval)}"
-    if one.left_out != "0%":
-        said += f"\n{one.left_out} of rows left out"
-    return Entry((one.percent, one.mark, said), exact=one.exact, why=one.why, style="task")
+    said = f"{ablation.interval}, of means {ablation.of_means}\nmargin {ablation.margin}\n"
+    said += beside(ablation.change, ablation.change_interval)
+    if ablation.left_out != "0%":
+        said += f"\n{ablation.left_out} of rows left out"
+    return Entry(
+        (ablation.percent, ablation.mark, said), exact=ablation.exact, why=ablation.why, style="task"
+    )
 
 
 def _ablations(where: Where, dataset: str, system: System, group: str, scale: Scale) -> Iterator[Ablation]:

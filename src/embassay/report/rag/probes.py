@@ -73,7 +73,7 @@ class Where:
     @cached_property
     def labels(self) -> dict[str, str]:
         """System -> what it is called where there is little room."""
-        return labels([one.name for one in self.record.systems])
+        return labels([system.name for system in self.record.systems])
 
     def said(self, dataset: str, lang: str) -> str:
         """What a dataset is called: by its language where that tells it apart."""
@@ -160,7 +160,7 @@ def _names(where: Where) -> Table:
             [
                 where.labels[system.name], said, _with_interval(where.find(dataset, system.name, "", names.HEADLINE)),
                 "n/a" if ratio is None else SCORE.text(ratio),
-                *("n/a" if one is None else f"{numbers.change(one, 0)}%" for one in percents),
+                *("n/a" if percent is None else f"{numbers.change(percent, 0)}%" for percent in percents),
             ]
         )  # fmt: skip
     return Table.of("names", heads, rows)
@@ -332,7 +332,7 @@ def _lost_in_retrieval(tables: Sequence[Table]) -> Iterator[Block]:
             "Change against the clean question, paired over queries, with its 95% interval; p by the paired bootstrap. "
             "Overlap and τ-b: how much of the clean question’s first 10 is still there, and in what order."
         )
-        yield Panes("Measure", tuple((one.title, (one,)) for one in tables))
+        yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
 
 
 def noise_verdict(record: Record, _: Board) -> Verdict:
@@ -365,13 +365,13 @@ def _lede(where: Where) -> Iterator[Sentence]:
         and row.value is not None
     ]
     if changes:
-        value, label, said, row = min(changes, key=lambda one: one[0])
+        value, label, said, row = min(changes, key=lambda change: change[0])
         if value < 0 and row.ci_high is not None and row.ci_high < 0:
             yield (f"{RECALL} falls most for {label} on {said}, by {SCORE.text(-value)}.",)
         elif value < 0:
             yield (
                 (f"No fall of {RECALL} can be told from 0.",)
-                if all(one[3].ci_high is None or one[3].ci_high >= 0 for one in changes)
+                if all(change[3].ci_high is None or change[3].ci_high >= 0 for change in changes)
                 else (f"{RECALL} falls for some systems.",)
             )
         else:
@@ -477,8 +477,8 @@ def curves(where: Where) -> Iterator[Figure]:
         yield Figure(name, lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {said}.", more)
 
 
-def _at(one: Series, place: int) -> str:
-    return SCORE.text(one.points[place][1].value or 0.0)
+def _at(series: Series, place: int) -> str:
+    return SCORE.text(series.points[place][1].value or 0.0)
 
 
 def _series(where: Where, dataset: str) -> list[Series]:

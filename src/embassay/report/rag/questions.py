@@ -61,11 +61,11 @@ def questions_verdict(record: Record, _: Board) -> Verdict:
 def _verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
     manifest = RunFolder(run).read_manifest() or {}
     shares = [
-        f"{numbers.percent(one['share'])} from {_source(name)}"
-        for name, one in manifest.get("shares", {}).items()
+        f"{numbers.percent(share['share'])} from {_source(name)}"
+        for name, share in manifest.get("shares", {}).items()
     ]
     lede = [(f"Of these {', '.join(shares)}.",)] if shares else []
-    wanting = [one for one in manifest.get("cells", ()) if one["status"] != "done"]
+    wanting = [cell for cell in manifest.get("cells", ()) if cell["status"] != "done"]
     if wanting:
         lede.append(("Not finished: " + ", ".join(one["variant"] for one in wanting) + ".",))
     return Verdict((f"{numbers.counted(len(asked), 'question')} about these documents",), tuple(lede))

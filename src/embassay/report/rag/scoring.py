@@ -89,7 +89,7 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
             "against the default’s; under it the largest change of a run’s value. The darker, the larger the change; "
             "under 0.01 lightest. Bold: the default."
         )
-        yield Panes("K", tuple((one.title, (one,)) for one in made))
+        yield Panes("K", tuple((table.title, (table,)) for table in made))
     yield from advice(score)
     yield from _lost(record, score, MOST if alone else 6)
     if score.notes and alone:
@@ -123,7 +123,11 @@ def _facts(score: Score) -> Facts:
 
 def _bases(score: Score) -> list[str]:
     """The measures that have panels: those with a cutoff, the usual three first."""
-    drawn = [one.base for one in score.measures if one.cutoff is not None and one.family != "ceiling"]
+    drawn = [
+        measure.base
+        for measure in score.measures
+        if measure.cutoff is not None and measure.family != "ceiling"
+    ]
     bases = list(dict.fromkeys(drawn))
     usual = [base for base in TRIO if base in bases]
     return (usual + [base for base in bases if base not in usual])[:3]
@@ -131,7 +135,7 @@ def _bases(score: Score) -> list[str]:
 
 def kinds_of(record: Record) -> Mapping[str, Kind]:
     """What each run is a list of, by its name."""
-    return {one.name: one.kind for one in record.systems}
+    return {system.name: system.kind for system in record.systems}
 
 
 def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
@@ -148,7 +152,7 @@ def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
 
 def _panel(record: Record, score: Score, base: str) -> Box:
     """A measure at every cutoff, each with its runs, best first."""
-    measures = [one for one in score.measures if one.base == base]
+    measures = [measure_facts for measure_facts in score.measures if measure_facts.base == base]
     where = score.judgements.name
     found = [
         (measure, run, record.find(TASK, run, measure.name, dataset=where))
@@ -187,16 +191,16 @@ def _queries(rows: Sequence[Result]) -> str:
 def _in_order(score: Score, measure: str) -> list[str]:
     comparison = score.comparison(measure)
     ranked = comparison.runs if comparison else ()
-    return [*ranked, *(one.name for one in score.runs if one.name not in ranked)]
+    return [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
 
 
 def _by_cutoff(record: Record, score: Score) -> Figure | None:
     """Lines of the headline's measure over its cutoffs, where there are several."""
-    base = next((one.base for one in score.measures if one.name == score.headline), "")
-    found = [one for one in score.measures if one.base == base and one.cutoff]
+    base = next((measure.base for measure in score.measures if measure.name == score.headline), "")
+    found = [measure for measure in score.measures if measure.base == base and measure.cutoff]
     if len(found) < 2:
         return None
-    ks = sorted({one.cutoff or 0 for one in found})
+    ks = sorted({measure_facts.cutoff or 0 for measure_facts in found})
     series = [_line(record, score, run.name, found, ks[-1]) for run in score.runs]
     known = [one for one in series if one.points]
     if not known:
@@ -211,7 +215,8 @@ def _by_cutoff(record: Record, score: Score) -> Figure | None:
 def _line(record: Record, score: Score, run: str, measures: Sequence[MeasureFacts], most: int) -> Series:
     """The values of a run by cutoff, each at its share of the largest."""
     found = [
-        (one.cutoff or 0, record.find(TASK, run, one.name, dataset=score.judgements.name)) for one in measures
+        (measure.cutoff or 0, record.find(TASK, run, measure.name, dataset=score.judgements.name))
+        for measure in measures
     ]
     known = [(k / most, row) for k, row in found if row is not None and row.value is not None]
     return Series(run, tuple(sorted(known, key=lambda one: one[0])), kinds_of(record)[run])
@@ -240,7 +245,9 @@ def _lost(record: Record, score: Score, most: int) -> Iterator[Block]:
 
 def worst_queries(record: Record, score: Score) -> tuple[Line, ...]:
     """The first by their mean over the runs, worst first; those where the headline is undefined are none."""
-    measure = next((one for one in score.measures if one.name == score.headline), None)
+    measure = next(
+        (measure_facts for measure_facts in score.measures if measure_facts.name == score.headline), None
+    )
     if measure is None:
         return ()
     names = (score.headline, f"PROC@{measure.cutoff}")
@@ -259,7 +266,7 @@ def _worst(query: str, mean: float, runs: Sequence[Values], names: tuple[str, st
     ceiling = _mean([values.get((query, names[1])) for values in runs])
     lost = ceiling is not None and names[0].startswith("RA-nWG")
     said = (
-        *("n/a" if one is None else numbers.score(one) for one in values),
+        *("n/a" if value is None else numbers.score(value) for value in values),
         numbers.score(mean),
         numbers.score((ceiling or 0.0) - mean) if lost else numbers.NONE,
         numbers.score(1.0 - (ceiling or 0.0)) if lost else numbers.NONE,
@@ -270,7 +277,7 @@ def _worst(query: str, mean: float, runs: Sequence[Values], names: tuple[str, st
 
 def _mean(values: Sequence[float | None]) -> float | None:
     """Over the runs that have a value; None where none has."""
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
@@ -287,16 +294,16 @@ def _of_run(record: Record, score: Score, run: str, measures: tuple[str, ...]) -
 
 def _differences(record: Record, score: Score, most: int) -> Iterator[Block]:
     """The pairs of the first `most` measures that have comparisons, the headline first."""
-    found = [one for one in score.comparisons if one.pairs]
-    found.sort(key=lambda one: one.measure != score.headline)
+    found = [comparison for comparison in score.comparisons if comparison.pairs]
+    found.sort(key=lambda comparison: comparison.measure != score.headline)
     if found:
         yield Heading("Which differences hold", "score-pairs")
         yield Text(
             "Paired over the same queries: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
         )
-        tables = [forest(record, one, i) for i, one in enumerate(found[:most])]
-        yield Panes("Measure", tuple((one.title, (one,)) for one in tables))
+        tables = [forest(record, comparison, i) for i, comparison in enumerate(found[:most])]
+        yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
 
 
 def forest(record: Record, compared: Comparison, place: int) -> Table:
@@ -342,7 +349,7 @@ CEILING_COLUMNS = ("RA-nWG", "PROC", "%PROC", "Lost in the ordering", "Lost in t
 def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
     """Every reading of the scoring, cutoff by cutoff."""
     kinds = kinds_of(record)
-    if not (ordered := sorted(score.readings, key=lambda one: one.cutoff)):
+    if not (ordered := sorted(score.readings, key=lambda reading: reading.cutoff)):
         return
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
     yield Text(
@@ -357,7 +364,7 @@ def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
     )  # fmt: skip
     yield Table(
         "ceilings", "Reached, lost in the ordering and lost in the pool, by run and K", "Run", columns,
-        tuple(_ceiling(one, kinds[one.run]) for one in ordered), digits=3, is_titled=False,
+        tuple(_ceiling(reading, kinds[reading.run]) for reading in ordered), digits=3, is_titled=False,
     )  # fmt: skip
     yield Bullets(tuple(_readings(ordered)))
 
@@ -365,35 +372,35 @@ def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
 def _readings(ordered: Sequence[Reading]) -> Iterator[Sentence]:
     """What each reading says, once where several runs share a reason for saying nothing; figures stand in the table."""
     said: dict[str, list[str]] = {}
-    for one in ordered:
-        text = one.text.partition(": ")[2] or one.text
-        text = text.rpartition(", but ")[2] if one.finding == "untold" else text
-        said.setdefault(text, []).append(f"{one.run}@{one.cutoff}")
+    for reading in ordered:
+        text = reading.text.partition(": ")[2] or reading.text
+        text = text.rpartition(", but ")[2] if reading.finding == "untold" else text
+        said.setdefault(text, []).append(f"{reading.run}@{reading.cutoff}")
     for text, runs in said.items():
         yield (Words(", ".join(runs), "b"), f": {text}")
 
 
-def _ceiling(one: Reading, kind: Kind) -> Line:
+def _ceiling(reading: Reading, kind: Kind) -> Line:
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
-    found = {evidence.what.partition("@")[0].lower(): evidence for evidence in one.evidence}
+    found = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
     entries = (
         _entry(found.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
         for name in CEILING_COLUMNS
     )
     mark = _mark(found.get("ra-nwg"), found.get("proc"))
-    larger = Entry(FINDINGS.get(one.finding, one.finding))
-    return Line(f"{one.run}@{one.cutoff}", (Entry((mark,)), *entries, larger), kind)
+    larger = Entry(FINDINGS.get(reading.finding, reading.finding))
+    return Line(f"{reading.run}@{reading.cutoff}", (Entry((mark,)), *entries, larger), kind)
 
 
-def _entry(one: Evidence | None, unit: Unit) -> Entry:
+def _entry(evidence: Evidence | None, unit: Unit) -> Entry:
     """The figure over its interval."""
-    if one is None:
+    if evidence is None:
         return Entry("n/a", why="undefined on these judgements")
-    ends = (one.low, one.high) if one.low is not None and one.high is not None else ()
+    ends = (evidence.low, evidence.high) if evidence.low is not None and evidence.high is not None else ()
     sign = "%" if unit is PERCENT else ""
     small = unit.interval(*ends) + sign if ends else "no interval"
-    exact = ",".join(f"{value:.6g}" for value in (one.value, *ends))
-    return Entry(unit.text(one.value) + sign, small, exact)
+    exact = ",".join(f"{value:.6g}" for value in (evidence.value, *ends))
+    return Entry(unit.text(evidence.value) + sign, small, exact)
 
 
 def _mark(reached: Evidence | None, ceiling: Evidence | None) -> Markup:
@@ -406,15 +413,15 @@ def _mark(reached: Evidence | None, ceiling: Evidence | None) -> Markup:
         f'<rect class="q4" width="{percent(100 * actual)}"/>',
         f'<rect class="q2" x="{percent(100 * actual)}" width="{percent(100 * (best - actual))}"/>',
         f'<rect class="q0" x="{percent(100 * best)}" width="{percent(100 * (1 - best))}"/>',
-        *(_whisker(one) for one in (reached, ceiling) if one is not None),
+        *(_whisker(evidence) for evidence in (reached, ceiling) if evidence is not None),
     ]
     return Markup(f'<svg class="gaps" aria-hidden="true">{"".join(parts)}</svg>')
 
 
-def _whisker(one: Evidence) -> str:
-    if one.low is None or one.high is None:
+def _whisker(evidence: Evidence) -> str:
+    if evidence.low is None or evidence.high is None:
         return ""
-    low, high = percent(100 * _inside(one.low)), percent(100 * _inside(one.high))
+    low, high = percent(100 * _inside(evidence.low)), percent(100 * _inside(evidence.high))
     return f'<line class="z" x1="{low}" x2="{high}" y1="8" y2="8"/>'
 
 

@@ -54,7 +54,7 @@ def figure_entry(value: Figure | None, *, signed: bool = False, factor: float = 
     small = "no interval"
     if ends:
         small = numbers.interval(ends[0] * factor, ends[1] * factor, decimals) + sign
-    return Entry(text + sign, small, ",".join(f"{one * factor:.6g}" for one in (value.value, *ends)))
+    return Entry(text + sign, small, ",".join(f"{end * factor:.6g}" for end in (value.value, *ends)))
 
 
 def ms_entry(value: float | None, few: bool = False) -> Entry:
@@ -69,18 +69,18 @@ def usd_entry(value: float) -> Entry:
     return Entry(usd(value), exact=f"{value:.6g}")
 
 
-def time_entries(one: StackFacts) -> tuple[Entry, Entry]:
+def time_entries(stack_facts: StackFacts) -> tuple[Entry, Entry]:
     """p50 and p95 of a query."""
-    total = one.time("total")
+    total = stack_facts.time("total")
     if total is None:
         return ms_entry(None), ms_entry(None)
     return ms_entry(total.p50), ms_entry(total.p95, total.few)
 
 
-def reached_entry(one: StackFacts, measure: str) -> Entry:
+def reached_entry(stack_facts: StackFacts, measure: str) -> Entry:
     """%PROC of a measure."""
-    found = one.measured(measure)
-    return figure_entry(found.reached if found is not None else None, factor=100, sign="%")
+    quality = stack_facts.measured(measure)
+    return figure_entry(quality.reached if quality is not None else None, factor=100, sign="%")
 
 
 def score_entry(value: float | None) -> Entry:
@@ -97,14 +97,14 @@ def change_entry(value: float | None) -> Entry:
     return Entry(f"{numbers.change(value, 1)}%", exact=f"{value:.6g}")
 
 
-def memory_entry(one: Memory) -> Entry:
+def memory_entry(memory: Memory) -> Entry:
     """What was measured over what the formula says."""
-    parts = (one.vectors, one.graph)
+    parts = (memory.vectors, memory.graph)
     formula = None if None in parts else sum(value or 0.0 for value in parts)
     small = "" if formula is None else f"formula {_size(formula)}"
-    if one.memory is None:
+    if memory.memory is None:
         return Entry("n/a", small, why="the index does not tell")
-    return Entry(_size(one.memory), small, f"{one.memory}")
+    return Entry(_size(memory.memory), small, f"{memory.memory}")
 
 
 def _size(value: float) -> str:
@@ -117,13 +117,16 @@ def frontier_table(part: Part, asked: Terms, spots: Sequence[Spot], place: int) 
     """The stacks that no other one dominates, fastest first, numbered as in the plot."""
     lines = []
     for number, spot in enumerate(spots, start=1):
-        one = part.stack(spot.stack)
-        found = one.measured(asked.measure)
+        stack_facts = part.stack(spot.stack)
+        quality = stack_facts.measured(asked.measure)
         entries = (
-            *time_entries(one), usd_entry(one.cost), figure_entry(found.value if found is not None else None),
-            reached_entry(one, asked.measure), Entry("; ".join(filter(None, (_said(one, part, asked), _equal(spot))))),
-        )  # fmt: skip
-        lines.append(Line(named(one.id, number), entries))
+            *time_entries(stack_facts),
+            usd_entry(stack_facts.cost),
+            figure_entry(quality.value if quality is not None else None),
+            reached_entry(stack_facts, asked.measure),
+            Entry("; ".join(filter(None, (_said(stack_facts, part, asked), _equal(spot))))),
+        )
+        lines.append(Line(named(stack_facts.id, number), entries))
     columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "In words")
     title = "The frontier, fastest first"
     return Table(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
@@ -136,20 +139,20 @@ def _equal(spot: Spot) -> str:
     return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
-def _said(one: StackFacts, part: Part, asked: Terms) -> str:
+def _said(stack_facts: StackFacts, part: Part, asked: Terms) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
-    if asked.sla_ms is not None and one.latency > asked.sla_ms:
-        over.append(f"{ms(one.latency - asked.sla_ms)} over")
-    if asked.budget is not None and one.cost > asked.budget:
-        over.append(f"{usd(one.cost - asked.budget)} over")
-    if asked.target is not None and (one.value(asked.measure) or 0.0) < asked.target - 1e-9:
-        over.append(f"{numbers.score(asked.target - (one.value(asked.measure) or 0.0))} short")
-    if one.id == part.recommendation.stack:
+    if asked.sla_ms is not None and stack_facts.latency > asked.sla_ms:
+        over.append(f"{ms(stack_facts.latency - asked.sla_ms)} over")
+    if asked.budget is not None and stack_facts.cost > asked.budget:
+        over.append(f"{usd(stack_facts.cost - asked.budget)} over")
+    if asked.target is not None and (stack_facts.value(asked.measure) or 0.0) < asked.target - 1e-9:
+        over.append(f"{numbers.score(asked.target - (stack_facts.value(asked.measure) or 0.0))} short")
+    if stack_facts.id == part.recommendation.stack:
         return "recommended"
     if over:
         return ", ".join(over)
-    if one.id in part.recommendation.alike:
+    if stack_facts.id in part.recommendation.alike:
         return "cannot be told apart"
     return (
         "kept" if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target)) else "worse"
@@ -159,15 +162,15 @@ def _said(one: StackFacts, part: Part, asked: Terms) -> str:
 def scenario_table(part: Part, asked: Terms) -> Table:
     """The stacks that stand for ways to choose."""
     lines = []
-    for one in part.scenarios:
-        stack = part.stack(one.stack or one.nearest)
-        found = stack.measured(asked.measure)
-        words = named(stack.id) if one.stack else Markup("none; nearest {}").format(named(stack.id))
+    for scenario in part.scenarios:
+        stack = part.stack(scenario.stack or scenario.nearest)
+        quality = stack.measured(asked.measure)
+        words = named(stack.id) if scenario.stack else Markup("none; nearest {}").format(named(stack.id))
         entries = (
-            Entry(words), figure_entry(found.value if found is not None else None), time_entries(stack)[0],
-            usd_entry(stack.cost), Entry(one.how),
+            Entry(words), figure_entry(quality.value if quality is not None else None), time_entries(stack)[0],
+            usd_entry(stack.cost), Entry(scenario.how),
         )  # fmt: skip
-        lines.append(Line(one.name, entries))
+        lines.append(Line(scenario.name, entries))
     columns = ("Stack", asked.measure, "p50", "$ per 1,000", "How it is found")
     return Table(
         "sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sortable=False
@@ -177,27 +180,27 @@ def scenario_table(part: Part, asked: Terms) -> Table:
 def families(part: Part, asked: Terms) -> frozenset[str]:
     """The families that a reader may choose: of the stacks on the frontier, and of each mode and reranker the best."""
     best: dict[tuple[str, str], StackFacts] = {}
-    for one in part.stacks:
-        kind = (one.axes["mode"], one.axes["reranker"])
-        if kind not in best or _quality(one, asked) > _quality(best[kind], asked):
-            best[kind] = one
-    ids = {*part.frontiers[0].stacks, *(one.id for one in best.values())}
-    return frozenset(one.family for one in part.steps if one.less in ids or one.more in ids)
+    for stack in part.stacks:
+        kind = (stack.axes["mode"], stack.axes["reranker"])
+        if kind not in best or _quality(stack, asked) > _quality(best[kind], asked):
+            best[kind] = stack
+    ids = {*part.frontiers[0].stacks, *(stack_facts.id for stack_facts in best.values())}
+    return frozenset(step.family for step in part.steps if step.less in ids or step.more in ids)
 
 
-def _quality(one: StackFacts, asked: Terms) -> float:
-    value = one.value(asked.measure)
+def _quality(stack_facts: StackFacts, asked: Terms) -> float:
+    value = stack_facts.value(asked.measure)
     return -1.0 if value is None else value
 
 
 def step_table(part: Part, asked: Terms) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
     shown = families(part, asked)
-    found = [one for one in part.steps if one.measure == asked.measure and one.family in shown]
-    deep = {(one.less, one.more): one for one in part.steps if one.measure == _at_30(asked)}
+    found = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
+    deep = {(step.less, step.more): step for step in part.steps if step.measure == _at_30(asked)}
     if not found:
         return None
-    lines = tuple(_step(one, deep.get((one.less, one.more))) for one in found)
+    lines = tuple(_step(step, deep.get((step.less, step.more))) for step in found)
     columns = (asked.measure, _at_30(asked), "ms more", "$ more", "In words")
     return Table("sweep-steps", "From one K to the next", "Stack", columns, lines, digits=3)
 
@@ -223,17 +226,17 @@ def _step(one: Step, other: Step | None) -> Line:
 def route_table(part: Part, asked: Terms) -> Table | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
     shown = families(part, asked)
-    routes = [one for one in part.routes if one.family in shown and _saves(one, asked)]
+    routes = [route for route in part.routes if route.family in shown and _saves(route, asked)]
     if not routes:
         return None
-    keys = list(dict.fromkeys((one.measure, one.k) for route in routes for one in route.against))
+    keys = list(dict.fromkeys((against.measure, against.k) for route in routes for against in route.against))
     columns = (
         "Escalated",
         "$ per 1,000",
         "Mean ms",
         *(f"@{name.partition('@')[2]} − K {k}" for name, k in keys),
     )
-    lines = tuple(_route(one, keys) for one in routes)
+    lines = tuple(_route(route, keys) for route in routes)
     return Table(
         "sweep-routes",
         f"Routing between K 50 and K 100, {asked.measure.partition('@')[0]}",
@@ -244,21 +247,23 @@ def route_table(part: Part, asked: Terms) -> Table | None:
     )
 
 
-def _saves(one: Route, asked: Terms) -> bool:
+def _saves(route: Route, asked: Terms) -> bool:
     """Whether the large K costs or takes more than the small one: else there is nothing to save by routing."""
-    return one.usd_more > one.usd_less or one.milliseconds_more - one.milliseconds_less > asked.jitter_ms
+    return (
+        route.usd_more > route.usd_less or route.milliseconds_more - route.milliseconds_less > asked.jitter_ms
+    )
 
 
-def _route(one: Route, keys: Sequence[tuple[str, int]]) -> Line:
-    found = {(other.measure, other.k): other.difference for other in one.against}
-    between = f"{usd(one.usd_less)}–{usd(one.usd_more)}"
-    slow = f"{numbers.score(one.milliseconds_less, 1)}–{numbers.score(one.milliseconds_more, 1)}"
+def _route(route: Route, keys: Sequence[tuple[str, int]]) -> Line:
+    found = {(other.measure, other.k): other.difference for other in route.against}
+    between = f"{usd(route.usd_less)}–{usd(route.usd_more)}"
+    slow = f"{numbers.score(route.milliseconds_less, 1)}–{numbers.score(route.milliseconds_more, 1)}"
     return Line(
-        Markup("{}, {}").format(named(one.family), one.signal),
+        Markup("{}, {}").format(named(route.family), route.signal),
         (
-            figure_entry(one.escalated, factor=100, sign="%"),
-            Entry(usd(one.usd), between, f"{one.usd:.6g}"),
-            Entry(numbers.score(one.milliseconds, 1), slow, f"{one.milliseconds:.6g}"),
+            figure_entry(route.escalated, factor=100, sign="%"),
+            Entry(usd(route.usd), between, f"{route.usd:.6g}"),
+            Entry(numbers.score(route.milliseconds, 1), slow, f"{route.milliseconds:.6g}"),
             *(figure_entry(found.get(key), signed=True) for key in keys),
         ),
     )
@@ -268,26 +273,28 @@ def index_table(part: Part) -> Table | None:
     """Every index against flat search with the same vectors."""
     if not part.indexes:
         return None
-    cutoffs = list(dict.fromkeys(k for one in part.indexes for k in one.recall))
-    measures = list(dict.fromkeys(name for one in part.indexes for name in one.changes))
+    cutoffs = list(dict.fromkeys(k for index in part.indexes for k in index.recall))
+    measures = list(dict.fromkeys(name for index in part.indexes for name in index.changes))
     columns = (
         *(f"recall@{k}" for k in cutoffs), *measures, "Search", "Memory",
         "≤ 2%",
     )  # fmt: skip
-    lines = tuple(_index(one, cutoffs, measures) for one in part.indexes)
+    lines = tuple(_index(index, cutoffs, measures) for index in part.indexes)
     return Table("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
 
 
-def _index(one: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -> Line:
-    dims = "" if one.dims is None else f" {one.dims}d"
+def _index(quality: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -> Line:
+    dims = "" if quality.dims is None else f" {quality.dims}d"
     return Line(
-        f"{one.encoder}{dims} {one.index}",
+        f"{quality.encoder}{dims} {quality.index}",
         (
-            *(score_entry(one.recall.get(k)) for k in cutoffs),
-            *(change_entry(one.changes.get(name)) for name in measures),
-            Entry(ms(one.retrieve_ms), f"flat {ms(one.retrieve_ms_flat)}", f"{one.retrieve_ms:.6g}"),
-            memory_entry(one.memory),
-            Entry("yes" if one.within else "no"),
+            *(score_entry(quality.recall.get(k)) for k in cutoffs),
+            *(change_entry(quality.changes.get(name)) for name in measures),
+            Entry(
+                ms(quality.retrieve_ms), f"flat {ms(quality.retrieve_ms_flat)}", f"{quality.retrieve_ms:.6g}"
+            ),
+            memory_entry(quality.memory),
+            Entry("yes" if quality.within else "no"),
         ),
     )
 
@@ -295,29 +302,38 @@ def _index(one: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -
 def every_stack(part: Part, findings: Findings, most: int) -> Table:
     """Every stack, the best by the measure that decides first; `most` rows of them."""
     asked = findings.asked
-    ordered = sorted(part.stacks, key=lambda one: (-(one.value(asked.measure) or -1.0), one.latency, one.id))
+    ordered = sorted(
+        part.stacks,
+        key=lambda stack_facts: (
+            -(stack_facts.value(asked.measure) or -1.0),
+            stack_facts.latency,
+            stack_facts.id,
+        ),
+    )
     spots = enumerate(shown_frontier(part, asked), start=1)
     order = {id: i for i, spot in spots for id in (spot.stack, *spot.equal)}
     names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
     columns = (*names, "%PROC", "p50", "p95", "$ per 1,000", "Per second", "On the frontier")
-    lines = tuple(_stack(one, asked, names, order.get(one.id)) for one in ordered[:most])
+    lines = tuple(
+        _stack(stack_facts, asked, names, order.get(stack_facts.id)) for stack_facts in ordered[:most]
+    )
     return Table("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
 
 
-def _stack(one: StackFacts, asked: Terms, names: Sequence[str], place: int | None) -> Line:
+def _stack(stack_facts: StackFacts, asked: Terms, names: Sequence[str], place: int | None) -> Line:
     first, *others = names
-    found = one.measured(first)
-    second = one.per_second
-    reached = one.measured(asked.measure)
+    quality = stack_facts.measured(first)
+    second = stack_facts.per_second
+    reached = stack_facts.measured(asked.measure)
     share = reached.reached.value if reached is not None and reached.reached is not None else None
     return Line(
-        named(one.id),
+        named(stack_facts.id),
         (
-            figure_entry(found.value if found is not None else None),
-            *(score_entry(one.value(name)) for name in others),
+            figure_entry(quality.value if quality is not None else None),
+            *(score_entry(stack_facts.value(name)) for name in others),
             Entry("n/a", why="no ceiling") if share is None else Entry(percent(share), exact=f"{100 * share:.6g}"),
-            *time_entries(one),
-            usd_entry(one.cost),
+            *time_entries(stack_facts),
+            usd_entry(stack_facts.cost),
             Entry("n/a", why="needs measures at 10 and 30") if second is None else Entry(
                 numbers.score(second, 2), exact=f"{second:.6g}"),
             Entry("no" if place is None else f"{place}"),
@@ -352,18 +368,18 @@ class Bars:
 
 def stage_bars(part: Part, asked: Terms) -> Bars:
     """p50 by stage of the stacks on the frontier, and of the recommended one."""
-    order = [one.stack for one in shown_frontier(part, asked)]
+    order = [spot.stack for spot in shown_frontier(part, asked)]
     chosen = part.recommendation.stack
     shown = [id for i, id in enumerate(order) if i < MOST or id == chosen]
     stacks = [part.stack(id) for id in shown]
-    sums = [sum(time.p50 for time in one.times if time.stage in SHADES) for one in stacks]
+    sums = [sum(time.p50 for time in stack.times if time.stage in SHADES) for stack in stacks]
     scale = scale_of([0.0, *sums], within=(0.0, float("inf")))
-    rows = (_bar(order.index(one.id) + 1, one, scale) for one in stacks)
+    rows = (_bar(order.index(stack.id) + 1, stack, scale) for stack in stacks)
     return Bars(tuple(rows), scale, len(order) - len(shown))
 
 
-def _bar(place: int, one: StackFacts, scale: Scale) -> Bar:
-    stages = [time for time in one.times if time.stage in SHADES]
+def _bar(place: int, stack_facts: StackFacts, scale: Scale) -> Bar:
+    stages = [time for time in stack_facts.times if time.stage in SHADES]
     rects, start = [], 0.0
     for time in stages:
         width = scale.at(time.p50)
@@ -371,11 +387,16 @@ def _bar(place: int, one: StackFacts, scale: Scale) -> Bar:
             f'<rect class="{SHADES[time.stage]}" x="{across(start)}" width="{across(width)}" height="100%"/>'
         )
         start += width
-    total = one.time("total")
+    total = stack_facts.time("total")
     words = ", ".join(f"{time.stage} {ms(time.p50)}" for time in stages)
     mark = Markup(f'<svg class="stack" aria-hidden="true">{"".join(rects)}</svg>')
     return Bar(
-        place, named(one.id), mark, ms(total.p50) if total else "", ms(total.p95) if total else "", words
+        place,
+        named(stack_facts.id),
+        mark,
+        ms(total.p50) if total else "",
+        ms(total.p95) if total else "",
+        words,
     )
 
 
@@ -404,38 +425,40 @@ class Forest:
 
 def effect_forests(part: Part, asked: Terms) -> tuple[Forest, ...]:
     """A forest for each measure, that which decides first."""
-    measures = list(dict.fromkeys(one.measure for one in part.effects))
+    measures = list(dict.fromkeys(effect.measure for effect in part.effects))
     return tuple(
-        _forest(name, i, [one for one in part.effects if one.measure == name], asked)
+        _forest(name, i, [effect for effect in part.effects if effect.measure == name], asked)
         for i, name in enumerate(measures)
     )
 
 
 def _forest(measure: str, place: int, effects: Sequence[Effect], asked: Terms) -> Forest:
-    known = [one for one in effects if one.quality.value is not None]
+    known = [effect for effect in effects if effect.quality.value is not None]
     ends = [
         end
-        for one in known
-        for end in (one.quality.value, one.quality.low, one.quality.high)
+        for effect in known
+        for end in (effect.quality.value, effect.quality.low, effect.quality.high)
         if end is not None
     ]
     scale = scale_of([*ends, 0.0], within=None)
-    return Forest(measure, f"effects-{place}", scale, tuple(_difference(one, scale, asked) for one in known))
+    return Forest(
+        measure, f"effects-{place}", scale, tuple(_difference(effect, scale, asked) for effect in known)
+    )
 
 
-def _difference(one: Effect, scale: Scale, asked: Terms) -> Difference:
-    value, low, high = one.quality.value or 0.0, one.quality.low, one.quality.high
+def _difference(effect: Effect, scale: Scale, asked: Terms) -> Difference:
+    value, low, high = effect.quality.value or 0.0, effect.quality.low, effect.quality.high
     ends = (low, high) if low is not None and high is not None else ()
-    milliseconds = one.milliseconds.value or 0.0
+    milliseconds = effect.milliseconds.value or 0.0
     time = "within jitter" if abs(milliseconds) <= asked.jitter_ms else ms_more(milliseconds)
     return Difference(
-        f"{one.value} − {one.other}",
+        f"{effect.value} − {effect.other}",
         difference_mark(low, value, high, "embedding", scale),
         numbers.change(value),
         numbers.interval(*ends) if ends else "no interval",
         ",".join(f"{number:.6g}" for number in (value, *ends)),
-        f"{time} ({numbers.change(milliseconds, 1)} ms), {dollars_more(one.usd)}",
-        one.pairs,
+        f"{time} ({numbers.change(milliseconds, 1)} ms), {dollars_more(effect.usd)}",
+        effect.pairs,
     )
 
 
@@ -516,7 +539,7 @@ def verdict_of(findings: Findings) -> Verdict:
 def page_of(findings: Findings) -> SweepPage:
     """The page of a record of findings."""
     part, asked = findings.parts[0], findings.asked
-    skipped = [one for one in findings.left if not one.failed]
+    skipped = [left for left in findings.left if not left.failed]
     return SweepPage(
         facts=_facts(findings),
         verdict=verdict_of(findings),
@@ -530,29 +553,40 @@ def page_of(findings: Findings) -> SweepPage:
         routes=route_table(part, asked),
         effects=effect_forests(part, asked),
         indexes=index_table(part),
-        guidance=tuple((STATES.get(one.status, ""), one) for one in part.guidance if one.status != "not tested"),
-        untested=tuple(one.line for one in part.guidance if one.status == "not tested"),
+        guidance=tuple(
+            (STATES.get(advice.status, ""), advice)
+            for advice in part.guidance
+            if advice.status != "not tested"
+        ),
+        untested=tuple(advice.line for advice in part.guidance if advice.status == "not tested"),
         stacks=every_stack(part, findings, MOST_ROWS),
         total=len(part.stacks),
         left=findings.left,
-        failed=sum(one.failed for one in findings.left),
+        failed=sum(left.failed for left in findings.left),
         skipped=tuple(skipped[:MOST_SKIPPED]),
         more_skipped=max(0, len(skipped) - MOST_SKIPPED),
         notes=part.notes,
         counted=_counted(findings),
         how=f"95%, percentile bootstrap over queries, {numbers.count(asked.resamples)} resamples, seed {asked.seed}",
-    )  # fmt: skip
+    )
 
 
 def _scope(part: Part, asked: Terms, place: int) -> Scope:
     spots = shown_frontier(part, asked)
-    order = tuple(one.stack for one in spots)
-    found = part.recommendation
-    stacks = () if found.share is None else (Share(found.stack, found.share), *found.runners)
-    axes = dict.fromkeys(one.axis for one in found.by_axis)
+    order = tuple(spot.stack for spot in spots)
+    recommendation = part.recommendation
+    stacks = (
+        ()
+        if recommendation.share is None
+        else (Share(recommendation.stack, recommendation.share), *recommendation.runners)
+    )
+    axes = dict.fromkeys(share.axis for share in recommendation.by_axis)
     shares = [
         ("stack", stacks),
-        *((TITLES.get(axis, axis), tuple(one for one in found.by_axis if one.axis == axis)) for axis in axes),
+        *(
+            (TITLES.get(axis, axis), tuple(share for share in recommendation.by_axis if share.axis == axis))
+            for axis in axes
+        ),
     ]
     plot = frontier_plot(part, asked, order)
     return Scope(

@@ -67,14 +67,14 @@ def short(name: str) -> str:
     return f"{kind}{colon}{path.rpartition('/')[2]}" if path.startswith(("/", ".", "~")) else target
 
 
-def told(one: Query, judge: str) -> str:
+def told(query: Query, judge: str) -> str:
     """Why a question failed, the judge by its short name."""
-    return f"{one.reason.replace(judge, short(judge)).rstrip('.')}."
+    return f"{query.reason.replace(judge, short(judge)).rstrip('.')}."
 
 
 def failed_list(failed: Sequence[Query], most: int = 4) -> str:
     """The first failed questions with the stage each failed in, and how many more."""
-    named = ", ".join(f"{one.query_id} ({one.stage})" for one in failed[:most])
+    named = ", ".join(f"{query.query_id} ({query.stage})" for query in failed[:most])
     return named + (f" and {len(failed) - most} more" if len(failed) > most else "")
 
 
@@ -93,7 +93,7 @@ def rag_notes(record: Record) -> Iterator[NoteParts]:
 
 
 def _sweep(findings: Findings) -> Iterator[NoteParts]:
-    failed = [one for one in findings.left if one.failed]
+    failed = [left for left in findings.left if left.failed]
     if failed:
         yield (
             "failed",
@@ -116,7 +116,7 @@ def _golden(record: Record) -> Iterator[NoteParts]:
             "They are not in the golden set.",
             "The same command tries them again.",
         )
-    waiting = [one for one in golden.queries if one.status not in ("done", "failed")]
+    waiting = [query for query in golden.queries if query.status not in ("done", "failed")]
     if waiting:
         yield (
             "not run",
@@ -182,16 +182,24 @@ def _main(score: Score) -> Table:
 def _by_cutoff(score: Score) -> Table:
     """One run: a row per measure, a column per cutoff."""
     [run] = score.runs
-    cutoffs = list(dict.fromkeys(one.cutoff for one in score.measures))
-    names = {(one.base, one.cutoff): one for one in score.measures}
+    cutoffs = list(dict.fromkeys(measure.cutoff for measure in score.measures))
+    names = {(measure.base, measure.cutoff): measure for measure in score.measures}
     titles = [
         ("whole list" if k is None else f"@{k}") + (", 95%" if i == 0 else "") for i, k in enumerate(cutoffs)
     ]
     rows = []
-    for base in dict.fromkeys(one.base for one in score.measures):
+    for base in dict.fromkeys(measure.base for measure in score.measures):
         found = [names.get((base, k)) for k in cutoffs]
-        label = next(_label(one, base) for one in found if one)
-        rows.append([label, *(value_text(score.value(run.name, one.name) if one else None) for one in found)])
+        label = next(_label(measure_facts, base) for measure_facts in found if measure_facts)
+        rows.append(
+            [
+                label,
+                *(
+                    value_text(score.value(run.name, measure_facts.name) if measure_facts else None)
+                    for measure_facts in found
+                ),
+            ]
+        )
     return Table.of("cutoffs", ("Measure", *figures(*titles)), rows)
 
 
@@ -214,8 +222,11 @@ def _board(score: Score) -> Table:
     comparison = score.comparison(score.headline)
     ranked = list(comparison.runs) if comparison else []
     order = [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
-    others = [one for one in score.measures if one.name != score.headline]
-    titles = (f"{score.headline}, 95%", *(_label(one, one.name) for one in others))
+    others = [measure for measure in score.measures if measure.name != score.headline]
+    titles = (
+        f"{score.headline}, 95%",
+        *(_label(measure_facts, measure_facts.name) for measure_facts in others),
+    )
     ranks = (
         dict(zip(ranked, zip(comparison.rank_low, comparison.rank_high, strict=False), strict=False))
         if comparison
@@ -224,7 +235,7 @@ def _board(score: Score) -> Table:
     rows = []
     for name in order:
         rank = numbers.rank(*ranks[name]) if name in ranks else numbers.NONE
-        values = [_bare(score.value(name, one.name)) for one in others]
+        values = [_bare(score.value(name, measure_facts.name)) for measure_facts in others]
         rows.append([rank, name, value_text(score.value(name, score.headline)), *values])
     return Table.of("ranks", ("Rank", "Run", *figures(*titles)), rows, at=1)
 
@@ -267,7 +278,7 @@ def _sensitivity(score: Score) -> Table:
 
 def _remarks(score: Score, wide: bool) -> Iterator[str]:
     told = " ".join(score.lede)
-    headline = next(one for one in score.measures if one.name == score.headline)
+    headline = next(measure for measure in score.measures if measure.name == score.headline)
     for reading in score.readings:
         near = wide or len(score.runs) == 1 or headline.cutoff in (None, reading.cutoff)
         if near and reading.text not in told:
@@ -308,9 +319,9 @@ def _likeness(score: Score, wide: bool) -> Iterator[str]:
 
 
 def _guidance(score: Score) -> Iterator[str]:
-    tested = [one for one in score.guidance if one.status != "not tested"]
-    yield from (f"{one.text}" for one in tested)
-    untested = [one.knob for one in score.guidance if one.status == "not tested"]
+    tested = [guidance for guidance in score.guidance if guidance.status != "not tested"]
+    yield from (f"{guidance.text}" for guidance in tested)
+    untested = [guidance.knob for guidance in score.guidance if guidance.status == "not tested"]
     if untested:
         yield f"Not tested on this data: {', '.join(untested)}."
 
@@ -322,10 +333,10 @@ STEADY = 0.01
 
 def every_measure(record: Record, score: Score) -> Table:
     """A row per measure, a column per run; bold: who may be first, where not all may."""
-    runs = [one.name for one in score.runs]
+    runs = [run.name for run in score.runs]
     return Table(
         "measures", "Every measure", "Measure", tuple(runs),
-        tuple(_measure(record, score, one, runs) for one in score.measures), digits=3,
+        tuple(_measure(record, score, measure, runs) for measure in score.measures), digits=3,
     )  # fmt: skip
 
 
@@ -381,7 +392,7 @@ def _figure(value: float | None, low: float | None, high: float | None, why: str
     if value is None:
         return Entry("n/a", why=why)
     ends = (low, high) if low is not None and high is not None else ()
-    exact = ",".join(f"{one:.6g}" for one in (value, *ends))
+    exact = ",".join(f"{end:.6g}" for end in (value, *ends))
     return Entry(
         numbers.score(value),
         numbers.interval(*ends) if ends else "no interval",
@@ -393,16 +404,16 @@ def _figure(value: float | None, low: float | None, high: float | None, why: str
 def grids(score: Score) -> tuple[Table, ...]:
     """The 24 settings of RA-nWG's constants, a table per cutoff: tau-b of the runs' order against that of the default,
     and the largest change of a run's value."""
-    cutoffs = list(dict.fromkeys(one.cutoff for one in score.sensitivity))
-    return tuple(_grid(k, [one for one in score.sensitivity if one.cutoff == k]) for k in cutoffs)
+    cutoffs = list(dict.fromkeys(cell.cutoff for cell in score.sensitivity))
+    return tuple(_grid(k, [cell for cell in score.sensitivity if cell.cutoff == k]) for k in cutoffs)
 
 
 def _grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
-    caps = list(dict.fromkeys((one.cap4, one.cap3) for one in cells))
-    found = {(one.alpha, one.cap4, one.cap3): one for one in cells}
+    caps = list(dict.fromkeys((cell.cap4, cell.cap3) for cell in cells))
+    found = {(cell.alpha, cell.cap4, cell.cap3): cell for cell in cells}
     lines = (
         Line(f"α = {alpha:g}", tuple(_cell(found.get((alpha, *cap))) for cap in caps))
-        for alpha in dict.fromkeys(one.alpha for one in cells)
+        for alpha in dict.fromkeys(cell.alpha for cell in cells)
     )
     titles = tuple(f"caps {cap4:g}, {cap3:g}" for cap4, cap3 in caps)
     return Table(
@@ -416,14 +427,14 @@ def _grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
     )
 
 
-def _cell(one: SensitivityCell | None) -> Entry:
-    if one is None or one.largest_change is None:
+def _cell(cell: SensitivityCell | None) -> Entry:
+    if cell is None or cell.largest_change is None:
         return Entry("n/a", why="not defined at this setting")
-    tau = "" if one.tau is None else f"τ {numbers.score(one.tau, 2)}"
-    moved = "default" if one.default else f"moves {numbers.score(one.largest_change)}"
-    step = 1 if one.largest_change < STEADY else min(5, 1 + step_of(one.largest_change / (10 * STEADY)))
-    exact = f"{one.largest_change if one.tau is None else one.tau:.6g}"
-    return Entry(tau or moved, moved if tau else "", exact, step, bold=one.default)
+    tau = "" if cell.tau is None else f"τ {numbers.score(cell.tau, 2)}"
+    moved = "default" if cell.default else f"moves {numbers.score(cell.largest_change)}"
+    step = 1 if cell.largest_change < STEADY else min(5, 1 + step_of(cell.largest_change / (10 * STEADY)))
+    exact = f"{cell.largest_change if cell.tau is None else cell.tau:.6g}"
+    return Entry(tau or moved, moved if tau else "", exact, step, bold=cell.default)
 
 
 STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
@@ -435,14 +446,17 @@ def advice(score: Score) -> Iterator[Block]:
         return
     yield Heading("What to try next", "score-guidance")
     lines = (
-        Line(one.knob, (Entry(one.finding), Entry((Words(one.status, style),)), Entry(one.text)))
-        for one in score.guidance
-        if one.status != "not tested"
-        for style in [f"state {STATES.get(one.status, '')}".strip()]
+        Line(
+            guidance.knob,
+            (Entry(guidance.finding), Entry((Words(guidance.status, style),)), Entry(guidance.text)),
+        )
+        for guidance in score.guidance
+        if guidance.status != "not tested"
+        for style in [f"state {STATES.get(guidance.status, '')}".strip()]
     )
     heads = ("For", "On this data", "Why")
     yield Table(
         "", "Advice", "Advice", heads, tuple(lines), "plain", 3, is_titled=False, is_sortable=False, export=""
     )
-    if untested := [one.knob for one in score.guidance if one.status == "not tested"]:
+    if untested := [guidance.knob for guidance in score.guidance if guidance.status == "not tested"]:
         yield Paragraph(f"Not tested on this data; each needs a run: {', '.join(untested)}.")

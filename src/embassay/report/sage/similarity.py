@@ -257,7 +257,7 @@ def _per_dataset(
     """One table per dataset of a task."""
     task = BY_NAME[name]
     for i, dataset in enumerate(record.datasets(name)):
-        wanted = [replace(one, dataset=dataset) for one in columns(record)]
+        wanted = [replace(column, dataset=dataset) for column in columns(record)]
         table = value_table(
             record, board, task, wanted, name=f"{name}-{i}", title=f"{title}, {dataset}", is_shaded=True
         )
@@ -301,7 +301,7 @@ def _preference_columns(record: Record) -> list[Wanted]:
 def _by_dataset(record: Record, board: Board) -> Iterator[Pane]:
     """Headline scores by dataset, for each task that has more than one."""
     for task in board.tasks:
-        wanted = [Wanted(one, task.headline, dataset=one) for one in record.datasets(task.name)]
+        wanted = [Wanted(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)]
         name, title = f"by-dataset-{task.name}", f"By dataset, {task.title}"
         table = value_table(record, board, task, wanted, name=name, title=title) if len(wanted) > 1 else None
         if table is not None:
@@ -317,12 +317,12 @@ ENOUGH = 0.5
 def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The edit under which it keeps more of its retrieval than any other system."""
     record, name = run.record, row.system.name
-    others = [one.name for one in record.ranked_systems if one.name != name]
+    others = [system.name for system in record.ranked_systems if system.name != name]
     ahead: list[tuple[float, Result]] = []
-    for one in _kept(record, name):
-        rivals = known([_retention(record, other, one.variant, one.dataset) for other in others])
-        if rivals and (one.value or 0.0) > max(rival.value or 0.0 for rival in rivals):
-            ahead.append(((one.value or 0.0) - max(rival.value or 0.0 for rival in rivals), one))
+    for result in _kept(record, name):
+        rivals = known([_retention(record, other, result.variant, result.dataset) for other in others])
+        if rivals and (result.value or 0.0) > max(rival.value or 0.0 for rival in rivals):
+            ahead.append(((result.value or 0.0) - max(rival.value or 0.0 for rival in rivals), result))
     if ahead:
         _, most = max(ahead, key=lambda pair: pair[0])
         clause = (
@@ -357,7 +357,7 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         yield finding(run, clause + _on(record, meaning), weight=3, place="sage-robustness")
     kept = _kept(record, name)
     if kept:
-        least = min(kept, key=lambda one: one.value or 0.0)
+        least = min(kept, key=lambda result: result.value or 0.0)
         where = f"where documents are {_edited(least)}{_on(record, least)}"
         clause = f"keeps least of its nDCG@10, {figure(least)}, {where}"
         yield finding(run, clause, weight=2, place="sage-retrieval")

@@ -132,7 +132,7 @@ def tasks_of(record: Record) -> tuple[Task, ...]:
 def copies(record: Record) -> str:
     """How many perturbed copies of every document the run has searched."""
     rows = (row.variant for row in record.rows.values() if row.task == "retrieval")
-    found = dict.fromkeys(one.removeprefix("replaced:") for one in rows if one.startswith("replaced:"))
+    found = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
     every = len(RETRIEVAL_EDITS)
     if not found or len(found) == every:
         return f"{every} perturbed copies"
@@ -251,7 +251,9 @@ def heats(
             for row in rows
             for column in columns
         }
-        shown = [one for one in columns if any(found[row.system.name, one][0] is not None for row in rows)]
+        shown = [
+            column for column in columns if any(found[row.system.name, column][0] is not None for row in rows)
+        ]
         if not shown:
             continue
         lines = []
@@ -262,15 +264,15 @@ def heats(
                 _heat_entry(record, task, dataset, row, found[row.system.name, one], printed, one, middle)
                 for one in shown
             ]
-            if not any(one.exact for one in entries):
+            if not any(entry.exact for entry in entries):
                 entries = [replace(entries[0], span=len(shown))]
             lines.append(line_of(row, tuple(entries), place, rows))
         contending = {row.system.name for row in rows if row.system.ranked}
         results = [
-            one
+            result
             for (system, _), stack in found.items()
-            for one in stack
-            if system in contending and one is not None and one.value is not None
+            for result in stack
+            if system in contending and result is not None and result.value is not None
         ]
         is_stacked = any(one.below for one in shown)
         table = Table(
@@ -504,14 +506,16 @@ def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Cours
                                variant=f"{kind}:p={size:g}"))
             for size in SIZES[kind]
         ]  # fmt: skip
-        points = tuple((size, one) for size, one in results if one is not None and one.value is not None)
+        points = tuple(
+            (size, result) for size, result in results if result is not None and result.value is not None
+        )
         if points:
             found.append(Course(row, points))
     return chosen(found)
 
 
 def _curve(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Figure:
-    values = ends(Value("value", one) for line in lines for _, one in line.points)
+    values = ends(Value("value", result) for line in lines for _, result in line.points)
     y = scale_of([*values, 1.0, 0.0])
     tracks = tracks_of([(line.row.system.kind, line.points) for line in lines], y)
     after = ("expected", height_of(y, expected(1.0, linear=linear)))
@@ -530,7 +534,7 @@ def _legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sentence,
     """Markers with names, when a name is too long to stand whole at the end of its line."""
     if all(len(line.row.label) <= ROOM for line in lines):
         return ()
-    signs = (Markup(f'<svg viewBox="-12 -7 24 14">{sign(one)}</svg>') for one in tracks)
+    signs = (Markup(f'<svg viewBox="-12 -7 24 14">{sign(track)}</svg>') for track in tracks)
     return tuple((drawn, " ", Words(line.row.label, "bdi")) for drawn, line in zip(signs, lines, strict=True))
 
 

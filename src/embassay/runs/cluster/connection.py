@@ -213,7 +213,7 @@ def left_alone() -> ModelError:
 def _daemon(ray: Any) -> tuple[str, int]:
     """Where this machine's daemon of Ray listens."""
     here = ray.get_runtime_context().get_node_id()
-    found = next(one for one in ray.nodes() if one["NodeID"] == here)
+    found = next(node for node in ray.nodes() if node["NodeID"] == here)
     return found["NodeManagerAddress"], int(found["NodeManagerPort"])
 
 
@@ -399,22 +399,22 @@ def nodes(ray: Any) -> tuple[Node, ...]:
     """The machines that are there, by name."""
     found = [
         Node(
-            one["NodeID"],
-            one["NodeManagerHostname"] if _alone(one) else one["NodeManagerAddress"],
-            int(one["Resources"].get("CPU", 0)),
-            float(one["Resources"].get("GPU", 0)),
-            int(one["Resources"].get("memory", 0)),
-            int(one["Resources"].get("object_store_memory", 0)),
+            node["NodeID"],
+            node["NodeManagerHostname"] if _alone(node) else node["NodeManagerAddress"],
+            int(node["Resources"].get("CPU", 0)),
+            float(node["Resources"].get("GPU", 0)),
+            int(node["Resources"].get("memory", 0)),
+            int(node["Resources"].get("object_store_memory", 0)),
         )
-        for one in ray.nodes()
-        if one["Alive"]
+        for node in ray.nodes()
+        if node["Alive"]
     ]
-    return tuple(sorted(found, key=lambda one: (one.host, one.id)))
+    return tuple(sorted(found, key=lambda node: (node.host, node.id)))
 
 
 def cpus(found: Sequence[Node]) -> int:
     """The CPUs of all together. UsageError where there is none."""
-    total = sum(one.cpus for one in found)
+    total = sum(node.cpus for node in found)
     if not total:
         raise UsageError(
             "The Ray cluster has no CPU for tasks.", mend="Start its nodes with --num-cpus of 1 or more."
@@ -426,15 +426,15 @@ def look(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -> list[Se
     """What each machine finds, asked there, all at once; `files` are looked for. A machine that is gone by then is left
     out: runs outlive the loss of a node, so its loss before they begin stops none."""
     probe = ray.remote(_probe())
-    wanted, here = [str(one) for one in files], str(Path.cwd())
+    wanted, here = [str(file) for file in files], str(Path.cwd())
     asked = [
-        probe.options(num_cpus=0, scheduling_strategy=on_node(ray, one.id)).remote(wanted, here)
-        for one in found
+        probe.options(num_cpus=0, scheduling_strategy=on_node(ray, node.id)).remote(wanted, here)
+        for node in found
     ]
     seen = [_seen(ray, node, answer) for node, answer in zip(found, asked, strict=True)]
     if not any(one.error for one in seen):
         return seen
-    there = {one.id for one in nodes(ray)}
+    there = {node.id for node in nodes(ray)}
     return [one for one in seen if one.node.id in there]
 
 

@@ -362,12 +362,12 @@ class OnCluster:
         self._ray, self._folder, self._identities = ray, folder, identities
         self._desk: Any = None
         self._pulse = Pulse(ray, cpus(found))
-        self._store = sum(one.object_store for one in found)
+        self._store = sum(node.object_store for node in found)
         self.facts: dict[str, Any] = {
             "ray": ray.__version__,
             "nodes": len(found),
             "cpus": cpus(found),
-            "gpus": sum(one.gpus for one in found),
+            "gpus": sum(node.gpus for node in found),
         }
 
     def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:

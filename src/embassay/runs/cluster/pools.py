@@ -219,7 +219,7 @@ class Pools:
             if key not in self._pools:
                 self._close_idle(ray)
                 places = seats(nodes(ray), wanted.accelerated, self._models)
-                self._pools[key] = _Pool([_actor(ray, wanted, one) for one in places])
+                self._pools[key] = _Pool([_actor(ray, wanted, seat) for seat in places])
             self._pools[key].users.add(user)
             return self._pools[key].actors
 
@@ -257,11 +257,11 @@ def seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[Seat]
     ['a', 'a']
     """
     share = int(10_000 / models) / 10_000
-    if accelerated and any(one.gpus >= 1 for one in found):
-        return [Seat(one.id, share) for one in found for _ in range(int(one.gpus))]
+    if accelerated and any(node.gpus >= 1 for node in found):
+        return [Seat(node.id, share) for node in found for _ in range(int(node.gpus))]
     # A machine without CPUs for tasks (a head, say) is left alone.
-    able = [one for one in found if one.cpus] or list(found)[:1]
-    return [Seat(one.id) for one in able for _ in range(max(1, one.seats // models))]
+    able = [node for node in found if node.cpus] or list(found)[:1]
+    return [Seat(node.id) for node in able for _ in range(max(1, node.seats // models))]
 
 
 def _actor(ray: Any, wanted: Wanted, seat: Seat) -> Any:
@@ -303,10 +303,10 @@ class SpreadEncoder:
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
         """One chunk."""
-        for _, found in self.encode_chunks([texts], role=role):
-            if isinstance(found, TextRefused):
-                raise found
-            return found
+        for _, text_refused in self.encode_chunks([texts], role=role):
+            if isinstance(text_refused, TextRefused):
+                raise text_refused
+            return text_refused
         raise AssertionError("a chunk has an answer")
 
     def count_truncated(self, texts: Sequence[str]) -> int:

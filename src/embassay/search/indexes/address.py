@@ -21,7 +21,7 @@ def keep_quiet(logger: str) -> None:
     """Let what `logger` logs go to handlers that somebody has set up, and not to standard error where nobody has: the
     error that is raised says it already, in one line."""
     own = logging.getLogger(logger)
-    if not any(isinstance(one, logging.NullHandler) for one in own.handlers):
+    if not any(isinstance(handler, logging.NullHandler) for handler in own.handlers):
         own.addHandler(logging.NullHandler())
 
 

@@ -159,7 +159,7 @@ def memory_bytes(faiss: Any, index: Any) -> int:
     """What the arrays of an index hold in memory: codes, links, codebooks, rotation."""
     if isinstance(index, faiss.IndexPreTransform):
         rotations = [faiss.downcast_VectorTransform(index.chain.at(i)) for i in range(index.chain.size())]
-        more = sum(4 * int(one.A.size() + one.b.size()) for one in rotations)
+        more = sum(4 * int(rotation.A.size() + rotation.b.size()) for rotation in rotations)
         return more + memory_bytes(faiss, faiss.downcast_index(index.index))
     if isinstance(index, faiss.IndexHNSW):
         graph = index.hnsw

@@ -254,20 +254,20 @@ def ensure(connection: Connection[Any], table: str, layout: Layout, vectors: Vec
     One transaction does it all, so a table that can be seen is complete. Of several clients that want the same one, the
     first loads it and the others wait.
     """
-    found = _find(connection, table)
-    if found is not None:
-        return found
+    built = _find(connection, table)
+    if built is not None:
+        return built
     with connection.transaction():
         _lock(connection, f"{SCHEMA} schema")
         _set_up(connection)
     with connection.transaction():
         _lock(connection, table)
-        found = _find(connection, table)
-        if found is None:
+        built = _find(connection, table)
+        if built is None:
             seconds = _build(connection, table, layout, vectors)
-            found = Built(seconds, _size(connection, table), found=False)
+            built = Built(seconds, _size(connection, table), found=False)
             _list(connection, table, shape_of(vectors), seconds)
-    return found
+    return built
 
 
 def _find(connection: Connection[Any], table: str) -> Built | None:

@@ -78,7 +78,7 @@ class OllamaChat(ServedChat):
         """The body of the request."""
         return {
             "model": self._target,
-            "messages": [{"role": one.role, "content": one.content} for one in messages],
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
             "stream": False,
             "options": options(
                 seed=sampling.seed,

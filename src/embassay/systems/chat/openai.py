@@ -113,7 +113,7 @@ class OpenAIChat(ServedChat):
             messages = messages if self._way == 0 else with_schema(messages, schema)
         body = {
             "model": self._target,
-            "messages": [{"role": one.role, "content": one.content} for one in messages],
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
             **{name: value for name, value in wanted.items() if value is not None},
         }
         # Not through `chat.completions.create`, whose checks of types take a third of a call's time.

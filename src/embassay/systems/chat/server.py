@@ -206,7 +206,7 @@ class ServedChat(ABC):
 
         async def send() -> Answer[Reply]:
             answer = await self.request(messages, sampling, shape)
-            answer = replace(answer, usage=_believed(answer, [one.content for one in messages]))
+            answer = replace(answer, usage=_believed(answer, [message.content for message in messages]))
             usd = self._usd(answer.usage.input_tokens, answer.usage.output_tokens)
             said = answer.value.text.strip()
             reply = replace(answer.value, text=without_thinking(said), thought=bool(said))

@@ -150,7 +150,7 @@ class TokenStates:
         """How many tokens the model reads of each text with the prompt before it, and which are the text's own."""
         whole = [prompt + text for text in texts]
         encodings = self._tokenizer(whole, **self._cut).encodings if whole else []
-        return [(len(one.ids), own_tokens(one, prompt)) for one in encodings]
+        return [(len(encoding.ids), own_tokens(encoding, prompt)) for encoding in encodings]
 
     def read(
         self,

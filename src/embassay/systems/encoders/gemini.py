@@ -64,4 +64,6 @@ class GeminiEncoder(PostedEncoder):
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
         """`embeddings`, in the order of the texts; older models do not say how many tokens they read."""
         tokens = (answer.get("usageMetadata") or {}).get("promptTokenCount")
-        return [one["values"] for one in answer["embeddings"]], None if tokens is None else int(tokens)
+        return [embedding["values"] for embedding in answer["embeddings"]], None if tokens is None else int(
+            tokens
+        )

@@ -99,7 +99,7 @@ class Onnx:
             for row, vector in zip(batch, self._embed([encodings[row] for row in batch]), strict=True):
                 rows[row] = vector
 
-        on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], self._asked.tokens))
+        on_all_cores(fill, of_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens))
         return np.stack(rows) if rows else np.empty((0, self.dim), dtype=np.float32)
 
     def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
@@ -119,7 +119,7 @@ class Onnx:
             for row, hidden in zip(batch, self._run([encodings[row] for row in batch]), strict=True):
                 tokens[row] = np.asarray(hidden[own_tokens(encodings[row], before)], dtype=np.float32)
 
-        on_all_cores(fill, of_equal_length([len(one.ids) for one in encodings], self._asked.tokens))
+        on_all_cores(fill, of_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens))
         return tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:

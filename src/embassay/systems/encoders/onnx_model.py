@@ -105,8 +105,8 @@ def load_graph(model: Path | bytes, asked: Computation) -> Computed:
                     f"{asked.system} needs the package {error.name}, which is not installed.", mend=asked.mend
                 ) from error
         else:
-            if (found := _in_openvino(openvino, model, forced=backend == "openvino")) is not None:
-                return found
+            if (vino := _in_openvino(openvino, model, forced=backend == "openvino")) is not None:
+                return vino
     try:
         import onnxruntime
     except ImportError as error:
@@ -136,7 +136,7 @@ class _OnnxRuntime:
             one.name: np.dtype(one.type[len("tensor(") : -1]) for one in self._session.get_inputs()
         }
         self.outputs: Mapping[str, int] = {
-            one.name: len(one.shape or ()) for one in self._session.get_outputs()
+            output.name: len(output.shape or ()) for output in self._session.get_outputs()
         }
         self.version = str(onnxruntime.__version__)
 
@@ -179,7 +179,7 @@ class _OpenVino:
             one.get_any_name(): one.get_element_type().to_dtype() for one in self._compiled.inputs
         }
         self.outputs: Mapping[str, int] = {
-            one.get_any_name(): len(one.get_partial_shape()) for one in self._compiled.outputs
+            output.get_any_name(): len(output.get_partial_shape()) for output in self._compiled.outputs
         }
         self.version = f"openvino-{openvino.__version__.partition('-')[0]}"
 
@@ -488,11 +488,11 @@ class OnnxGraph:
 
     def __call__(self, encodings: Sequence[Encoding]) -> NDArray[Any]:
         """The output for texts with equally many tokens: (n, length, dim) or (n, dim)."""
-        ids = np.array([one.ids for one in encodings], dtype=np.int64)
+        ids = np.array([encoding.ids for encoding in encodings], dtype=np.int64)
         made = {
             "input_ids": ids,
             "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.array([one.type_ids for one in encodings], dtype=np.int64),
+            "token_type_ids": np.array([encoding.type_ids for encoding in encodings], dtype=np.int64),
             "position_ids": np.broadcast_to(np.arange(ids.shape[1]), ids.shape),
         }
         wanted = {name: made[name].astype(kind) for name, kind in self._graph.inputs.items()}

@@ -107,7 +107,7 @@ def active(weights: NDArray[np.float32], most: int | None = None) -> Rows:
 
 
 def _trained(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    heads = (str(one).endswith("ForMaskedLM") for one in config.get("architectures") or ())
+    heads = (str(architecture).endswith("ForMaskedLM") for architecture in config.get("architectures") or ())
     return own.get("model_type") == "SparseEncoder" or any(heads)
 
 

@@ -302,7 +302,7 @@ def search_shards(
         totals, kept = _Totals(), list[list[Kept]]()
         for facts in over_shards(reading, shards, spread):
             totals.add(facts)
-            kept.append([scratch.keep(vars(one)) for one in facts.postings])
+            kept.append([scratch.keep(vars(posting)) for posting in facts.postings])
         yield from _scored(reading.asked, totals, weighting, scratch, kept, k, spread)
 
 
@@ -323,7 +323,7 @@ def search_corpora(
                 totals.append(_Totals())
             totals[-1].add(facts)
             together.add(facts)
-            kept.append([scratch.keep(vars(one)) for one in facts.postings])
+            kept.append([scratch.keep(vars(posting)) for posting in facts.postings])
         for place, own in enumerate(totals):
             part = kept[place * each : (place + 1) * each]
             yield from _scored(reading.asked, own, weighting, scratch, part, k, spread)

@@ -110,7 +110,7 @@ def in_order(results: Sequence[Mapping[str, Any]], n: int) -> Scores:
     >>> in_order([{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": 0.25}], 2).tolist()
     [0.25, 0.5]
     """
-    scores = {int(one["index"]): float(one["relevance_score"]) for one in results}
+    scores = {int(result["index"]): float(result["relevance_score"]) for result in results}
     if len(results) != n or sorted(scores) != list(range(n)):
         raise ValueError("not one score for each document")
     return np.array([scores[index] for index in range(n)], dtype=np.float32)

@@ -92,9 +92,9 @@ class AnnotatorRoutes:
         """An item, to an adjudicator with what was answered: whose browser that is, must not annotate."""
         if not annotator.adjudicates:
             return service.item_shown(item)
-        found = self._service.adjudication
-        self._service.browsers.shown(browser_of(request), found.answerers(item.id))
-        return service.item_shown(item, found.shown(self._service.tasks[item.task], item.id))
+        adjudication = self._service.adjudication
+        self._service.browsers.shown(browser_of(request), adjudication.answerers(item.id))
+        return service.item_shown(item, adjudication.shown(self._service.tasks[item.task], item.id))
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
         """Store an answer."""
@@ -121,10 +121,10 @@ class AnnotatorRoutes:
         holder = self._door.let_in("annotator", token, address)
         if request.method not in ("GET", "HEAD"):
             self._door.check_form(token, request.headers)
-        found = self._service.store.annotator(holder.id)
-        if found is None:
+        annotator = self._service.store.annotator(holder.id)
+        if annotator is None:
             raise not_found()
-        return found
+        return annotator
 
 
 _MOST_SEQ = 2**53

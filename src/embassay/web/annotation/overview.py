@@ -156,8 +156,8 @@ def owner_page(
         "owner/owner.html", study=study, found=found, verdict=decision.verdict if decision else verdict(found),
         agreed=agreed(found), decision=decision, doubts=odd, calibration=service.calibration,
         links=[
-            (one, base + service.annotator_link(one.id))
-            for one in (*found.annotators, *service.store.adjudicators())
+            (annotator, base + service.annotator_link(annotator.id))
+            for annotator in (*found.annotators, *service.store.adjudicators())
         ],
         writers=writers, adjudication=adjudicated(service, found),
         exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
@@ -208,7 +208,7 @@ def doubts(
         mean = statistics.fmean(said[key])
         if (likely.low > 0.5 and mean < cut) or (likely.high < 0.5 and mean >= cut):
             found.append(Doubt(key, excerpt(own[key]), len(said[key]), mean, likely))
-    return tuple(sorted(found, key=lambda one: -abs(one.probability.value - 0.5))[:MOST_DOUBTS])
+    return tuple(sorted(found, key=lambda doubt: -abs(doubt.probability.value - 0.5))[:MOST_DOUBTS])
 
 
 @dataclass(frozen=True)
@@ -228,8 +228,8 @@ def adjudicated(service: Service, found: Overview) -> tuple[Decided, ...]:
         return ()
     disputes, made = service.adjudication.disputes(), service.adjudication.decided()
     return tuple(
-        Decided(one, task, len(disputes[task.task.name]), made.get(one.id, {}).get(task.task.name, 0))
-        for one in people
+        Decided(person, task, len(disputes[task.task.name]), made.get(person.id, {}).get(task.task.name, 0))
+        for person in people
         for task in found.tasks
     )
 
@@ -246,10 +246,10 @@ def verdict(found: Overview) -> str:
 
 def agreed(found: Overview) -> str:
     """How well people agree, in a sentence, on tasks of which enough items were answered twice to say so."""
-    known = [one for one in found.tasks if not one.agreement.reason and one.agreement.items >= FEWEST]
+    known = [task for task in found.tasks if not task.agreement.reason and task.agreement.items >= FEWEST]
     if not known:
         return f"Agreement is put into words once two people have answered the same {FEWEST} items of a task."
-    words = ", ".join(f"{one.title} – {one.agreement.band}" for one in known)
+    words = ", ".join(f"{task_overview.title} – {task_overview.agreement.band}" for task_overview in known)
     return f"Agreement so far: {words}."
 
 
@@ -265,9 +265,9 @@ def when(at: str | None) -> str:
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
-def width(one: Progress) -> str:
+def width(progress: Progress) -> str:
     """How much of a bar is full."""
-    return f"{100 * one.decided / one.items:.2f}%" if one.items else "0%"
+    return f"{100 * progress.decided / progress.items:.2f}%" if progress.items else "0%"
 
 
 AnswersBy = Mapping[str, Mapping[str, Saved]]
@@ -329,19 +329,19 @@ class Overview:
     @property
     def wanted(self) -> int:
         """How many answers there are when all is done."""
-        return sum(one.items for task in self.tasks for one in task.progress)
+        return sum(progress.items for task in self.tasks for progress in task.progress)
 
     @property
     def decided(self) -> int:
         """How many there are."""
-        return sum(one.decided for task in self.tasks for one in task.progress)
+        return sum(progress.decided for task in self.tasks for progress in task.progress)
 
     @property
     def done(self) -> tuple[Annotator, ...]:
         """Who has finished every task."""
         return tuple(
-            one for one in self.annotators
-            if all(p.finished_at for task in self.tasks for p in task.progress if p.annotator.id == one.id)
+            annotator for annotator in self.annotators
+            if all(p.finished_at for task in self.tasks for p in task.progress if p.annotator.id == annotator.id)
         )  # fmt: skip
 
 
@@ -405,9 +405,9 @@ def _agreement(
         }
     counted = who_counts(read)
     few = tuple(name for name, own in read.items() if own and name not in counted)
-    found = people_agreement(task.family, counted)
-    interval = None if found.reason else _interval(task.family, to_json(counted), found.coefficient)
-    return found, interval, few
+    agreement = people_agreement(task.family, counted)
+    interval = None if agreement.reason else _interval(task.family, to_json(counted), agreement.coefficient)
+    return agreement, interval, few
 
 
 @lru_cache(maxsize=256)
@@ -435,7 +435,9 @@ def _remarks(
         for item in own
         if (one := answers.get(annotator.id, {}).get(item.id)) is not None and (one.flag or one.comment)
     ]
-    return sorted(found, key=lambda one: (one.saved_at, one.annotator.id, one.item_id), reverse=True)
+    return sorted(
+        found, key=lambda remark: (remark.saved_at, remark.annotator.id, remark.item_id), reverse=True
+    )
 
 
 def excerpt(item: Item) -> str:
@@ -452,15 +454,21 @@ KINDS = {"csv": (as_csv, "text/csv"), "jsonl": (as_jsonl, "application/jsonl")}
 def exported(annotations: Sequence[Annotation], kind: str) -> str:
     """The text of the file."""
     write, _ = KINDS[kind]
-    return write([_row(one) for one in annotations])
+    return write([_row(annotation) for annotation in annotations])
 
 
-def _row(one: Annotation) -> AnnotationRow:
-    value = list(one.value) if isinstance(one.value, tuple) else one.value
+def _row(annotation: Annotation) -> AnnotationRow:
+    value = list(annotation.value) if isinstance(annotation.value, tuple) else annotation.value
     return AnnotationRow(
-        item_id=one.item_id, annotator_id=one.annotator_id, value=value, ts=one.ts, seconds=one.seconds,
-        kind=one.kind, flag=one.flag, comment=one.comment,
-    )  # fmt: skip
+        item_id=annotation.item_id,
+        annotator_id=annotation.annotator_id,
+        value=value,
+        ts=annotation.ts,
+        seconds=annotation.seconds,
+        kind=annotation.kind,
+        flag=annotation.flag,
+        comment=annotation.comment,
+    )
 
 
 HERE = Path(__file__).parent

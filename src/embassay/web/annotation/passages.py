@@ -98,7 +98,7 @@ def decision_folder(path: Path) -> StudyFolder:
         name=TASK, family="sts", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES, n=len(items),
         scale=Scale(low=1, high=5, step=1, anchors=ANCHORS), practice=list(PRACTICE), source=Source(dataset=path.name),
     )  # fmt: skip
-    content = digest([[one.id, dict(one.payload)] for one in items])
+    content = digest([[item.id, dict(item.payload)] for item in items])
     told = StudyFile(
         name=path.resolve().name, seed=study.terms.seed, tasks=[task], content=content,
         guidelines=digest([GUIDELINES, QUESTION, ANCHORS]),
@@ -138,9 +138,9 @@ class Grading:
                 new = [(key, labels[key]) for key in course.counted if key not in fixed]
                 if new:
                     append_labels(self.path / LABELS, new)
-                found = decision_of(course, self.study.terms)
-                write_standing(self.path, self.study, course, found)
-                self._held = mark, course, found
+                decision = decision_of(course, self.study.terms)
+                write_standing(self.path, self.study, course, decision)
+                self._held = mark, course, decision
             return self._held[1:]
 
     def order(self, annotator: str) -> tuple[str, ...]:
@@ -171,8 +171,13 @@ class Grading:
 
     def shown(self) -> dict[str, Any]:
         """What the annotators' page is told: no run's name is in it, which could sway a grade."""
-        _, found = self.standing()
-        return {"open": found.is_open, "used": found.used, "needed": found.needed, "waiting": found.waiting}
+        _, decision = self.standing()
+        return {
+            "open": decision.is_open,
+            "used": decision.used,
+            "needed": decision.needed,
+            "waiting": decision.waiting,
+        }
 
     def _graded(self) -> dict[Key, int]:
         """A grade for each passage that somebody decided: the lower median of people's, `UNJUDGED` where all of them

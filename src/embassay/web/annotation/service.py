@@ -80,7 +80,7 @@ class Adjudication:
     def order(self, adjudicator: str, task: str) -> tuple[str, ...]:
         """The items of a task to decide, the farthest apart first; what was decided stays, also where the people have
         agreed since."""
-        now = tuple(one.item for one in self.disputes()[task])
+        now = tuple(dispute.item for dispute in self.disputes()[task])
         own = {item.id for item in self._folder.items_of(task)}
         made = self._store.answers(adjudicator)
         before = tuple(
@@ -91,8 +91,8 @@ class Adjudication:
     def shown(self, task: Task, item: str) -> dict[str, Any]:
         """What people answered to an item, for the page; empty where nobody disputes it any more."""
         every = self.disputes()[task.name]
-        found = next((one for one in every if one.item == item), None)
-        return {} if found is None else {"others": others_shown(task, found, every)}
+        dispute = next((one for one in every if one.item == item), None)
+        return {} if dispute is None else {"others": others_shown(task, dispute, every)}
 
     def answerers(self, item: str) -> tuple[str, ...]:
         """Who answered an item: a browser that is shown it was shown theirs."""
@@ -108,7 +108,7 @@ class Adjudication:
 
     def _made(self) -> list[tuple[Any, Mapping[str, Saved]]]:
         made = self._store.decisions()
-        return [(one, made.get(one.id, {})) for one in self._store.adjudicators()]
+        return [(adjudicator, made.get(adjudicator.id, {})) for adjudicator in self._store.adjudicators()]
 
 
 def others_shown(task: Task, dispute: Dispute, every: Sequence[Dispute]) -> dict[str, Any]:
@@ -418,7 +418,7 @@ def study_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
         "guidelines_version": study.guidelines_version,
         "tasks": tasks,
         **({"adjudicates": True} if annotator.adjudicates else about_shown(service, annotator)),
-        "answers": {item: answer_shown(one) for item, one in answers.items() if not one.is_empty},
+        "answers": {item: answer_shown(answer) for item, answer in answers.items() if not answer.is_empty},
         "seq": service.store.last_seq(annotator.id),
         **({} if service.grading is None else {"until_decided": service.grading.shown()}),
     }
@@ -465,7 +465,7 @@ def task_shown(task: Task, title: str, items: list[str], finished: bool) -> dict
         "labels": [label.model_dump() for label in task.labels],
         "scale": task.scale.model_dump() if task.scale else None,
         "guidelines_html": str(as_html(task.guidelines)),
-        "practice": [one.model_dump() for one in task.practice],
+        "practice": [practice.model_dump() for practice in task.practice],
         "n": len(items),
         "items": items,
         "finished": finished,

@@ -44,23 +44,25 @@ _FEW = 10
 def verdict(board: Joined, members: Sequence[Member], tests: Tested, labels: Mapping[str, str]) -> Verdict:
     """Who may be first on the leading column."""
     lead = board.lead
-    ranked = [one for one in members if one.complete and one.group == ""]
+    ranked = [member for member in members if member.complete and member.group == ""]
     if lead is None or not ranked:
         return _unfinished(board)
     on = "" if lead.task == OVERALL else f" on {lead.title}"
-    names = [labels[one.name] for one in ranked]
-    values = [_said(one, lead) for one in ranked]
+    names = [labels[member.name] for member in ranked]
+    values = [_said(member, lead) for member in ranked]
     if len(ranked) == 1:
         return Verdict(
             f"{_cut(names[0])} scores {values[0]}{on or ' overall'}", "Add a second system to compare."
         )
-    first = [labels[one.name] for one in ranked if tests.ranks.get(one.name, (0, 0))[0] == 1]
+    first = [labels[member.name] for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1]
     if not first:
         lede = f"Values lie between {values[-1]} and {values[0]}. No test compares them ({tests.reason})."
         return Verdict(f"No ranking{on}: differences cannot be tested", lede)
     alone = len(first) == 1 and tests.ranks[ranked[0].name] == (1, 1)
     others = (
-        "system" if not any(one.complete and one.group == CLASSICAL for one in members) else "embedding model"
+        "system"
+        if not any(member.complete and member.group == CLASSICAL for member in members)
+        else "embedding model"
     )
     if alone:
         return Verdict(
@@ -124,28 +126,31 @@ def _unfinished(board: Joined) -> Verdict:
 def _care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int) -> Iterator[str]:
     if scripts := simulated(board):
         yield f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
-    failed = [one for member in members for one in member.entrant.work if one.status == "failed"]
+    failed = [work for member in members for work in member.entrant.work if work.status == "failed"]
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
         more = f" and {numbers.count(len(failed) - 1)} more" if len(failed) > 1 else ""
         yield f"{numbers.counted(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
-    waiting = [one for one in members if not one.complete and one.group != "reference"]
+    waiting = [member for member in members if not member.complete and member.group != "reference"]
     if waiting and not failed:
         what = "system is" if len(waiting) == 1 else "systems are"
         yield f"{numbers.count(len(waiting))} {what} not complete: without a rank, below the others."
-    stale = [one.name for one in runs if one.status == "stale"]
+    stale = [run.name for run in runs if run.status == "stale"]
     if stale:
         yield f"{_named(stale)} has been silent for long and may have been killed."
-    twice = [one.name for one in members if one.entrant.others]
+    twice = [member.name for member in members if member.entrant.others]
     if twice:
         who = "is" if len(twice) == 1 else "are"
         yield (
             f"{numbers.counted(len(twice), 'system')} {who} in several runs of this version: the newest finished one "
             "counts."
         )
-    few = [one for one in board.overview if 0 < _items(members, one) < _FEW and one.task != OVERALL]
+    few = [
+        column for column in board.overview if 0 < _items(members, column) < _FEW and column.task != OVERALL
+    ]
     if few and board.kind != "mteb":  # there n counts the tasks of a mean
-        yield f"Under {_FEW} items stand behind {_named([one.title for one in few])}: too few to rely on their ranks."
+        titles = _named([column.title for column in few])
+        yield f"Under {_FEW} items stand behind {titles}: too few to rely on their ranks."
     codes = {str(run.manifest.get("embassay") or "") for run in board.runs}
     if len(codes) > 1:
         yield f"The runs were made by {numbers.in_words(len(codes))} versions of Embassay: {', '.join(sorted(codes))}."
@@ -154,7 +159,7 @@ def _care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], b
 
 
 def _items(members: Sequence[Member], column: Column) -> int:
-    return max((one.cells[column.key].n for one in members), default=0)
+    return max((member.cells[column.key].n for member in members), default=0)
 
 
 def _named(names: Sequence[str]) -> str:
@@ -212,9 +217,9 @@ def make_board(
     members = joined.members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
     part, said = part_of(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
-    label = dict(labels([one.name for one in members]))
+    label = dict(labels([member.name for member in members]))
     if simulated(joined):
-        label |= {one.name: "simulated annotators" for one in members if one.kind == "person"}
+        label |= {member.name: "simulated annotators" for member in members if member.kind == "person"}
     runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
     columns = with_counts(joined.columns, part.cells)
     newest = joined.runs[0]
@@ -223,8 +228,8 @@ def make_board(
         joined.id, title_of(newest), newest.kind, joined.version, status_of(runs), updated_of(runs), "",
         around.newer, Verdict(found.title, found.lede), care(joined, members, runs, around.broken),
         tuple(_datasets(newest)), runs, lead,
-        tuple(replace(one, reason=said[one.key].reason) if one.key in said else one for one in columns),
-        tuple(_row(joined, one, i, label[one.name]) for i, one in enumerate(members)),
+        tuple(replace(column, reason=said[column.key].reason) if column.key in said else column for column in columns),
+        tuple(_row(joined, member, i, label[member.name]) for i, member in enumerate(members)),
         part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD,
     )  # fmt: skip
     whole = not any(found.reason == LATER for found in said.values())
@@ -239,7 +244,7 @@ def line_of(joined: Joined, around: Around) -> BoardLine:
         joined.id, title_of(joined.runs[0]), joined.kind, joined.version, status_of(runs), updated_of(runs),
         len({name for run in joined.runs for name in run.systems}),
         sum(len(own) for run in joined.runs for own in run.scores.values()),
-        len(runs), around.newer, sum(one.done for one in runs), sum(one.cells for one in runs),
+        len(runs), around.newer, sum(run.done for run in runs), sum(run.cells for run in runs),
         around.differs,
     )  # fmt: skip
 
@@ -249,7 +254,7 @@ def run_of(run: RunData, status: Status) -> ListedRun:
     updated = run.updated
     if run.running:
         updated = datetime.fromtimestamp(run.folder.touched, UTC).isoformat(timespec="seconds")
-    done = sum(one.status == "done" for one in run.work)
+    done = sum(work.status == "done" for work in run.work)
     return ListedRun(run.name, status, updated, done, len(run.work), report_of(run))
 
 
@@ -260,50 +265,59 @@ def report_of(run: RunData) -> str | None:
 
 def status_of(runs: Sequence[ListedRun]) -> Status:
     """`live` if one run is, else `stale` if one is."""
-    states = {one.status for one in runs}
+    states = {run.status for run in runs}
     return "live" if "live" in states else "stale" if "stale" in states else "done"
 
 
 def updated_of(runs: Sequence[ListedRun]) -> str:
     """The newest time of the runs."""
-    return max((one.updated for one in runs), default="")
+    return max((run.updated for run in runs), default="")
 
 
 def _datasets(run: RunData) -> list[Dataset]:
     return [
         Dataset(
-            str(one["name"]), language_of(run, one),
-            max((int(task.get("n") or 0) for task in (one.get("tasks") or {}).values()), default=0),
-            str(one.get("fingerprint") or ""),
+            str(dataset["name"]), language_of(run, dataset),
+            max((int(task.get("n") or 0) for task in (dataset.get("tasks") or {}).values()), default=0),
+            str(dataset.get("fingerprint") or ""),
         )
-        for one in run.manifest.get("datasets") or ()
+        for dataset in run.manifest.get("datasets") or ()
     ]  # fmt: skip
 
 
-def _row(joined: Joined, one: Member, index: int, label: str) -> SystemRow:
-    entrant = one.entrant
+def _row(joined: Joined, member: Member, index: int, label: str) -> SystemRow:
+    entrant = member.entrant
     return SystemRow(
-        index, one.name, label, one.kind, one.group, one.complete and one.group in ("", "classical"), _state(one),
-        _note(joined, one), entrant.run.name, report_of(entrant.run), tuple(run.name for run in entrant.others),
+        index,
+        member.name,
+        label,
+        member.kind,
+        member.group,
+        member.complete and member.group in ("", "classical"),
+        _state(member),
+        _note(joined, member),
+        entrant.run.name,
+        report_of(entrant.run),
+        tuple(run.name for run in entrant.others),
         facts_of(entrant),
-    )  # fmt: skip
+    )
 
 
-def _state(one: Member) -> State:
-    states = {cell.state for cell in one.cells.values()}
+def _state(member: Member) -> State:
+    states = {cell.state for cell in member.cells.values()}
     if "running" in states:
         return "running"
-    return "done" if one.complete or one.group == "reference" else "partial"
+    return "done" if member.complete or member.group == "reference" else "partial"
 
 
-def _note(joined: Joined, one: Member) -> str:
+def _note(joined: Joined, member: Member) -> str:
     """Why a system has no rank, with the mean of what it has."""
-    if one.complete or one.group == "reference":
+    if member.complete or member.group == "reference":
         return ""
-    mean = one.entrant.score((OVERALL, "", "mean_of_present"))
+    mean = member.entrant.score((OVERALL, "", "mean_of_present"))
     tasks = [column for column in joined.overview if column.task != OVERALL]
-    done = sum(one.cells[column.key].value is not None for column in tasks)
-    lead = one.cells[joined.lead.key] if joined.lead is not None else None
+    done = sum(member.cells[column.key].value is not None for column in tasks)
+    lead = member.cells[joined.lead.key] if joined.lead is not None else None
     if lead is not None and lead.state == "undefined":
         return lead.reason
     if mean is None or mean[0] is None or joined.lead is None:
@@ -333,9 +347,9 @@ class Tests:
         and `make` is false, there are none for now."""
         place = place_of(column)
         behind = {
-            one.name: (one.run.name, one.run.folder.stamp[:3])
-            for one in board.entrants
-            if (one.name in ranked or column.parts) and (place, one.name) in standings
+            entrant.name: (entrant.run.name, entrant.run.folder.stamp[:3])
+            for entrant in board.entrants
+            if (entrant.name in ranked or column.parts) and (place, entrant.name) in standings
         }
         asked = (column.key, *column.parts)
         key = (board.id, asked, frozenset(behind.items()))
@@ -372,13 +386,13 @@ def part_of(
 ) -> tuple[Part, Mapping[str, Tested]]:
     """The columns as a part of the board, systems in the order of `members`; and what the tests said by key. `alike`
     are the keys for which all that cannot be told apart are listed; with `later` no other columns are tested now."""
-    place = {one.name: i for i, one in enumerate(members)}
-    ranked = frozenset(one.name for one in members if one.complete or one.group == REFERENCE)
+    place = {member.name: i for i, member in enumerate(members)}
+    ranked = frozenset(member.name for member in members if member.complete or member.group == REFERENCE)
     said = {
-        one.key: tests.of(board, one, standings, ranked, make=not later or one.key in alike)
-        for one in columns
+        column.key: tests.of(board, column, standings, ranked, make=not later or column.key in alike)
+        for column in columns
     }
-    cells = {one.key: tuple(_cell(m, one, standings) for m in members) for one in columns}
+    cells = {column.key: tuple(_cell(m, column, standings) for m in members) for column in columns}
     part = Part(
         stamp,
         cells,
@@ -402,8 +416,10 @@ def part_of(
 def with_counts(columns: Sequence[Column], cells: Mapping[str, Sequence[Cell]]) -> tuple[Column, ...]:
     """The columns with the largest number of items of their cells, where these are given."""
     return tuple(
-        replace(one, n=max((cell.n for cell in cells[one.key]), default=0)) if one.key in cells else one
-        for one in columns
+        replace(column, n=max((cell.n for cell in cells[column.key]), default=0))
+        if column.key in cells
+        else column
+        for column in columns
     )
 
 
@@ -445,8 +461,8 @@ def facts_of(entrant: Entrant) -> Facts:
     """The facts of a system, from the manifest and the cells of its run; of a sweep's stack from its measurements."""
     told = entrant.described.get("facts") or {}
     stack = entrant.run.stacks.get(entrant.name, {})
-    seconds = sum(one.seconds or 0.0 for one in entrant.work if one.status == "done")
-    texts = sum(one.texts for one in entrant.work if one.status == "done")
+    seconds = sum(work.seconds or 0.0 for work in entrant.work if work.status == "done")
+    texts = sum(work.texts for work in entrant.work if work.status == "done")
     dims = _whole(told.get("dims") or told.get("dim") or (stack.get("axes") or {}).get("dims"))
     return Facts(
         dims,
@@ -476,7 +492,7 @@ def _index_mb(stack: Mapping[str, Any]) -> float | None:
 
 def _milliseconds(stack: Mapping[str, Any]) -> float | None:
     """The 95th percentile of a stack's whole answer."""
-    total = [one for one in stack.get("times") or () if one.get("stage") == "total"]
+    total = [time for time in stack.get("times") or () if time.get("stage") == "total"]
     return _number(total[0].get("p95")) if total else None
 
 

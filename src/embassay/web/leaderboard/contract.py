@@ -249,7 +249,7 @@ class Board:
     def ranked(self, key: str) -> int:
         """How many are ranked at a column in the largest group: marks of ranks lie on the scale from 1 to this."""
         ranks = self.ranks.get(key, ())
-        counts = Counter(one.group for one, rank in zip(self.systems, ranks, strict=False) if rank)
+        counts = Counter(system.group for system, rank in zip(self.systems, ranks, strict=False) if rank)
         return max(counts.values(), default=0)
 
 

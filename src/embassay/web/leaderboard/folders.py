@@ -163,14 +163,14 @@ class RunData:
     def work_of(self) -> Mapping[str, tuple[Work, ...]]:
         """The cells by system."""
         found: dict[str, list[Work]] = {}
-        for one in self.work:
-            found.setdefault(one.system, []).append(one)
+        for work in self.work:
+            found.setdefault(work.system, []).append(work)
         return {name: tuple(own) for name, own in found.items()}
 
     @cached_property
     def described(self) -> Mapping[str, Mapping[str, Any]]:
         """What the manifest says of each system."""
-        return {shown_name(str(one["name"])): one for one in self.manifest.get("systems") or ()}
+        return {shown_name(str(system["name"])): system for system in self.manifest.get("systems") or ()}
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ class RunData:
         scored = dict.fromkeys(name for own in self.scores.values() for name in own)
         if self.kind == "sweep":
             return tuple(scored)
-        return tuple(scored | dict.fromkeys(one.system for one in self.work))
+        return tuple(scored | dict.fromkeys(work.system for work in self.work))
 
 
 def read_run(folder: Folder) -> RunData:
@@ -196,7 +196,7 @@ def read_run(folder: Folder) -> RunData:
         scores, langs = _scores(run.results, manifest.get("status") == "running")
         work = tuple(_work(run, manifest))
         kept = {name: manifest[name] for name in _KEPT if name in manifest}
-        names = [str(one["name"]) for one in manifest.get("systems") or ()]
+        names = [str(system["name"]) for system in manifest.get("systems") or ()]
         written = {shown_name(name): name for name in names if shown_name(name) != name}
         return RunData(
             folder, kept, kind, scores, work, langs, _stacks(folder.path, manifest), written,
@@ -247,7 +247,9 @@ def _scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], d
 
 def _score(row: Result) -> Score:
     """The row's figures; what is not finite is no value."""
-    value, low, high = (None if one is None or not math.isfinite(one) else one for one in _figures(row))
+    value, low, high = (
+        None if figure is None or not math.isfinite(figure) else figure for figure in _figures(row)
+    )
     reason = row.reason or ("" if value is not None or row.value is None else f"written as {row.value}")
     return value, low, high, row.n, without_paths(reason)
 
@@ -286,14 +288,14 @@ def _work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
     """The cells of the manifest; while a run goes on, those that ended since are told by their files."""
     ended = run.path / "cells"
     live = manifest.get("status") == "running" and ended.is_dir()
-    for one in manifest.get("cells") or ():
-        status, reason = str(one["status"]), str(one.get("reason") or "")
+    for cell in manifest.get("cells") or ():
+        status, reason = str(cell["status"]), str(cell.get("reason") or "")
         if live and status == "not run":
-            status, reason = _ended(ended / f"{one['key']}.json", ended)
-        counts = one.get("counts") or {}
+            status, reason = _ended(ended / f"{cell['key']}.json", ended)
+        counts = cell.get("counts") or {}
         yield Work(
-            str(one["task"]), str(one["dataset"]), shown_name(str(one["system"])), status, without_paths(reason),
-            one.get("seconds"),
+            str(cell["task"]), str(cell["dataset"]), shown_name(str(cell["system"])), status, without_paths(reason),
+            cell.get("seconds"),
             int(counts.get("texts_encoded") or 0),
         )  # fmt: skip
 
@@ -312,7 +314,7 @@ def _stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, A
     if manifest.get("kind") != "sweep" or found.is_symlink() or not found.is_file():
         return {}
     parts = json.loads(read_bounded(found)).get("parts") or ()
-    return {shown_name(str(one["id"])): one for part in parts for one in part.get("stacks") or ()}
+    return {shown_name(str(stack["id"])): stack for part in parts for stack in part.get("stacks") or ()}
 
 
 def _without_place(error: DataError, folder: Folder) -> str:
@@ -374,7 +376,8 @@ def version_of(run: RunData) -> str:
     """A short digest of all that must agree between runs of a board: kind, data, seed, limit, tasks and options. What
     `protocols.compare.pairing` asks for is part of it."""
     data = sorted(
-        (str(one["name"]), str(one.get("fingerprint"))) for one in run.manifest.get("datasets") or ()
+        (str(dataset["name"]), str(dataset.get("fingerprint")))
+        for dataset in run.manifest.get("datasets") or ()
     )
     asked = {
         name: value for name, value in (run.manifest.get("arguments") or {}).items() if _tells(name, value)
@@ -385,7 +388,7 @@ def version_of(run: RunData) -> str:
 
 def history_of(run: RunData) -> tuple[str, ...]:
     """What stays the same over the versions of a board: its kind and the names of its datasets."""
-    return (run.kind, *sorted(str(one["name"]) for one in run.manifest.get("datasets") or ()))
+    return (run.kind, *sorted(str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()))
 
 
 def title_of(run: RunData) -> str:
@@ -394,7 +397,7 @@ def title_of(run: RunData) -> str:
     >>> titled("sage", ["scifact", "sumpubmed", "sts-b", "quora", "yelp"])
     'SAGE on scifact, sumpubmed, sts-b and 2 more'
     """
-    return titled(run.kind, [str(one["name"]) for one in run.manifest.get("datasets") or ()])
+    return titled(run.kind, [str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()])
 
 
 def titled(kind: str, datasets: list[str]) -> str:

@@ -49,7 +49,7 @@ from embassay.web.leaderboard.table import Joined, Member, cell_of, joined, plac
 def make_card(library: Library, view: View, made: Made, name: str) -> Card | None:
     """The card of the system called `name`; None where the board has none of that name."""
     board = made.board
-    row = next((one for one in board.systems if one.name == name), None)
+    row = next((system for system in board.systems if system.name == name), None)
     if row is None:
         return None
     stands = tuple(
@@ -58,13 +58,13 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
         if not column.parts
         and (stand := _stand(made, row.index, column, _cell(made, row.index, column))).cell.state != "none"
     )
-    ranked = [one for one in stands if one.rank is not None and one.of > 1]
+    ranked = [stand for stand in stands if stand.rank is not None and stand.of > 1]
     elsewhere = tuple(_elsewhere(library, view, board.id, name))
     identity = without_paths(str(made.members[row.index].entrant.described.get("identity") or ""))
     return Card(
         board.id, board.title, stamp_of((board.stamp, elsewhere)), row, identity, stands,
-        tuple(one.column.title for one in ranked if one.rank is not None and one.rank[0] == 1),
-        tuple(one.column.title for one in ranked if one.rank is not None and one.rank[0] > 1),
+        tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] == 1),
+        tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] > 1),
         elsewhere,
     )  # fmt: skip
 
@@ -89,7 +89,7 @@ def _of(made: Made, column: Column, index: int) -> int:
     group = board.systems[index].group
     ranks = board.ranks[column.key]
     return sum(
-        rank is not None and one.group == group for rank, one in zip(ranks, board.systems, strict=True)
+        rank is not None and system.group == group for rank, system in zip(ranks, board.systems, strict=True)
     )
 
 
@@ -99,7 +99,7 @@ def _elsewhere(library: Library, view: View, here: str, name: str) -> Iterator[E
         if line.id == here or not any(name in run.systems for run in view.joined[line.id].runs):
             continue
         made = library.board(line.id, view)
-        row = next((one for one in made.board.systems if one.name == name), None) if made else None
+        row = next((system for system in made.board.systems if system.name == name), None) if made else None
         if made is None or row is None or made.joined.lead is None:
             continue
         column = next(one for one in made.board.columns if one.key == made.board.lead)
@@ -109,7 +109,7 @@ def _elsewhere(library: Library, view: View, here: str, name: str) -> Iterator[E
 
 def compare(made: Made, a: str, b: str) -> Comparison | None:
     """`a` against `b` in every column in which one of them has a value; None where the board has not both."""
-    members = {one.name: one for one in made.members}
+    members = {member.name: member for member in made.members}
     if a not in members or b not in members or a == b:
         return None
     contrasts, paired, reason = _contrasts(members[a], members[b])
@@ -119,7 +119,7 @@ def compare(made: Made, a: str, b: str) -> Comparison | None:
         if any(cell.value is not None for cell in cells):
             contrast = _contrast_at(contrasts, place_of(column), (members[a], members[b]))
             rows.append(_row(column, cells, contrast, reason))
-    labels = {one.name: one.label for one in made.board.systems}
+    labels = {system.name: system.label for system in made.board.systems}
     return Comparison(a, b, _title(labels[a], labels[b], rows, made.board.lead), paired, reason, tuple(rows))
 
 
@@ -130,11 +130,16 @@ def _contrasts(a: Member, b: Member) -> tuple[Mapping[Place, Contrast], bool, st
         return {}, False, "the run is still going on; tests are made when it ends"
     try:
         other = None if first is second else values_of(second)
-        found = compare_systems(values_of(first), first.name_of(a.name), second.name_of(b.name), other)
+        pair_of_systems = compare_systems(
+            values_of(first), first.name_of(a.name), second.name_of(b.name), other
+        )
     except (EmbassayError, OSError, ValueError):
         return {}, False, "nothing is kept that the two could be compared by"
-    by_place = {(one.task, one.dataset, one.measure): one for one in found.contrasts}
-    return by_place, found.pairing.paired, found.pairing.reason
+    by_place = {
+        (contrast.task, contrast.dataset, contrast.measure): contrast
+        for contrast in pair_of_systems.contrasts
+    }
+    return by_place, pair_of_systems.pairing.paired, pair_of_systems.pairing.reason
 
 
 def _contrast_at(
@@ -142,21 +147,21 @@ def _contrast_at(
 ) -> Contrast | None:
     """The contrast at a place; on the only dataset of a task that of the task, which is kept once."""
     task, dataset, measure = place
-    own = {one.dataset for member in pair for one in member.entrant.work if one.task == task}
+    own = {work.dataset for member in pair for work in member.entrant.work if work.task == task}
     return contrasts.get(place) or (contrasts.get((task, "", measure)) if own == {dataset} else None)
 
 
-def _row(column: Column, cells: tuple[Cell, Cell], found: Contrast | None, reason: str) -> ContrastRow:
+def _row(column: Column, cells: tuple[Cell, Cell], contrast: Contrast | None, reason: str) -> ContrastRow:
     values = cells[0].value, cells[1].value
     difference = None if values[0] is None or values[1] is None else values[0] - values[1]
     why = next((cell.reason or cell.state for cell in cells if cell.value is None), "")
-    if found is None:
+    if contrast is None:
         why = why or reason or "no test: nothing is kept to resample"
         low = high = p = adjusted = smallest = None
     else:
-        why = why or without_paths(found.reason)
-        low, high, smallest = _known(found.low), _known(found.high), _known(found.smallest)
-        p, adjusted = _known(found.p), _known(found.p_adjusted)
+        why = why or without_paths(contrast.reason)
+        low, high, smallest = _known(contrast.low), _known(contrast.high), _known(contrast.smallest)
+        p, adjusted = _known(contrast.p), _known(contrast.p_adjusted)
     return ContrastRow(
         column.key, column.title, column.task, column.dataset, column.measure, column.unit, column.factor,
         column.decimals, column.higher_is_better, *values, difference, low, high, p, adjusted, smallest,
@@ -170,7 +175,7 @@ def _known(value: float) -> float | None:
 
 def _title(a: str, b: str, rows: Sequence[ContrastRow], lead: str) -> str:
     """The finding on the leading column."""
-    row = next((one for one in rows if one.key == lead), None)
+    row = next((contrast_row for contrast_row in rows if contrast_row.key == lead), None)
     on = f" on {row.title}" if row is not None and row.title != "Overall" else ""
     if row is None or row.difference is None:
         return f"{a} and {b} have no value in common{on}"
@@ -242,7 +247,7 @@ class Library:
         nobody waits for them."""
         with self._refreshing:
             before = self._view
-            read = {one.name: _read(one, before) for one in find_folders(self.root)}
+            read = {folder.name: _read(folder, before) for folder in find_folders(self.root)}
             if before is not None and _all_same(before.read, read) and not self._aged(before):
                 return self._complete(before)
             made = self._look(read, before)
@@ -299,8 +304,8 @@ class Library:
     def _aged(self, view: View) -> bool:
         """Whether time alone has changed the state of a run."""
         return any(
-            self._status(run) != one.statuses[run.name]
-            for name, one in view.around.items()
+            self._status(run) != around.statuses[run.name]
+            for name, around in view.around.items()
             for run in view.joined[name].runs
         )
 
@@ -311,7 +316,7 @@ class Library:
         statuses = {run.name: self._status(run) for run in runs}
         around = _around(boards, statuses, len(broken))
         lines = sorted(
-            (line_of(one, around[name]) for name, one in boards.items()),
+            (line_of(board, around[name]) for name, board in boards.items()),
             key=lambda line: (line.updated, line.id),
             reverse=True,
         )

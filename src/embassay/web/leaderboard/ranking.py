@@ -90,9 +90,9 @@ def told_apart(
     pairs of the same origins are not tested again. It is brought up to date.
     """
     groups: dict[str, list[Standing]] = {}
-    for one in standings:
-        if one.group != REFERENCE and one.headline.value is not None:
-            groups.setdefault(one.group, []).append(one)
+    for standing in standings:
+        if standing.group != REFERENCE and standing.headline.value is not None:
+            groups.setdefault(standing.group, []).append(standing)
     if why := _no_verdict(standings):
         return Tested(reason=why)
     found = [_group(own, higher, origins or {}, known, group) for group, own in sorted(groups.items())]
@@ -110,7 +110,7 @@ def _no_verdict(standings: Sequence[Standing]) -> str:
     if not standings:
         return ""
     sides = [
-        [one.headline for one in standings if (one.group == REFERENCE) is of_reference]
+        [standing.headline for standing in standings if (standing.group == REFERENCE) is of_reference]
         for of_reference in (False, True)
     ]
     return known_by_nothing(standings[0].task, sides[0], sides[1])
@@ -124,7 +124,9 @@ def _group(
     group: str,
 ) -> Tested:
     sign = 1.0 if higher else -1.0
-    ordered = sorted(standings, key=lambda one: (-sign * (one.headline.value or 0.0), one.system))
+    ordered = sorted(
+        standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
+    )
     draws, reason = shared_draws(ordered)
     if reason:
         return Tested(reason=reason)
@@ -176,7 +178,7 @@ def _p_values(those: _Field, tests: NDArray[np.float64]) -> tuple[NDArray[np.flo
     shared = shared_degrees(those.strata)
     scores, alone, most = tests[upper].T
     degrees = alone if shared is None else np.minimum(most, shared)
-    own = [one.headline.interval for one in those.standings]
+    own = [standing.headline.interval for standing in those.standings]
     tested = ~np.isnan(scores)
     sizes = np.where(tested, np.abs(scores), 0.0)
     p = [min(1.0, 2 * t_tail(*one)) for one in zip(sizes.tolist(), degrees.tolist(), strict=True)]
@@ -189,7 +191,7 @@ def _p_values(those: _Field, tests: NDArray[np.float64]) -> tuple[NDArray[np.flo
 
 def _said(those: _Field, tests: NDArray[np.float64]) -> Tested:
     """Ranks and who cannot be told apart, from p adjusted by Holm over all pairs."""
-    names = [one.system for one in those.standings]
+    names = [standing.system for standing in those.standings]
     count = len(names)
     p, adjusted = _p_values(those, tests)
     apart = adjusted < ALPHA
@@ -216,10 +218,10 @@ def _said(those: _Field, tests: NDArray[np.float64]) -> Tested:
 def mean_standing(place: Place, parts: Sequence[Standing]) -> Standing:
     """The mean of one system's standings, resample by resample; without a value where one has none."""
     system, group = parts[0].system, parts[0].group
-    missing = [one.headline for one in parts if one.headline.value is None]
+    missing = [part.headline for part in parts if part.headline.value is None]
     if missing:
         return Standing(*place, Headline.none(system, missing[0].reason), group)
-    mean = mean_component([one.headline.component for one in parts])
+    mean = mean_component([part.headline.component for part in parts])
     return Standing(*place, Headline.of(system, mean, f"mean over {len(parts)} datasets"), group)
 
 

@@ -72,16 +72,16 @@ def as_tex(made: Made) -> str:
     """A table of what is shown first, to be read with `\\input`: ranks, values with intervals; bold is the first of a
     column and all that no test tells apart from it."""
     board = made.board
-    shown = [one for one in board.columns if one.overview]
+    shown = [column for column in board.columns if column.overview]
     lines = [
         r"% Needs \usepackage{booktabs,graphicx}.", rf"% {escape(board.title)}, version {board.version}.",
         rf"% {escape(board.method)}", r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{rl{'r' * len(shown)}}}", r"\toprule",
-        " & ".join(["Rank", "System", *(escape(one.title) for one in shown)]) + r" \\", r"\midrule",
+        " & ".join(["Rank", "System", *(escape(column.title) for column in shown)]) + r" \\", r"\midrule",
     ]  # fmt: skip
     for row in board.systems:
         rank = board.ranks[board.lead][row.index] if board.lead in board.ranks else None
-        values = [_value(made, one, row.index) for one in shown]
+        values = [_value(made, column, row.index) for column in shown]
         placed = escape(numbers.rank(*rank)) if rank else ""
         lines.append(" & ".join([placed, escape(row.name), *values]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
@@ -216,13 +216,13 @@ def changes(old: Board | None, new: Board, since: str) -> Changes:
 
 
 def _difference(old: Board, new: Board, since: str) -> Changes:
-    order = tuple(one.name for one in new.systems)
+    order = tuple(system.name for system in new.systems)
     return Changes(
         since, new.stamp, False, new.status, new.updated,
         None if old.verdict == new.verdict else new.verdict,
         None if old.care == new.care else new.care,
-        None if order == tuple(one.name for one in old.systems) else order,
-        None if old.columns == new.columns else tuple(one for one in new.columns if one.overview),
+        None if order == tuple(system.name for system in old.systems) else order,
+        None if old.columns == new.columns else tuple(column for column in new.columns if column.overview),
         None if old.runs == new.runs else new.runs,
         tuple(_moved(old, new)),
         _by_name(old, new, old.cells, new.cells),
@@ -234,10 +234,10 @@ def _difference(old: Board, new: Board, since: str) -> Changes:
 
 def _moved(old: Board, new: Board) -> list[SystemRow]:
     """Rows that say something else, their place apart: the order tells that."""
-    known = {one.name: one for one in old.systems}
+    known = {system.name: system for system in old.systems}
     return [
-        one for one in new.systems
-        if one.name not in known or as_plain(known[one.name]) | {"index": 0} != as_plain(one) | {"index": 0}
+        system for system in new.systems
+        if system.name not in known or as_plain(known[system.name]) | {"index": 0} != as_plain(system) | {"index": 0}
     ]  # fmt: skip
 
 
@@ -247,11 +247,11 @@ def _by_name(
     """Per column the systems whose entry differs."""
     found: dict[str, dict[str, Any]] = {}
     for key, entries in now.items():
-        known = dict(zip((one.name for one in old.systems), before.get(key, ()), strict=False))
+        known = dict(zip((system.name for system in old.systems), before.get(key, ()), strict=False))
         own = {
-            one.name: entry
-            for one, entry in zip(new.systems, entries, strict=True)
-            if one.name not in known or known[one.name] != entry
+            system.name: entry
+            for system, entry in zip(new.systems, entries, strict=True)
+            if system.name not in known or known[system.name] != entry
         }
         if own:
             found[key] = own
@@ -288,7 +288,7 @@ class Service:
     def page(self, name: str | None) -> Packed | None:
         """The page of a board; where no name is given the overview of all, or the only one there is."""
         view = self.library.view()
-        newest = [one.id for one in view.boards.boards if one.newer is None]
+        newest = [line.id for line in view.boards.boards if line.newer is None]
         if name is None and len(newest) > 1:
             return self._overview(newest[:MOST_BOARDS], view)
         base = "" if name is None else BELOW
@@ -302,7 +302,7 @@ class Service:
 
     def _overview(self, names: Sequence[str], view: View) -> Packed:
         made = [one.board for name in names if (one := self.library.board(name, view)) is not None]
-        key = ("overview", *(one.stamp for one in made), view.stamp)
+        key = ("overview", *(board.stamp for board in made), view.stamp)
         return self.kept.get(key, lambda: pack(render_overview(made, view.boards, base=""), HTML))
 
     def boards(self) -> Packed:
@@ -320,7 +320,7 @@ class Service:
         made = self.library.board(name)
         if (
             made is None
-            or not set(keys) <= {one.key for one in made.board.columns}
+            or not set(keys) <= {column.key for column in made.board.columns}
             or len(keys) > MOST_COLUMNS
         ):
             return None
@@ -341,7 +341,7 @@ class Service:
     def compare(self, name: str, a: str, b: str) -> Packed | None:
         """Two systems side by side."""
         made = self.library.board(name)
-        names = {one.name for one in made.members} if made is not None else set()
+        names = {member.name for member in made.members} if made is not None else set()
         if made is None or a == b or not {a, b} <= names:
             return None
         return self.kept.get(("compare", made.board.stamp, a, b), lambda: _json(compare(made, a, b)))
@@ -378,7 +378,7 @@ class Service:
             return None
 
     def _cells(self, made: Made, wanted: Sequence[str]) -> Packed:
-        columns = [one for one in made.joined.columns if one.key in wanted]
+        columns = [column for column in made.joined.columns if column.key in wanted]
         standings = made.joined.standings(self.library.replicates, columns)
         part, _ = part_of(
             made.joined,
@@ -394,7 +394,7 @@ class Service:
     def _card(self, name: str, system: str, what: str, make: Callable[[Any, View], Packed]) -> Packed | None:
         view = self.library.view()
         made = self.library.board(name, view)
-        if made is None or system not in {one.name for one in made.members}:
+        if made is None or system not in {member.name for member in made.members}:
             return None
         key = (what, system, made.board.stamp, view.stamp)
         return self.kept.get(key, lambda: make(make_card(self.library, view, made, system), view))

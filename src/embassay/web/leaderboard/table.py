@@ -61,7 +61,7 @@ def _entrant(name: str, runs: Sequence[RunData]) -> Entrant:
 
 
 def _finished(run: RunData, name: str) -> bool:
-    return not run.running and all(one.status == "done" for one in run.work_of.get(name, ()))
+    return not run.running and all(work.status == "done" for work in run.work_of.get(name, ()))
 
 
 MOST_SHOWN = 9
@@ -78,9 +78,9 @@ def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
     places = [place for place in _places(runs) if place[2] != _PARTIAL]
     keys = _keys(kind, places)
     langs = {
-        str(one["name"]): language_of(run, one)
+        str(dataset["name"]): language_of(run, dataset)
         for run in reversed(runs)
-        for one in run.manifest.get("datasets") or ()
+        for dataset in run.manifest.get("datasets") or ()
     }
     only = len({dataset for _, dataset, _ in places if dataset}) == 1
     people = {name: said for run in reversed(runs) for name, said in run.people.items()}
@@ -89,10 +89,10 @@ def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
         for place in places
         for words, trust in (people.get(place[1], ("", "")),)
     ]
-    shown = {one.key for one in _overview(kind, made, _with_interval(runs))}
-    ordered = sorted(made, key=lambda one: (one.key not in shown, one.task != OVERALL))
-    found = [replace(one, overview=one.key in shown) for one in ordered]
-    first, rest = ([one for one in found if one.overview is yes] for yes in (True, False))
+    shown = {column.key for column in _overview(kind, made, _with_interval(runs))}
+    ordered = sorted(made, key=lambda column: (column.key not in shown, column.task != OVERALL))
+    found = [replace(column, overview=column.key in shown) for column in ordered]
+    first, rest = ([column for column in found if column.overview is yes] for yes in (True, False))
     return (*first, *_shares(found, runs), *rest, *_agreed(made))
 
 
@@ -102,14 +102,22 @@ HUMAN, SHARE = "Human", "percent_of_human"
 
 def _shares(columns: Sequence[Column], runs: Sequence[RunData]) -> Iterator[Column]:
     """Scores as percent of people's, overall and for every dataset that people have a score on; overall comes first."""
-    for one in columns:
-        if any(HUMAN in run.scores.get(place_of(one), {}) for run in runs):
-            title = "% of people" if one.task == OVERALL else f"{one.title}, % of people"
+    for column in columns:
+        if any(HUMAN in run.scores.get(place_of(column), {}) for run in runs):
+            title = "% of people" if column.task == OVERALL else f"{column.title}, % of people"
             yield replace(
-                one, key=SHARE if one.task == OVERALL else f"{one.key}/{SHARE}", title=title, measure=SHARE,
-                unit="percent", factor=100.0, decimals=1, overview=one.overview and one.task == OVERALL, people="",
-                trust="", of=one.measure,
-            )  # fmt: skip
+                column,
+                key=SHARE if column.task == OVERALL else f"{column.key}/{SHARE}",
+                title=title,
+                measure=SHARE,
+                unit="percent",
+                factor=100.0,
+                decimals=1,
+                overview=column.overview and column.task == OVERALL,
+                people="",
+                trust="",
+                of=column.measure,
+            )
 
 
 AGREED = "high_agreement"
@@ -118,10 +126,18 @@ AGREED = "high_agreement"
 
 def _agreed(columns: Sequence[Column]) -> Iterator[Column]:
     """The overall score and the tasks' once more, as means over the datasets alone on which people agree well."""
-    headlines = {one.task: one for one in columns if not one.dataset and not one.measure.startswith(_PARTIAL)}
-    agreed = [one for one in columns if one.trust == "high" and one.measure == _headline_of(headlines, one)]
+    headlines = {
+        column.task: column
+        for column in columns
+        if not column.dataset and not column.measure.startswith(_PARTIAL)
+    }
+    agreed = [
+        column
+        for column in columns
+        if column.trust == "high" and column.measure == _headline_of(headlines, column)
+    ]
     for task, whole in headlines.items():
-        parts = tuple(place_of(one) for one in agreed if task in (OVERALL, one.task))
+        parts = tuple(place_of(column) for column in agreed if task in (OVERALL, column.task))
         if parts:
             yield replace(
                 whole, key=AGREED if task == OVERALL else f"{AGREED}/{task}", title=f"{whole.title}, high agreement",
@@ -144,7 +160,7 @@ def task_names(kind: str) -> Mapping[str, tuple[str, str]]:
     """By task, in their order: what a column is called, and the task's headline measure; empty where no list is."""
     if kind not in PLACES:
         return {}
-    return {one.name: (one.short, one.headline) for one in import_module(PLACES[kind]).TASKS}
+    return {task.name: (task.short, task.headline) for task in import_module(PLACES[kind]).TASKS}
 
 
 def _places(runs: Sequence[RunData]) -> list[Place]:
@@ -153,7 +169,7 @@ def _places(runs: Sequence[RunData]) -> list[Place]:
     found = dict.fromkeys(place for run in runs for place in run.scores)
     for run in runs:
         names = task_names(run.kind)
-        tasks = dict.fromkeys(one.task for one in run.work if one.task in names)
+        tasks = dict.fromkeys(work.task for work in run.work if work.task in names)
         found |= dict.fromkeys((task, "", names[task][1]) for task in tasks)
         if len(tasks) == len(names) > 0:
             found[OVERALL, "", OVERALL] = None
@@ -192,8 +208,8 @@ def _overview(kind: str, columns: Sequence[Column], sure: Collection[Place]) -> 
     names = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
     over = [one for one in columns if not one.dataset and names.get(one.task, one.measure) == one.measure]
     first: dict[str, Column] = {}
-    for one in over:
-        first.setdefault(one.task, one)
+    for column in over:
+        first.setdefault(column.task, column)
     lost = [one for one in columns if (one.task, one.dataset, one.measure) == (OVERALL, "", "delta")]
     chosen = [*first.values(), *(lost if kind == "pteb" else ())]
     if any(one.task != OVERALL for one in chosen):
@@ -271,7 +287,7 @@ def _share_of(entrant: Entrant, column: Column) -> Cell:
 def _mean_of(entrant: Entrant, column: Column) -> Cell:
     """The mean over the parts; none where one of them has no value."""
     scores = [entrant.score(part) for part in column.parts]
-    known = [(one[0], one[3]) for one in scores if one is not None and one[0] is not None]
+    known = [(score[0], score[3]) for score in scores if score is not None and score[0] is not None]
     if len(known) < len(scores):
         state: State = "running" if entrant.run.running else "partial" if known else "none"
         return _none(state, f"{len(known)} of {numbers.counted(len(scores), 'dataset')}")
@@ -285,7 +301,7 @@ def _on_its_only_dataset(entrant: Entrant, place: Place) -> Score | None:
     task, dataset, measure = place
     if dataset or task == OVERALL or not entrant.run.running:
         return None
-    only = {one.dataset for one in entrant.work if one.task == task}
+    only = {work.dataset for work in entrant.work if work.task == task}
     return entrant.score((task, only.pop(), measure)) if len(only) == 1 else None
 
 
@@ -293,9 +309,9 @@ def _behind(entrant: Entrant, place: Place) -> Sequence[Work]:
     """The cells of the run that the value is made of."""
     task, dataset, _ = place
     return [
-        one
-        for one in entrant.work
-        if (task == OVERALL or one.task == task) and (not dataset or one.dataset == dataset)
+        work
+        for work in entrant.work
+        if (task == OVERALL or work.task == task) and (not dataset or work.dataset == dataset)
     ]
 
 
@@ -367,7 +383,7 @@ class Joined:
     @cached_property
     def overview(self) -> tuple[Column, ...]:
         """The columns shown first."""
-        return tuple(one for one in self.columns if one.overview)
+        return tuple(column for column in self.columns if column.overview)
 
     @cached_property
     def entrants(self) -> tuple[Entrant, ...]:
@@ -381,16 +397,16 @@ class Joined:
         valued = (
             column
             for column in self.overview
-            if any(cell_of(one, column).value is not None for one in self.entrants)
+            if any(cell_of(entrant, column).value is not None for entrant in self.entrants)
         )
         return next(valued, self.overview[0] if self.overview else None)
 
     def standings(self, replicates: Replicates, columns: Sequence[Column]) -> At:
         """Standings at some columns, each system's from the run that speaks for it."""
-        places = frozenset(place for one in columns for place in one.parts or (place_of(one),))
+        places = frozenset(place for column in columns for place in column.parts or (place_of(column),))
         speaking: dict[str, set[str]] = {}
-        for one in self.entrants:
-            speaking.setdefault(one.run.name, set()).add(one.name)
+        for entrant in self.entrants:
+            speaking.setdefault(entrant.run.name, set()).add(entrant.name)
         found = {
             (place, system): standing
             for run in self.runs
@@ -410,8 +426,8 @@ class Joined:
     def members(self, standings: At) -> tuple[Member, ...]:
         """The systems in their order: ranked ones best first, those ranked apart, people, incomplete ones,
         references."""
-        groups = {system: one.group for (_, system), one in standings.items()}
-        found = [self._member(one, groups.get(one.name)) for one in self.entrants]
+        groups = {system: standing.group for (_, system), standing in standings.items()}
+        found = [self._member(entrant, groups.get(entrant.name)) for entrant in self.entrants]
         return tuple(sorted(found, key=self._order))
 
     def _member(self, entrant: Entrant, group: str | None) -> Member:
@@ -422,14 +438,14 @@ class Joined:
         elif kind == "person":
             group = PEOPLE
         leads = self.lead is not None and cells[self.lead.key].value is not None
-        whole = all(one.state in ("done", "undefined", "none") for one in cells.values())
+        whole = all(cell.state in ("done", "undefined", "none") for cell in cells.values())
         return Member(entrant, group or "", kind, cells, leads and whole)
 
-    def _order(self, one: Member) -> tuple[int, bool, float, str]:
-        value = one.cells[self.lead.key].value if self.lead is not None else None
-        place = _ORDER[one.group] if one.complete or one.group == REFERENCE else _INCOMPLETE
+    def _order(self, member: Member) -> tuple[int, bool, float, str]:
+        value = member.cells[self.lead.key].value if self.lead is not None else None
+        place = _ORDER[member.group] if member.complete or member.group == REFERENCE else _INCOMPLETE
         sign = 1.0 if self.lead is not None and self.lead.higher_is_better else -1.0
-        return place, value is None, -sign * (value or 0.0), one.name
+        return place, value is None, -sign * (value or 0.0), member.name
 
 
 def joined(runs: Sequence[RunData]) -> Joined:

@@ -263,7 +263,7 @@ def _field(name: str, *, required: bool) -> Plain:
 
 def _question(task: Task, most: int) -> Plain:
     if task.family == "classification":
-        labels = [(str(one.value), one.name, one.description) for one in task.labels]
+        labels = [(str(label.value), label.name, label.description) for label in task.labels]
         return _asked(LABEL, task, "label_selection", _options(labels))
     if task.family == "clustering":
         return _asked(GROUP, task, "text", {"use_markdown": False})
@@ -275,7 +275,7 @@ def _question(task: Task, most: int) -> Plain:
     if as_rating(scale):
         values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
         return _asked(RATING, task, "rating", {"options": values})
-    return _asked(RATING, task, "label_selection", _options([(one, one, "") for one in levels(scale)]))
+    return _asked(RATING, task, "label_selection", _options([(level, level, "") for level in levels(scale)]))
 
 
 def _asked(name: str, task: Task, kind: str, told: Mapping[str, Any]) -> Plain:
@@ -320,8 +320,8 @@ def is_argilla(document: Any) -> bool:
     """Whether a JSON document looks like records of Argilla."""
     records = records_of(document)
     return bool(records) and all(
-        isinstance(one, dict) and ("fields" in one or any(key.endswith(".responses") for key in one))
-        for one in records
+        isinstance(record, dict) and ("fields" in record or any(key.endswith(".responses") for key in record))
+        for record in records
     )
 
 
@@ -390,7 +390,7 @@ def _word(one: Mapping[str, Any], name: str) -> str:
 
 
 def _objects(values: Any, at: Place) -> list[Mapping[str, Any]]:
-    if not isinstance(values, list) or not all(isinstance(one, Mapping) for one in values):
+    if not isinstance(values, list) or not all(isinstance(value, Mapping) for value in values):
         raise at.fault("its responses are not a list of objects", found=repr(values)[:60], mend=MEND)
     return values
 

@@ -330,8 +330,8 @@ def entry_of(task: Task, gold: Gold, rows: Sequence[AnnotationRow], subset: str)
         "main_score": people.score("paper"),
         "n_items": people.items,
         "scores_per_experiment": [
-            {**_named(one.scores), "main_score": one.scores[main], "annotator": name}
-            for name, one in people.annotators.items()
+            {**_named(annotator.scores), "main_score": annotator.scores[main], "annotator": name}
+            for name, annotator in people.annotators.items()
         ],
         "agreement": _agreement(task.family, answers),
         "simulated": any(row.kind == "simulated" for row in rows),
@@ -351,20 +351,20 @@ def _named(scores: Mapping[str, float]) -> Plain:
 
 
 def _agreement(family: Family, answers: Answers) -> Plain:
-    found = people_agreement(family, answers)
-    extras = {name: _number(found.extras.get(ours)) for ours, name in _EXTRAS[family].items()}
-    value = _number(found.value)
+    agreement = people_agreement(family, answers)
+    extras = {name: _number(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()}
+    value = _number(agreement.value)
     return {
         "metric": _METRIC[family],
         "value": value,
-        "interpretation": found.band,
-        "n_annotators": found.annotators,
-        "n_items": found.items,
-        "total_annotations": found.annotations,
+        "interpretation": agreement.band,
+        "n_annotators": agreement.annotators,
+        "n_items": agreement.items,
+        "total_annotations": agreement.annotations,
         # The published files of reranking have the value under this name only.
         **({"mean_spearman": value} if family == "reranking" else {}),
-        **(extras if found.extras else {}),
-        **({"reason": found.reason} if found.reason else {}),
+        **(extras if agreement.extras else {}),
+        **({"reason": agreement.reason} if agreement.reason else {}),
     }
 
 

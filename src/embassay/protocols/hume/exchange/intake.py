@@ -55,19 +55,19 @@ def checked_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names)
     rows: dict[Key, tuple[AnnotationRow, Incoming]] = {}
     faults: list[DataError] = []
     items = {item.id: item for item in folder.items}
-    for one in answers:
+    for answer in answers:
         try:
-            row = _row(folder, items, one, names)
+            row = _row(folder, items, answer, names)
             key = row.annotator_id, row.item_id
             if key in rows:
                 first = rows[key][1].at
                 where = f"line {first.line}" if first.line else first.words
-                raise one.at.fault(
+                raise answer.at.fault(
                     f"the answer of {row.annotator_id} to {row.item_id} is there twice, before in {first.path.name}, "
                     f"{where}",
                     mend="Keep one of them.",
                 )
-            rows[key] = row, one
+            rows[key] = row, answer
         except DataError as error:
             faults.append(error)
     if faults:
@@ -323,15 +323,15 @@ def import_files(
     folder, names = read_study(study), Names.parse(annotator)
     kinds = [(path, form or guessed(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
-    answers = [one for each in taken for one in each.answers]
+    answers = [answer for each in taken for answer in each.answers]
     left_out = sum((Counter(each.left_out) for each in taken), Counter[str]())
     if not answers:
         why = "; ".join(f"{count} {what}" for what, count in left_out.items())
         raise DataError(
             "There is no answer to take", path=files[0], found=why, mend="Give files with answers."
         )
-    rows = checked_rows(folder, [one for one in answers if not one.decides], names)
-    decided = checked_rows(folder, [one for one in answers if one.decides], names)
+    rows = checked_rows(folder, [answer for answer in answers if not answer.decides], names)
+    decided = checked_rows(folder, [answer for answer in answers if answer.decides], names)
     said = checked_profiles(folder, taken, names)
     with RunFolder(study / ANNOTATIONS / ".import").locked():
         before = _annotators(folder)
@@ -392,7 +392,7 @@ def _annotators(folder: StudyFolder) -> set[str]:
 
 def _unused(names: Names, answers: Sequence[Incoming]) -> list[str]:
     """Names given for annotators that no file has."""
-    seen = {one.annotator_id for one in answers}
+    seen = {answer.annotator_id for answer in answers}
     found = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]
     if names.only and "" not in seen:
         found.append(f"{names.only} is not used: the files say who answered")

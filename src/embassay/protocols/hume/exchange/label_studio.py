@@ -66,8 +66,8 @@ def levels(scale: Scale) -> list[str]:
 def _classification(view: ET.Element, task: Task) -> str:
     _text(view, "text")
     choices = _choices(view, LABEL, "text", required=True)
-    for one in task.labels:
-        _choice(choices, one.name, alias=str(one.value), hint=one.description)
+    for label in task.labels:
+        _choice(choices, label.name, alias=str(label.value), hint=label.description)
     return "text"
 
 
@@ -214,10 +214,12 @@ def _annotation(
     annotation: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place
 ) -> Incoming | None:
     results = annotation.get("result")
-    if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
+    if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise at.fault("its result is not a list of objects", mend=_MEND)
-    said = {str(one.get("from_name")): _said(one, at) for one in results}
-    meta: Mapping[str, Any] = next((one["meta"] for one in results if isinstance(one.get("meta"), dict)), {})
+    said = {str(result.get("from_name")): _said(result, at) for result in results}
+    meta: Mapping[str, Any] = next(
+        (result["meta"] for result in results if isinstance(result.get("meta"), dict)), {}
+    )
     flag, comment = (str(said.get(name) or "") for name in (FLAG, COMMENT))
     skipped = bool(annotation.get("was_cancelled"))
     value = None if skipped else _value(task, payload, said, at)
@@ -251,8 +253,10 @@ def _value(task: Task, payload: Mapping[str, Any], said: Mapping[str, Any], at: 
         return _marks(len(payload["documents"]), said, at)
     value = said.get(_MAIN[task.family])
     if task.family == "classification" and value is not None:
-        values = {str(one.value): one.value for one in task.labels}
-        return values.get(str(value), next((one.value for one in task.labels if one.name == value), value))
+        values = {str(label.value): label.value for label in task.labels}
+        return values.get(
+            str(value), next((label.value for label in task.labels if label.name == value), value)
+        )
     if task.family == "sts" and isinstance(value, str):
         # Without its alias, a choice is the level with its meaning.
         return value.partition(":")[0]
@@ -312,7 +316,9 @@ def label_studio_tasks(task: Task, items: Iterable[Item], rows: Sequence[Annotat
 def _data(task: Task, item: Item) -> Plain:
     payload = dict(item.payload)
     if task.family == "reranking":
-        payload["documents"] = [{"id": one["id"], "text": one["text"]} for one in payload["documents"]]
+        payload["documents"] = [
+            {"id": document["id"], "text": document["text"]} for document in payload["documents"]
+        ]
     return {ITEM: item.id, TASK: task.name, **payload}
 
 

@@ -84,7 +84,8 @@ def shown(task: Task, payload: Mapping[str, Any]) -> str:
     if task.family == "reranking":
         documents = payload["documents"]
         texts = [
-            (f"document {at}", one["text"]) for at, one in zip(labels(len(documents)), documents, strict=True)
+            (f"document {at}", document["text"])
+            for at, document in zip(labels(len(documents)), documents, strict=True)
         ]
         return _blocks([("query", payload["query"]), *texts])
     names = ("text1", "text2") if task.family == "sts" else ("text",)
@@ -100,7 +101,7 @@ def _frame(kind: Kind) -> str:
 def _choices(task: Task) -> str:
     """The labels with what they mean, or the levels of the scale: a line each."""
     if task.family == "classification":
-        named = [(one.name, one.description) for one in task.labels]
+        named = [(label.name, label.description) for label in task.labels]
     elif task.family == "sts":
         scale = task.scale or Scale()
         ends = (f"{scale.low:g}", f"{scale.high:g}")
@@ -204,14 +205,14 @@ class LlmAnnotator:
 
     def _read(self, ask: Ask, shape: Form, tried: _Tried) -> LlmRow | None:
         try:
-            found = shape.read(tried.text)
+            read = shape.read(tried.text)
         except Unread as error:
             tried.reject(str(error), str(error))
             return None
-        if not found.lacking:
-            return self._row(ask, tried, "ok", found.value)
-        tried.best = tried.best or found
-        tried.reject(found.lacking, f"of the letters {found.lacking}; give each exactly once")
+        if not read.lacking:
+            return self._row(ask, tried, "ok", read.value)
+        tried.best = tried.best or read
+        tried.reject(read.lacking, f"of the letters {read.lacking}; give each exactly once")
         return None
 
     def _given_up(self, ask: Ask, tried: _Tried) -> LlmRow:
@@ -294,7 +295,7 @@ def form(task: Task, mode: Mode, payload: Mapping[str, Any]) -> Form:
     """The form of the answer to an item of a task."""
     kind = kind_of(task, mode)
     if kind == "classification":
-        named = {"enum": [one.name for one in task.labels]}
+        named = {"enum": [label.name for label in task.labels]}
         return Form(_model(LABEL, str, named), partial(_label, task))
     if kind == "sts":
         scale = task.scale or Scale()
@@ -325,13 +326,13 @@ def _rating(scale: Scale, text: str) -> Read:
 
 
 def _order(names: list[str], text: str) -> Read:
-    found = read_order(text, names)
+    order = read_order(text, names)
     faults = [
         f"{count} {what}"
-        for count, what in ((found.missing, "missing"), (found.unknown, "unknown or repeated"))
+        for count, what in ((order.missing, "missing"), (order.unknown, "unknown or repeated"))
         if count
     ]
-    return Read(list(found.places), ", ".join(faults))
+    return Read(list(order.places), ", ".join(faults))
 
 
 def _marks(names: list[str], text: str) -> Read:
@@ -368,12 +369,12 @@ def read_label(text: str, labels: Sequence[LabelChoice]) -> Label:
     if isinstance(said, bool) or not isinstance(said, str | int):
         raise Unread(f"the label is {_told(said)}, no name")
     wanted = str(said).strip()
-    exact = [one.value for one in labels if one.name == wanted]
+    exact = [label.value for label in labels if label.name == wanted]
     # Some models answer with the stored value where it is a word too.
-    found = exact or [one.value for one in labels if one.name.casefold() == wanted.casefold()]
-    found = found or [one.value for one in labels if str(one.value).casefold() == wanted.casefold()]
+    found = exact or [label.value for label in labels if label.name.casefold() == wanted.casefold()]
+    found = found or [label.value for label in labels if str(label.value).casefold() == wanted.casefold()]
     if len(found) != 1:
-        raise Unread(f"{_told(said)} is not one of {', '.join(one.name for one in labels)}")
+        raise Unread(f"{_told(said)} is not one of {', '.join(label.name for label in labels)}")
     return found[0]
 
 

@@ -226,7 +226,7 @@ def score_llm(task: TaskSpec, gold: Gold, rows: Sequence[LlmRow]) -> ScoredLlm:
     left_out = statuses["failed"] + missing
     reason = _reason(task, left_out, len(gold) * len(by_run), runs)
     return ScoredLlm(
-        task.family, mode, runs, {} if reason else _mean([one.scores for one in runs if one.items]), answers,
+        task.family, mode, runs, {} if reason else _mean([run.scores for run in runs if run.items]), answers,
         {} if task.family == "sts" else _values(task.family, gold, answers), len(gold), statuses, missing, reason,
     )  # fmt: skip
 
@@ -329,7 +329,7 @@ def _worth(family: Family, gold: Any, answer: Any) -> float:
 def _reason(task: TaskSpec, left_out: int, n: int, runs: Sequence[Scored]) -> str:
     if left_out > MOST_LEFT_OUT * n:
         return f"{left_out} of {n} items have no answer: more than {MOST_LEFT_OUT:.0%}"
-    if task.family == "sts" and any(one.items < 2 for one in runs):
+    if task.family == "sts" and any(run.items < 2 for run in runs):
         return "fewer than two items have a rating"
     return ""
 

@@ -126,9 +126,9 @@ def study_hybrid(
     `llm` is its name, which may be left out where one answered. UsageError for another name, for several models without
     one, and for a model with a single draw.
     """
-    every = [one for one in read_llm_answers(folder) if not llm or one.model == llm]
-    known = ", ".join(dict.fromkeys(one.model for one in read_llm_answers(folder)))
-    names = dict.fromkeys(one.model for one in every)
+    every = [answer for answer in read_llm_answers(folder) if not llm or answer.model == llm]
+    known = ", ".join(dict.fromkeys(answer.model for answer in read_llm_answers(folder)))
+    names = dict.fromkeys(llm_answers.model for llm_answers in every)
     if len(names) != 1:
         what = f"No answers of {llm!r} are here" if llm else "Answers of several models are here" if names else (
             "No language model has answered this study"
@@ -140,7 +140,7 @@ def study_hybrid(
     people = answered(folder, folder.study.tasks, anyone=False)
     found = []
     for task in people:
-        draws = next((own for one in every if (own := draws_of(one, task))), {})
+        draws = next((own for llm_answers in every if (own := draws_of(llm_answers, task))), {})
         if draws and task.task.family in FAMILIES:
             made = hybrid(task.task.name, task.task.family, draws, people_of(task), options)
             found.append(replace(made, llm=next(iter(names))))
@@ -156,26 +156,26 @@ def divided(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
     """The record of the tasks, which terminal and report are made from."""
     return tuple(
         Divided(
-            task=one.task,
-            llm=one.llm,
-            items=len(one.why),
-            counts=dict(Counter(one.why.values())),
+            task=task.task,
+            llm=task.llm,
+            items=len(task.why),
+            counts=dict(Counter(task.why.values())),
             contradicted=Bar(value=None, reason="nobody has answered of the sample yet")
-            if (wrong := one.contradicted) is None
+            if (wrong := task.contradicted) is None
             else Bar(value=wrong.estimate, low=wrong.low, high=wrong.high, n=wrong.n, method="Wilson"),
-            biased=one.biased,
-            open=len(one.open),
+            biased=task.biased,
+            open=len(task.open),
         )
-        for one in tasks
+        for task in tasks
     )
 
 
 def write_hybrid(path: Path, tasks: Sequence[Hybrid]) -> None:
     """A line per item: task, whose it is and why, and its value, null while it waits for people."""
     lines = (
-        to_json({"task": one.task, "item_id": item, "why": why, "value": one.values.get(item)}) + "\n"
-        for one in tasks
-        for item, why in one.why.items()
+        to_json({"task": task.task, "item_id": item, "why": why, "value": task.values.get(item)}) + "\n"
+        for task in tasks
+        for item, why in task.why.items()
     )
     write_atomic(path, "".join(lines))
 
@@ -207,11 +207,11 @@ def joined(family: Family, values: Sequence[Any]) -> Any:
     if family == "sts":
         return math.fsum(map(float, values)) / len(values)
     counts = Counter(map(str, values))
-    return min(counts, key=lambda one: (-counts[one], one))
+    return min(counts, key=lambda count: (-counts[count], count))
 
 
 def _state(family: Family, draws: Sequence[Any], options: HybridOptions) -> Why:
-    if any(one is None for one in draws):
+    if any(draw is None for draw in draws):
         return "unread"
     if family == "sts":
         return (
@@ -295,18 +295,24 @@ def annotate(
     work = plan_work(read_study(study), request)
     with _accounts(study, max_usd) as (spending, ledger), closing(AnswerCache.open(cache)) as answers:
         annotators = open_annotators(work, ledger, answers)
-        files = {one.name: _opened(work, one, fresh=replace) for one in annotators}
+        files = {
+            llm_annotator.name: _opened(work, llm_annotator, fresh=replace) for llm_annotator in annotators
+        }
         try:
-            for one in annotators:
-                spending.account = one.name
-                _fill(work, one, files[one.name], listener or Silent())
+            for annotator in annotators:
+                spending.account = annotator.name
+                _fill(work, annotator, files[annotator.name], listener or Silent())
         finally:
-            for one in annotators:
-                files[one.name].put_in_order()
+            for annotator in annotators:
+                files[annotator.name].put_in_order()
             spending.close()
-            for one in annotators:
-                _write_settings(work, one, files[one.name])
-        rows = tuple(row for one in annotators for row in _annotated(work, one, files[one.name]))
+            for annotator in annotators:
+                _write_settings(work, annotator, files[annotator.name])
+        rows = tuple(
+            row
+            for llm_annotator in annotators
+            for row in _annotated(work, llm_annotator, files[llm_annotator.name])
+        )
         left_out = tuple(task.name for task in work.left_out)
         return Outcome(study, rows, spent(spending, max_usd), left_out)
 
@@ -426,7 +432,7 @@ class Work:
         """Bytes of the longest question."""
         mode = self.request.mode
         return max(
-            sum(len(one.content.encode()) for one in messages(ask.task, mode, ask.item.payload))
+            sum(len(message.content.encode()) for message in messages(ask.task, mode, ask.item.payload))
             for task in self.tasks
             for ask in self.asks(task)
         )
@@ -504,7 +510,9 @@ def forecast(
     work = plan_work(read_study(study), request)
     with closing(AnswerCache.open(cache)) as answers:
         annotators = open_annotators(work, ledger, answers)
-        return Forecasts(tuple(cell for one in annotators for cell in _cells(work, one, replace=replace)))
+        return Forecasts(
+            tuple(cell for annotator in annotators for cell in _cells(work, annotator, replace=replace))
+        )
 
 
 def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Forecast]:
@@ -515,7 +523,9 @@ def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Foreca
         asks = work.asks(task)
         left = [ask for ask in waiting(asks, known) if not annotator.chat.kept(annotator.question(ask))]
         questions = [annotator.question(ask) for ask in left]
-        read = sum(likely_tokens([message.content for message in one.messages]) for one in questions)
+        read = sum(
+            likely_tokens([message.content for message in question.messages]) for question in questions
+        )
         written = sum(
             ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left
         )

@@ -65,12 +65,12 @@ def published_pairs(
 def _pair(
     quality: Quality, human: Evaluation, study: Study, matrix: Matrix, llms: LlmScores | None
 ) -> PairRecord:
-    one = quality.summary
-    pair, dataset = one.pair, study.dataset(one.pair.dataset)
+    summary = quality.summary
+    pair, dataset = summary.pair, study.dataset(summary.pair.dataset)
     at = matrix.pairs.index(pair)
     kind: Who = "simulated" if human.simulated else "person"
     models = tuple(
-        _score(one, name, "embedding", float(value))
+        _score(summary, name, "embedding", float(value))
         for name, value in zip(matrix.models, matrix.values[:, at], strict=True)
     )
     return PairRecord(
@@ -81,16 +81,16 @@ def _pair(
         measure=MAIN[pair.family],
         group=pair.group,
         n=pair.n_items,
-        human=as_bar(one.interval),
+        human=as_bar(summary.interval),
         annotators=tuple(
             Annotator(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
-            for number, score in enumerate(one.annotators, start=1)
+            for number, score in enumerate(summary.annotators, start=1)
         ),
-        conventions=_conventions(one, human.main_score),
-        agreement=_agreement(one, human),
+        conventions=_conventions(summary, human.main_score),
+        agreement=_agreement(summary, human),
         models=models,
-        llms=_llms(one, llms),
-        difficulty=one.standing.difficulty,
+        llms=_llms(summary, llms),
+        difficulty=summary.standing.difficulty,
         trust=quality.trust,
         superhuman_on_noise=quality.superhuman_on_noise,
         flags=pair.flags,
@@ -98,44 +98,44 @@ def _pair(
     )
 
 
-def _score(one: PairSummary, name: str, kind: str, value: float) -> SystemScore:
+def _score(summary: PairSummary, name: str, kind: str, value: float) -> SystemScore:
     return SystemScore(
         system=name,
         kind=kind,  # type: ignore[arg-type]
-        score=Bar(value=value, n=one.pair.n_items, method=PUBLISHED),
-        outside=is_outside(value, one.interval),
-        percent_of_human=percent_of_human(value, one.standing.human),
+        score=Bar(value=value, n=summary.pair.n_items, method=PUBLISHED),
+        outside=is_outside(value, summary.interval),
+        percent_of_human=percent_of_human(value, summary.standing.human),
     )
 
 
-def _llms(one: PairSummary, llms: LlmScores | None) -> tuple[SystemScore, ...]:
+def _llms(summary: PairSummary, llms: LlmScores | None) -> tuple[SystemScore, ...]:
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs] if llms else []
-    if llms is None or (one.pair.dataset, one.pair.lang) not in keys:
+    if llms is None or (summary.pair.dataset, summary.pair.lang) not in keys:
         return ()
-    values = llms.values[:, keys.index((one.pair.dataset, one.pair.lang))]
+    values = llms.values[:, keys.index((summary.pair.dataset, summary.pair.lang))]
     return tuple(
-        _score(one, name, "llm", float(value)) for name, value in zip(llms.llms, values, strict=True)
+        _score(summary, name, "llm", float(value)) for name, value in zip(llms.llms, values, strict=True)
     )
 
 
-def _conventions(one: PairSummary, paper: float) -> dict[str, float | None]:
+def _conventions(summary: PairSummary, paper: float) -> dict[str, float | None]:
     """What a file tells: its own score, the mean of its annotators' and the first's."""
-    pooled = paper if one.pair.family in POOLED_FIRST else None
-    mean = math.fsum(one.annotators) / len(one.annotators)
-    return {"paper": paper, "pooled": pooled, "mean": mean, "first": one.annotators[0]}
+    pooled = paper if summary.pair.family in POOLED_FIRST else None
+    mean = math.fsum(summary.annotators) / len(summary.annotators)
+    return {"paper": paper, "pooled": pooled, "mean": mean, "first": summary.annotators[0]}
 
 
-def _agreement(one: PairSummary, human: Evaluation) -> Agreement | None:
-    if one.agreement is None:
+def _agreement(summary: PairSummary, human: Evaluation) -> Agreement | None:
+    if summary.agreement is None:
         return None
-    coefficient, n = COEFFICIENT[one.pair.family], one.pair.n_items
+    coefficient, n = COEFFICIENT[summary.pair.family], summary.pair.n_items
     return Agreement(
         coefficient=coefficient,
-        value=Bar(value=one.agreement, n=n, method=PUBLISHED),
-        band=agreement_band(one.agreement, BANDS[coefficient]),
-        annotators=len(one.annotators),
+        value=Bar(value=summary.agreement, n=n, method=PUBLISHED),
+        band=agreement_band(summary.agreement, BANDS[coefficient]),
+        annotators=len(summary.annotators),
         items=n,
-        annotations=one.total_annotations,
+        annotations=summary.total_annotations,
         extras={_EXTRAS.get(k, k): v for k, v in human.agreement.items() if k not in _COUNTS},
     )
 
@@ -151,7 +151,7 @@ def present(
     With `models` "all" other systems of the files are models too. DataError where people or models are missing
     altogether: there is nothing to compare then.
     """
-    human = {key for key, one in by_pair(of_human(evaluations, study)).items() if _scored(one)}
+    human = {key for key, evaluation in by_pair(of_human(evaluations, study)).items() if _scored(evaluation)}
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs} & human
     if not pairs:
         revision = f", revision {study.human_revision}" if study.human_revision else ""
@@ -174,10 +174,10 @@ def present(
     )
     notes += [_note(name, missing, len(pairs)) for name, missing in lacking.items() if missing]
     datasets = tuple(
-        replace(one, pairs=tuple(pair for pair in one.pairs if (pair.dataset, pair.lang) in pairs))
-        for one in study.datasets
+        replace(dataset, pairs=tuple(pair for pair in dataset.pairs if (pair.dataset, pair.lang) in pairs))
+        for dataset in study.datasets
     )
-    held = tuple(one for one in datasets if one.pairs)
+    held = tuple(dataset for dataset in datasets if dataset.pairs)
     return replace(study, datasets=held, models=kept), tuple(notes)
 
 
@@ -194,33 +194,38 @@ def aggregated(
             "Result files hold no answers that could be pooled.",
             mend=f"Use paper, which pools {families}; or mean, or first.",
         )
-    people = {id(one) for one in of_human(evaluations, study)}
-    return tuple(_by_rule(one, aggregation) if id(one) in people else one for one in evaluations)
+    people = {id(evaluation) for evaluation in of_human(evaluations, study)}
+    return tuple(
+        _by_rule(evaluation, aggregation) if id(evaluation) in people else evaluation
+        for evaluation in evaluations
+    )
 
 
-def _by_rule(one: Evaluation, aggregation: Aggregation) -> Evaluation:
-    each = one.per_experiment
+def _by_rule(evaluation: Evaluation, aggregation: Aggregation) -> Evaluation:
+    each = evaluation.per_experiment
     if len(each) < 2:
-        return one
-    return replace(one, main_score=each[0] if aggregation == "first" else math.fsum(each) / len(each))
+        return evaluation
+    return replace(evaluation, main_score=each[0] if aggregation == "first" else math.fsum(each) / len(each))
 
 
 def _check_names(models: Sequence[Model]) -> None:
     """DataError for two models that tables would call the same."""
-    for name, count in Counter(one.short for one in models).items():
+    for name, count in Counter(model.short for model in models).items():
         if count > 1:
-            names = ", ".join(one.name for one in models if one.short == name)
+            names = ", ".join(model.name for model in models if model.short == name)
             raise DataError(
                 f"{count} models are called {name}", found=names, mend="Give the results of one of them."
             )
 
 
-def _scored(one: Evaluation) -> bool:
-    return not math.isnan(one.main_score)
+def _scored(evaluation: Evaluation) -> bool:
+    return not math.isnan(evaluation.main_score)
 
 
 def _lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[tuple[str, str]]) -> int:
-    own = by_pair(one for one in evaluations if one.system == model.name and _scored(one))
+    own = by_pair(
+        evaluation for evaluation in evaluations if evaluation.system == model.name and _scored(evaluation)
+    )
     return len(pairs - own.keys())
 
 
@@ -231,10 +236,12 @@ def _note(name: str, missing: int, pairs: int) -> str:
 
 
 def _found(evaluations: Sequence[Evaluation], study: Study) -> str:
-    revisions = sorted({one.revision for one in evaluations if one.system == study.human})
+    revisions = sorted(
+        {evaluation.revision for evaluation in evaluations if evaluation.system == study.human}
+    )
     if revisions:
         return f"{study.human} in revision {', '.join(revisions)}"
-    names = sorted({one.system for one in evaluations})
+    names = sorted({evaluation.system for evaluation in evaluations})
     return f"{len(names)} systems, {', '.join(names[:3])}" + (" ..." if len(names) > 3 else "")
 
 
@@ -252,16 +259,16 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
     models are none."""
     held = scored_pairs(pairs)
     by_dataset: dict[str, list[PairRecord]] = {}
-    for one in held:
-        by_dataset.setdefault(one.dataset, []).append(one)
+    for record in held:
+        by_dataset.setdefault(record.dataset, []).append(record)
     datasets = tuple(
         Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_published_pair, own)))
         for name, own in by_dataset.items()
     )
     models = tuple(
-        Model(one.system, one.parameters_millions)
-        for one in contenders
-        if one.kind != "llm" and whole(pairs, one.system)
+        Model(contender.system, contender.parameters_millions)
+        for contender in contenders
+        if contender.kind != "llm" and whole(pairs, contender.system)
     )
     return Study(datasets, models, HUMAN, "", "this study")
 
@@ -270,7 +277,7 @@ def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[Evaluation, ...]:
     """People and every system that has a score, pair by pair."""
     found = []
     for pair in scored_pairs(pairs):
-        scores = {HUMAN: pair.human.value, **{one.system: one.score.value for one in pair.models}}
+        scores = {HUMAN: pair.human.value, **{model.system: model.score.value for model in pair.models}}
         found += [
             Evaluation(system, "", pair.dataset, pair.lang, pair.lang, value)
             for system, value in scores.items()
@@ -281,11 +288,11 @@ def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[Evaluation, ...]:
 
 def as_llm_scores(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> LlmScores | None:
     """Language models on the pairs that people and every one of them have a score on; None where there are none."""
-    names = tuple(one.system for one in contenders if one.kind == "llm")
+    names = tuple(contender.system for contender in contenders if contender.kind == "llm")
     held = [
         (pair, own)
         for pair in scored_pairs(pairs)
-        if (own := {one.system: one.score.value for one in pair.llms})
+        if (own := {llm.system: llm.score.value for llm in pair.llms})
         and all(own.get(name) is not None for name in names)
     ]
     if not names or not held:
@@ -295,5 +302,13 @@ def as_llm_scores(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) 
     return LlmScores(tuple(_published_pair(pair) for pair, _ in held), names, values, human)
 
 
-def _published_pair(one: PairRecord) -> Pair:
-    return Pair(one.dataset, one.lang, one.family, one.n, len(one.annotators), one.group, one.flags)
+def _published_pair(record: PairRecord) -> Pair:
+    return Pair(
+        record.dataset,
+        record.lang,
+        record.family,
+        record.n,
+        len(record.annotators),
+        record.group,
+        record.flags,
+    )

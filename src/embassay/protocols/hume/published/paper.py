@@ -212,7 +212,7 @@ def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ..
     study = study or paper_study()
     if not path.exists():
         raise DataError("There is no such file or folder", path=path, mend=MEND)
-    found = tuple(one for file in _files(path) for one in _of_file(file, study))
+    found = tuple(evaluation for file in _files(path) for evaluation in _of_file(file, study))
     if not found:
         raise DataError("No results of the test split were found", path=path, mend=MEND)
     return found
@@ -348,15 +348,19 @@ class Evaluation:
     def per_experiment(self) -> tuple[float, ...]:
         """The primary metric of every annotator or repeat."""
         found = (
-            next((one[name] for name in (MAIN_SCORE, *_PRIMARY) if name in one), None)
-            for one in self.experiments
+            next((experiment[name] for name in (MAIN_SCORE, *_PRIMARY) if name in experiment), None)
+            for experiment in self.experiments
         )
         return tuple(value for value in found if value is not None)
 
 
 def of_human(evaluations: Iterable[Evaluation], study: Study) -> list[Evaluation]:
     """The evaluations of people in the revision that the paper used."""
-    return [one for one in evaluations if (one.system, one.revision) == (study.human, study.human_revision)]
+    return [
+        evaluation
+        for evaluation in evaluations
+        if (evaluation.system, evaluation.revision) == (study.human, study.human_revision)
+    ]
 
 
 def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:
@@ -370,16 +374,16 @@ def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:
         **dict.fromkeys(("system", "revision", "dataset", "subset", "lang", "kind"), pl.String),
         "experiment": pl.Int64, "metric": pl.String, "value": pl.Float64,
     }  # fmt: skip
-    rows = [row for one in evaluations for row in _rows(one)]
+    rows = [row for evaluation in evaluations for row in _rows(evaluation)]
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _rows(one: Evaluation) -> Iterable[tuple[str | int | float | None, ...]]:
-    key = (one.system, one.revision, one.dataset, one.subset, one.lang)
+def _rows(evaluation: Evaluation) -> Iterable[tuple[str | int | float | None, ...]]:
+    key = (evaluation.system, evaluation.revision, evaluation.dataset, evaluation.subset, evaluation.lang)
     parts: list[tuple[str, int | None, Mapping[str, float]]] = [
-        ("score", None, {**one.metrics, MAIN_SCORE: one.main_score}),
-        *(("experiment", i, metrics) for i, metrics in enumerate(one.experiments)),
-        ("agreement", None, one.agreement),
+        ("score", None, {**evaluation.metrics, MAIN_SCORE: evaluation.main_score}),
+        *(("experiment", i, metrics) for i, metrics in enumerate(evaluation.experiments)),
+        ("agreement", None, evaluation.agreement),
     ]
     for kind, number, metrics in parts:
         for metric, value in metrics.items():

@@ -99,9 +99,9 @@ def read_published(request: PublishedRequest) -> Published:
     """Read the files. DataError for files that are not what they should be, or hold no people or no model."""
     study = paper_study()
     evaluations = _evaluations(request, replace(study, datasets=()))
-    names = {name for one in study.datasets for name in (one.task, one.name)}
+    names = {name for dataset in study.datasets for name in (dataset.task, dataset.name)}
     # Not by an alias: a task of one's own may well be called emotion.
-    if any(one.dataset in names for one in evaluations):
+    if any(evaluation.dataset in names for evaluation in evaluations):
         evaluations = _evaluations(request, study)
     else:
         study = derived(evaluations, study.human)
@@ -124,8 +124,10 @@ def beside(found: Published, own: Entrants) -> Published:
             mend="Leave -s out; or score a study of your own: embassay hume score STUDY -s NAME.",
         )
     pairs = {(pair.dataset, pair.lang) for pair in found.study.pairs}
-    scores = tuple(one for one in own.evaluations if (one.dataset, one.lang) in pairs)
-    lacking = {name: len(pairs) - sum(one.system == name for one in scores) for name in own.systems}
+    scores = tuple(
+        evaluation for evaluation in own.evaluations if (evaluation.dataset, evaluation.lang) in pairs
+    )
+    lacking = {name: len(pairs) - sum(score.system == name for score in scores) for name in own.systems}
     notes = (
         f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it stands in table 8 and by pair, and "
         "has no mean."
@@ -136,7 +138,7 @@ def beside(found: Published, own: Entrants) -> Published:
 
 
 def _evaluations(request: PublishedRequest, study: Study) -> tuple[Evaluation, ...]:
-    return tuple(one for path in request.results for one in read_results(Path(path), study))
+    return tuple(result for path in request.results for result in read_results(Path(path), study))
 
 
 def summarised(found: Published, request: PublishedRequest) -> Summary:
@@ -148,7 +150,7 @@ def summarised(found: Published, request: PublishedRequest) -> Summary:
     entered = contenders(found)
     matrix = matrix_of(pairs, entered)
     gap = against_gap(pairs, matrix)
-    pairs = tuple(_with_own(one, found.own) for one in pairs)
+    pairs = tuple(_with_own(pair, found.own) for pair in pairs)
     own = [
         Contender(name, kind, None, kind != "classical", APART if kind == "classical" else "")
         for name, (kind, _) in found.own.systems.items()
@@ -165,20 +167,20 @@ def _with_own(pair: PairRecord, own: Entrants) -> PairRecord:
     low, high, human = pair.human.low, pair.human.high, pair.human.value
     scores = [
         SystemScore(
-            system=one.system, kind=own.systems[one.system][0],
-            score=Bar(value=one.main_score, n=pair.n, method="evaluated here, on the same items"),
-            outside=None if low is None or high is None else not low <= one.main_score <= high,
-            percent_of_human=None if human is None else percent_of_human(one.main_score, human),
+            system=evaluation.system, kind=own.systems[evaluation.system][0],
+            score=Bar(value=evaluation.main_score, n=pair.n, method="evaluated here, on the same items"),
+            outside=None if low is None or high is None else not low <= evaluation.main_score <= high,
+            percent_of_human=None if human is None else percent_of_human(evaluation.main_score, human),
         )
-        for one in own.evaluations
-        if (one.dataset, one.lang) == (pair.dataset, pair.lang)
+        for evaluation in own.evaluations
+        if (evaluation.dataset, evaluation.lang) == (pair.dataset, pair.lang)
     ]  # fmt: skip
     return pair.model_copy(update={"models": (*pair.models, *scores)}) if scores else pair
 
 
 def contenders(found: Published) -> tuple[Contender, ...]:
     """The models, and language models, which have no scores on clustering."""
-    models = [Contender(one.short, "embedding", one.parameters_millions) for one in found.study.models]
+    models = [Contender(model.short, "embedding", model.parameters_millions) for model in found.study.models]
     names = found.llms.llms if found.llms else ()
     return (*models, *(Contender(name, "llm", None, False, LLM) for name in names))
 
@@ -233,25 +235,25 @@ def _is_llm_table(path: Path) -> bool:
 def _systems(summary: Summary, own: Entrants) -> list[dict[str, Any]]:
     return [
         {
-            "name": one.system, "kind": one.kind,
-            "identity": own.systems.get(one.system, ("", "published"))[1],
-            "facts": {"summary": "evaluated here" if one.system in own.systems else "published scores"},
+            "name": place.system, "kind": place.kind,
+            "identity": own.systems.get(place.system, ("", "published"))[1],
+            "facts": {"summary": "evaluated here" if place.system in own.systems else "published scores"},
         }
-        for one in summary.places
-        if one.kind != "human"
+        for place in summary.places
+        if place.kind != "human"
     ]  # fmt: skip
 
 
 def _datasets(summary: Summary, request: PublishedRequest) -> list[dict[str, Any]]:
     return [
         {
-            "name": one.dataset,
+            "name": pair.dataset,
             "source": ", ".join(request.results),
-            "lang": one.lang,
-            "fingerprint": digest([one.human.value, *(model.score.value for model in one.models)]),
-            "tasks": {one.family: {"n": one.n, "skipped": [], "warnings": list(one.flags)}},
+            "lang": pair.lang,
+            "fingerprint": digest([pair.human.value, *(model.score.value for model in pair.models)]),
+            "tasks": {pair.family: {"n": pair.n, "skipped": [], "warnings": list(pair.flags)}},
         }
-        for one in summary.pairs
+        for pair in summary.pairs
     ]
 
 
@@ -268,30 +270,33 @@ def derived(evaluations: Sequence[Evaluation], human: str) -> Study:
     Families are told by the measures of a file. Raises DataError for people in several revisions, and measures of no
     family; without people the study has no pairs.
     """
-    people = [one for one in evaluations if one.system == human]
-    revisions = sorted({one.revision for one in people})
+    people = [evaluation for evaluation in evaluations if evaluation.system == human]
+    revisions = sorted({person.revision for person in people})
     if len(revisions) > 1:
         raise DataError(
             f"The results hold people in {len(revisions)} revisions", found=", ".join(revisions),
             mend="Give the files of one revision.",
         )  # fmt: skip
-    names = dict.fromkeys(one.dataset for one in people)
-    datasets = tuple(_dataset(name, [one for one in people if one.dataset == name]) for name in names)
-    systems = dict.fromkeys(one.system for one in evaluations if one.system != human)
+    names = dict.fromkeys(person.dataset for person in people)
+    datasets = tuple(
+        _dataset(name, [person for person in people if person.dataset == name]) for name in names
+    )
+    systems = dict.fromkeys(evaluation.system for evaluation in evaluations if evaluation.system != human)
     return Study(datasets, tuple(Model(name) for name in systems), human, "".join(revisions), SOURCE)
 
 
 def _dataset(name: str, own: Sequence[Evaluation]) -> Dataset:
     family = _family(name, own)
-    group = MULTILINGUAL if {one.lang for one in own} - {"eng"} else ENGLISH_ONLY
+    group = MULTILINGUAL if {evaluation.lang for evaluation in own} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
-        Pair(name, one.lang, family, _items(one), max(len(one.per_experiment), 1), group) for one in own
+        Pair(name, evaluation.lang, family, _items(evaluation), max(len(evaluation.per_experiment), 1), group)
+        for evaluation in own
     )
     return Dataset(name, name, family, METRICS[family], pairs)
 
 
 def _family(name: str, own: Iterable[Evaluation]) -> Family:
-    known = {metric for one in own for metric in one.metrics}
+    known = {metric for evaluation in own for metric in evaluation.metrics}
     found = [family for family in FAMILIES if MAIN[family] in known]
     if len(found) != 1:
         raise DataError(
@@ -301,6 +306,6 @@ def _family(name: str, own: Iterable[Evaluation]) -> Family:
     return found[0]
 
 
-def _items(one: Evaluation) -> int:
+def _items(evaluation: Evaluation) -> int:
     """How many items were annotated; 0 where a file does not say, as for one annotator."""
-    return int(one.agreement.get("n_items", 0) or one.metrics.get("n_items", 0))
+    return int(evaluation.agreement.get("n_items", 0) or evaluation.metrics.get("n_items", 0))

@@ -131,11 +131,11 @@ def win_rates(
 
     Source: spec hume, section 8; figure 12.
     """
-    groups = dict.fromkeys(by(one.pair) for one in standings)
+    groups = dict.fromkeys(by(standing.pair) for standing in standings)
     return tuple(
-        Wins(group, name, sum(one.wins(name) for one in own), len(own))
+        Wins(group, name, sum(rank.wins(name) for rank in own), len(own))
         for group in groups
-        for own in ([one for one in standings if by(one.pair) == group],)
+        for own in ([standing for standing in standings if by(standing.pair) == group],)
         for name in REFERENCES
     )
 
@@ -213,7 +213,10 @@ def score_matrix(evaluations: Iterable[Evaluation], study: Study | None = None) 
     over fewer pairs would not compare. Source: spec hume 5 and 13.
     """
     study, every = study or paper_study(), list(evaluations)
-    groups = {model.short: [one for one in every if one.system == model.name] for model in study.models}
+    groups = {
+        model.short: [evaluation for evaluation in every if evaluation.system == model.name]
+        for model in study.models
+    }
     groups[HUMAN] = of_human(every, study)
     rows = {name: _row(name, own, study.pairs) for name, own in groups.items()}
     human = rows.pop(HUMAN)
@@ -225,25 +228,25 @@ def others(evaluations: Iterable[Evaluation], study: Study | None = None) -> lis
     """The systems that are not of the study, which never take part in best, median, mean or rank; sorted."""
     study = study or paper_study()
     known = {study.human, *(model.name for model in study.models)}
-    return sorted({one.system for one in evaluations} - known)
+    return sorted({evaluation.system for evaluation in evaluations} - known)
 
 
 def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evaluation]:
     """Evaluations of one system by dataset and language. DataError where two are of the same pair."""
     found: dict[tuple[str, str], Evaluation] = {}
-    for one in evaluations:
-        earlier = found.setdefault((one.dataset, one.lang), one)
-        if earlier is not one:
+    for evaluation in evaluations:
+        earlier = found.setdefault((evaluation.dataset, evaluation.lang), evaluation)
+        if earlier is not evaluation:
             raise DataError(
-                f"{one.system} has two results for {one.dataset} ({one.lang})",
-                found=f"revisions {earlier.revision} and {one.revision}",
+                f"{evaluation.system} has two results for {evaluation.dataset} ({evaluation.lang})",
+                found=f"revisions {earlier.revision} and {evaluation.revision}",
                 mend="Keep the results of one revision.",
             )
     return found
 
 
 def _row(name: str, own: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
-    found = {key: one.main_score for key, one in by_pair(own).items()}
+    found = {key: evaluation.main_score for key, evaluation in by_pair(own).items()}
     missing = [pair.name for pair in pairs if math.isnan(found.get((pair.dataset, pair.lang), math.nan))]
     if missing:
         raise DataError(
@@ -330,7 +333,9 @@ def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
 
     Below 0: models stand above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
-    known = [(one.agreement, -one.standing.gap()) for one in summaries if one.agreement is not None]
+    known = [
+        (summary.agreement, -summary.standing.gap()) for summary in summaries if summary.agreement is not None
+    ]
     return correlated([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
@@ -390,26 +395,35 @@ def trust(family: Family, agreement: float | None) -> Trust | None:
 
 def qualities(summaries: Sequence[PairSummary]) -> tuple[Quality, ...]:
     """The quality of every pair, in order."""
-    return tuple(_quality(one) for one in summaries)
+    return tuple(_quality(summary) for summary in summaries)
 
 
-def _quality(one: PairSummary) -> Quality:
-    found = trust(one.pair.family, one.agreement)
-    return Quality(one, found, found == "low" and one.standing.best > one.interval.high)
+def _quality(summary: PairSummary) -> Quality:
+    found = trust(summary.pair.family, summary.agreement)
+    return Quality(summary, found, found == "low" and summary.standing.best > summary.interval.high)
 
 
 def quality_table(qualities: Sequence[Quality]) -> ColumnTable:
     """Table `quality_flags`: agreement in words, models above people who disagree, and what to do."""
     rows = tuple(
         (
-            one.summary.pair.family, one.summary.pair.dataset, one.summary.pair.lang, one.summary.agreement_metric,
-            one.summary.agreement, one.trust or "", int(one.superhuman_on_noise), ADVICE if one.trust == "low" else "",
+            quality.summary.pair.family,
+            quality.summary.pair.dataset,
+            quality.summary.pair.lang,
+            quality.summary.agreement_metric,
+            quality.summary.agreement,
+            quality.trust or "",
+            int(quality.superhuman_on_noise),
+            ADVICE if quality.trust == "low" else "",
         )
-        for one in qualities
-    )  # fmt: skip
+        for quality in qualities
+    )
     columns = (
-        *(Column(name, "text") for name in ("family", "dataset", "lang", "iaa_metric")), Column("iaa"),
-        Column("agreement", "text"), Column("superhuman_on_noise", decimals=0), Column("advice", "text"),
-    )  # fmt: skip
+        *(Column(name, "text") for name in ("family", "dataset", "lang", "iaa_metric")),
+        Column("iaa"),
+        Column("agreement", "text"),
+        Column("superhuman_on_noise", decimals=0),
+        Column("advice", "text"),
+    )
     note = "Agreement takes two annotators; it is empty for one."
     return ColumnTable("quality_flags", "HUME: how far scores can be trusted", columns, rows, note)

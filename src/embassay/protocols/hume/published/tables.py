@@ -167,8 +167,8 @@ def same_difficulty(scores: LlmScores, own: Sequence[str] = ()) -> tuple[SameDif
 def difficulty_table(scores: LlmScores, own: Sequence[str] = ()) -> ColumnTable:
     """Table 13."""
     rows = tuple(
-        (one.llm, one.correlation.rho, one.correlation.p, one.correlation.n)
-        for one in same_difficulty(scores, own)
+        (difficulty.llm, difficulty.correlation.rho, difficulty.correlation.p, difficulty.correlation.n)
+        for difficulty in same_difficulty(scores, own)
     )
     columns = (
         Column("llm", "text"),
@@ -337,7 +337,7 @@ def pair_table(summaries: Sequence[PairSummary], own: OwnScores = MappingProxyTy
         Column("best_model_score", decimals=1), Column("outside_interval", decimals=0),
         *(column for name in own for column in (Column(name, decimals=1), Column(f"{name} outside", decimals=0))),
     )  # fmt: skip
-    rows = tuple((*_pair_row(one), *_own_cells(one, own)) for one in summaries)
+    rows = tuple((*_pair_row(summary), *_own_cells(summary, own)) for summary in summaries)
     note = (
         "Percents were rounded to two decimals first. The range of the annotators is not a 95% interval, and a model "
         "outside an interval is not a test: the model's own uncertainty is ignored."
@@ -345,20 +345,20 @@ def pair_table(summaries: Sequence[PairSummary], own: OwnScores = MappingProxyTy
     return ColumnTable("hume_table8", "HUME table 8: people and the best model", columns, rows, note)
 
 
-def _pair_row(one: PairSummary) -> tuple[Value, ...]:
-    pair, standing, interval = one.pair, one.standing, one.interval
+def _pair_row(summary: PairSummary) -> tuple[Value, ...]:
+    pair, standing, interval = summary.pair, summary.standing, summary.interval
     return (
-        pair.family, pair.dataset, pair.lang, pair.n_items, len(one.annotators), one.total_annotations,
+        pair.family, pair.dataset, pair.lang, pair.n_items, len(summary.annotators), summary.total_annotations,
         *(_printed(value) for value in (standing.human, interval.low, interval.high)), interval.method,
-        one.agreement_metric, one.agreement, standing.best_model, percent_first(standing.best),
-        None if one.outside is None else int(one.outside),
+        summary.agreement_metric, summary.agreement, standing.best_model, percent_first(standing.best),
+        None if summary.outside is None else int(summary.outside),
     )  # fmt: skip
 
 
-def _own_cells(one: PairSummary, own: OwnScores) -> Iterator[float | int | None]:
+def _own_cells(summary: PairSummary, own: OwnScores) -> Iterator[float | int | None]:
     for scores in own.values():
-        value = scores.get((one.pair.dataset, one.pair.lang))
-        outside = None if value is None else is_outside(value, one.interval)
+        value = scores.get((summary.pair.dataset, summary.pair.lang))
+        outside = None if value is None else is_outside(value, summary.interval)
         yield None if value is None else percent_first(value)
         yield None if outside is None else int(outside)
 
@@ -370,16 +370,22 @@ def _printed(value: float) -> float | None:
 def datasets_table(study: Study | None = None) -> ColumnTable:
     """Table 3: datasets, their languages and metrics."""
     rows = tuple(
-        (one.family, one.name, "; ".join(pair.lang for pair in one.pairs), one.metrics[0], "; ".join(one.metrics))
-        for one in (study or paper_study()).datasets
-    )  # fmt: skip
+        (
+            dataset.family,
+            dataset.name,
+            "; ".join(pair.lang for pair in dataset.pairs),
+            dataset.metrics[0],
+            "; ".join(dataset.metrics),
+        )
+        for dataset in (study or paper_study()).datasets
+    )
     names = ("category", "dataset", "languages", "primary_metric", "metrics")
     return ColumnTable("hume_table3", "HUME table 3: datasets", tuple(Column(n, "text") for n in names), rows)
 
 
 def models_table(study: Study | None = None) -> ColumnTable:
     """Table 9: models and their size."""
-    rows = tuple((one.name, one.parameters_millions) for one in (study or paper_study()).models)
+    rows = tuple((model.name, model.parameters_millions) for model in (study or paper_study()).models)
     columns = (Column("model", "text"), Column("parameters_millions", decimals=1))
     note = (
         "The paper's table leaves out stella_en_1.5B_v5, which is in all its results; its size is not given."
@@ -436,8 +442,8 @@ OwnScores = Mapping[str, Mapping[tuple[str, str], float]]
 def own_scores(own: Iterable[Evaluation]) -> OwnScores:
     """The scores of systems that no result file is of, in their order."""
     found: dict[str, dict[tuple[str, str], float]] = {}
-    for one in own:
-        found.setdefault(one.system, {})[one.dataset, one.lang] = one.main_score
+    for evaluation in own:
+        found.setdefault(evaluation.system, {})[evaluation.dataset, evaluation.lang] = evaluation.main_score
     return found
 
 
@@ -469,16 +475,16 @@ _GROUPS: dict[str, Callable[[Pair], str]] = {
 
 def overall_table(matrix: Matrix) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
-    by_dataset = {one.system: one for one in places(matrix, "datasets")}
+    by_dataset = {place.system: place for place in places(matrix, "datasets")}
     rows = tuple(
         (
-            one.rank,
-            one.system,
-            100 * one.overall,
-            by_dataset[one.system].rank,
-            100 * by_dataset[one.system].overall,
+            place.rank,
+            place.system,
+            100 * place.overall,
+            by_dataset[place.system].rank,
+            100 * by_dataset[place.system].overall,
         )
-        for one in places(matrix)
+        for place in places(matrix)
     )
     columns = (
         Column("rank", decimals=0), Column("system", "text"), Column("overall", decimals=1),
@@ -498,16 +504,16 @@ def pair_standing_table(standings: Sequence[PeopleRank]) -> ColumnTable:
         Column("model_range", decimals=1), Column("model_sd", decimals=1), Column("difficulty", "text"),
     )  # fmt: skip
     note = "Gaps are Human minus models. Position is 0 at the worst model and 1 at the best."
-    rows = tuple(_standing_row(one) for one in standings)
+    rows = tuple(_standing_row(standing) for standing in standings)
     return ColumnTable("hume_pairs", "HUME: people among the models, by pair", columns, rows, note)
 
 
-def _standing_row(one: PeopleRank) -> tuple[Value, ...]:
-    levels = (one.human, one.best, one.median, one.mean, one.worst)
+def _standing_row(rank: PeopleRank) -> tuple[Value, ...]:
+    levels = (rank.human, rank.best, rank.median, rank.mean, rank.worst)
     return (
-        one.pair.family, one.pair.dataset, one.pair.lang, *(100 * value for value in levels), one.best_model,
-        100 * one.gap("best"), 100 * one.gap("median"), 100 * one.gap("mean"), one.rank, one.position,
-        one.best_percent_of_human, 100 * one.spread, 100 * one.sd, one.difficulty,
+        rank.pair.family, rank.pair.dataset, rank.pair.lang, *(100 * value for value in levels), rank.best_model,
+        100 * rank.gap("best"), 100 * rank.gap("median"), 100 * rank.gap("mean"), rank.rank, rank.position,
+        rank.best_percent_of_human, 100 * rank.spread, 100 * rank.sd, rank.difficulty,
     )  # fmt: skip
 
 

@@ -54,8 +54,8 @@ __all__ = [
 FEWEST_PAIRS = 10
 """Pairs from which on a mean over them gets an interval."""
 _BY: Mapping[Literal["all", "family", "lang", "group"], Callable[[Pair], str]] = {
-    "all": lambda _: "all", "family": lambda one: one.family, "lang": lambda one: one.lang,
-    "group": lambda one: one.group,
+    "all": lambda _: "all", "family": lambda pair: pair.family, "lang": lambda pair: pair.lang,
+    "group": lambda pair: pair.group,
 }  # fmt: skip
 
 
@@ -73,18 +73,20 @@ class Contender:
 
 def scored_pairs(pairs: Sequence[PairRecord]) -> tuple[PairRecord, ...]:
     """The pairs that have a human score."""
-    return tuple(one for one in pairs if one.human.value is not None)
+    return tuple(pair for pair in pairs if pair.human.value is not None)
 
 
 def whole(pairs: Sequence[PairRecord], system: str) -> bool:
     """Whether the system has a score on every pair that people have one on."""
-    return None not in [_value(one, system) for one in scored_pairs(pairs)]
+    return None not in [_value(pair, system) for pair in scored_pairs(pairs)]
 
 
 def matrix_of(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix:
     """People and the ranked systems that are whole, over the pairs with a human score."""
     held = scored_pairs(pairs)
-    names = tuple(one.system for one in contenders if one.ranked and whole(pairs, one.system))
+    names = tuple(
+        contender.system for contender in contenders if contender.ranked and whole(pairs, contender.system)
+    )
     values = np.array([[_value(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
     return Matrix(tuple(map(_pair, held)), names, values.reshape(len(names), len(held)), human)
@@ -97,17 +99,20 @@ def places(pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: i
         return ()
     matrix = matrix_of(pairs, contenders)
     rows = {HUMAN: matrix.human} | dict(zip(matrix.models, matrix.values, strict=True))
-    known = {one.system: one for one in contenders}
+    known = {contender.system: contender for contender in contenders}
     first = [
         Place(
-            system=one.system, kind=known[one.system].kind if one.system in known else "human",
-            mean=_mean(rows[one.system].tolist(), seed), rank=one.rank,
-            parameters_millions=known[one.system].parameters_millions if one.system in known else None,
+            system=place.system, kind=known[place.system].kind if place.system in known else "human",
+            mean=_mean(rows[place.system].tolist(), seed), rank=place.rank,
+            parameters_millions=known[place.system].parameters_millions if place.system in known else None,
         )
-        for one in ranked_places(matrix)
+        for place in ranked_places(matrix)
     ]  # fmt: skip
-    rest = [_unranked(held, one, seed) for one in contenders if one.system not in rows]
-    return (*first, *sorted(rest, key=lambda one: -(one.mean.value if one.mean.value is not None else -9)))
+    rest = [_unranked(held, contender, seed) for contender in contenders if contender.system not in rows]
+    return (
+        *first,
+        *sorted(rest, key=lambda place: -(place.mean.value if place.mean.value is not None else -9)),
+    )
 
 
 def wins(matrix: Matrix) -> tuple[Wins, ...]:
@@ -116,53 +121,59 @@ def wins(matrix: Matrix) -> tuple[Wins, ...]:
         return ()
     every = standings(matrix)
     return tuple(
-        Wins(by=by, group=one.group, reference=one.against, wins=one.wins, pairs=one.pairs)
+        Wins(by=by, group=rate.group, reference=rate.against, wins=rate.wins, pairs=rate.pairs)
         for by, group in _BY.items()
-        for one in win_rates(every, group)
+        for rate in win_rates(every, group)
     )
 
 
 def against_gap(pairs: Sequence[PairRecord], matrix: Matrix) -> Correlation:
     """Spearman's correlation of people's agreement and best model minus people, over the pairs that have both."""
-    agreement = {(one.dataset, one.lang): one.agreement.value.value for one in pairs if one.agreement}
+    agreement = {(pair.dataset, pair.lang): pair.agreement.value.value for pair in pairs if pair.agreement}
     both = [
-        (found, -one.gap())
-        for one in (standings(matrix) if matrix.models else ())
-        if (found := agreement.get((one.pair.dataset, one.pair.lang))) is not None
+        (found, -rank.gap())
+        for rank in (standings(matrix) if matrix.models else ())
+        if (found := agreement.get((rank.pair.dataset, rank.pair.lang))) is not None
     ]
     return correlated([agreed for agreed, _ in both], [lead for _, lead in both])
 
 
-def correlation_bar(found: Correlation) -> Bar:
+def correlation_bar(correlation: Correlation) -> Bar:
     """A correlation over pairs; why there is none."""
-    if found.rho is None:
+    if correlation.rho is None:
         few = "fewer than three pairs have an agreement and a model"
-        return no_bar(few if found.n < 3 else "agreement or lead does not vary", found.n)
-    return Bar(value=found.rho, n=found.n, method="Spearman over pairs, p by the t approximation")
+        return no_bar(few if correlation.n < 3 else "agreement or lead does not vary", correlation.n)
+    return Bar(value=correlation.rho, n=correlation.n, method="Spearman over pairs, p by the t approximation")
 
 
 def _mean(values: Sequence[float], seed: int) -> Bar:
     mean = math.fsum(values) / len(values)
     if len(values) < FEWEST_PAIRS:
         return Bar(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
-    found = bootstrap_ci(list(values), seed=seed)
-    return Bar(value=mean, low=found.low, high=found.high, n=len(values), method="mean, bootstrap over pairs")
+    estimate = bootstrap_ci(list(values), seed=seed)
+    return Bar(
+        value=mean, low=estimate.low, high=estimate.high, n=len(values), method="mean, bootstrap over pairs"
+    )
 
 
-def _unranked(held: Sequence[PairRecord], one: Contender, seed: int) -> Place:
-    values = [value for value in (_value(pair, one.system) for pair in held) if value is not None]
+def _unranked(held: Sequence[PairRecord], contender: Contender, seed: int) -> Place:
+    values = [value for value in (_value(pair, contender.system) for pair in held) if value is not None]
     lacking = len(held) - len(values)
-    reason = f"no score on {lacking} of {len(held)} pairs" if lacking else one.why_not
+    reason = f"no score on {lacking} of {len(held)} pairs" if lacking else contender.why_not
     mean = (
         no_bar(reason, len(values)) if lacking else _mean(values, seed).model_copy(update={"reason": reason})
     )
     return Place(
-        system=one.system, kind=one.kind, mean=mean, rank=None, parameters_millions=one.parameters_millions
+        system=contender.system,
+        kind=contender.kind,
+        mean=mean,
+        rank=None,
+        parameters_millions=contender.parameters_millions,
     )
 
 
 def _value(pair: PairRecord, system: str) -> float | None:
-    return next((one.score.value for one in _scores(pair) if one.system == system), None)
+    return next((score.score.value for score in _scores(pair) if score.system == system), None)
 
 
 def _scores(pair: PairRecord) -> Iterator[SystemScore]:
@@ -170,15 +181,25 @@ def _scores(pair: PairRecord) -> Iterator[SystemScore]:
     yield from pair.llms
 
 
-def _pair(one: PairRecord) -> Pair:
-    return Pair(one.dataset, one.lang, one.family, one.n, len(one.annotators), one.group, one.flags)
+def _pair(record: PairRecord) -> Pair:
+    return Pair(
+        record.dataset,
+        record.lang,
+        record.family,
+        record.n,
+        len(record.annotators),
+        record.group,
+        record.flags,
+    )
 
 
 def system_standings(
     plan: StudyPlan, records: Sequence[CellRecord], contenders: Sequence[Contender]
 ) -> tuple[Standing, ...]:
     """Every system's headline on each task, over the tasks of a family, and over all that people annotated."""
-    return tuple(_standings(plan, records, [one for one in contenders if one.kind != "llm"]))
+    return tuple(
+        _standings(plan, records, [contender for contender in contenders if contender.kind != "llm"])
+    )
 
 
 def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
@@ -200,19 +221,20 @@ def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
 def _standings(
     plan: StudyPlan, records: Sequence[CellRecord], systems: Sequence[Contender]
 ) -> Iterator[Standing]:
-    held = {(one.dataset, one.system): one for one in records}
+    held = {(record.dataset, record.system): record for record in records}
     tasks = [one.task for one in plan.answered if any(one.answers.values())]
-    for one in systems:
-        group = RANKED if one.ranked else CLASSICAL
-        own = {task.name: _headline(held.get((task.name, one.system)), one.system) for task in tasks}
-        yield Standing(OVERALL, "", OVERALL, _mean_headline(one.system, own), group)
+    for system in systems:
+        group = RANKED if system.ranked else CLASSICAL
+        own = {task.name: _headline(held.get((task.name, system.system)), system.system) for task in tasks}
+        yield Standing(OVERALL, "", OVERALL, _mean_headline(system.system, own), group)
         for family in FAMILIES:
             of_family = {task.name: own[task.name] for task in tasks if task.family == family}
             if of_family:
-                yield Standing(family, "", MAIN[family], _mean_headline(one.system, of_family), group)
+                yield Standing(family, "", MAIN[family], _mean_headline(system.system, of_family), group)
             if len(of_family) > 1:
                 yield from (
-                    Standing(family, name, MAIN[family], found, group) for name, found in of_family.items()
+                    Standing(family, name, MAIN[family], headline, group)
+                    for name, headline in of_family.items()
                 )
 
 
@@ -228,9 +250,9 @@ def _headline(record: CellRecord | None, system: str) -> Headline:
 
 def _mean_headline(system: str, headlines: Mapping[str, Headline]) -> Headline:
     """The mean over tasks; without a value where one of them has none."""
-    for name, one in headlines.items():
-        if one.value is None:
-            return Headline.none(system, f"{name}: {one.reason}")
+    for name, headline in headlines.items():
+        if headline.value is None:
+            return Headline.none(system, f"{name}: {headline.reason}")
     if len(headlines) == 1:
         return next(iter(headlines.values()))
     mean = mean_component([one.component for one in headlines.values()])

@@ -114,7 +114,7 @@ def answered(
     by_item = {item.id: item.task for item in folder.items}
     found = []
     for task in tasks:
-        own = [one for one in every if by_item[one.item_id] == task.name]
+        own = [annotation for annotation in every if by_item[annotation.item_id] == task.name]
         gold = folder.gold(task.name)
         answers = answers_by_annotator(task.spec, gold, own)
         items = tuple(item.id for item in folder.items_of(task.name))
@@ -134,12 +134,12 @@ def fingerprint(every: Iterable[Answered]) -> str:
 
 def _workers(own: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:
     for name, given in answers.items():
-        rows = [one for one in own if one.annotator_id == name]
-        times = [one.seconds for one in rows if one.seconds is not None]
+        rows = [annotation for annotation in own if annotation.annotator_id == name]
+        times = [row.seconds for row in rows if row.seconds is not None]
         # Someone of whom a single answer is simulated is no person.
-        kind: Who = "simulated" if any(one.kind == "simulated" for one in rows) else "person"
+        kind: Who = "simulated" if any(row.kind == "simulated" for row in rows) else "person"
         yield Worker(
-            name, kind, len(given), sum(bool(one.flag) for one in rows), median(times) if times else None
+            name, kind, len(given), sum(bool(row.flag) for row in rows), median(times) if times else None
         )
 
 
@@ -257,13 +257,13 @@ def of_llm(answers: LlmAnswers, of: Answered) -> Contestant | None:
     if not rows or of.task.family not in LLM_FAMILIES:
         return None
     name = llm_name(answers)
-    found = score_llm(of.task.spec, of.gold, rows)
-    n = max((one.items for one in found.runs), default=0)
-    if found.reason:
-        return Contestant(name, "llm", no_bar(found.reason, n), failed=found.failed)
-    given = _mean_ratings(found) if of.task.family == "sts" else dict(found.answers[0])
-    values = given if of.task.family == "sts" else dict(found.values)
-    runs = len(found.runs)
+    llm = score_llm(of.task.spec, of.gold, rows)
+    n = max((run.items for run in llm.runs), default=0)
+    if llm.reason:
+        return Contestant(name, "llm", no_bar(llm.reason, n), failed=llm.failed)
+    given = _mean_ratings(llm) if of.task.family == "sts" else dict(llm.answers[0])
+    values = given if of.task.family == "sts" else dict(llm.values)
+    runs = len(llm.runs)
     method = "answers" + (f", mean of {runs} runs" if runs > 1 else "")
     if of.task.family == "reranking":
         method = ("order of all documents" if answers.mode == "ranking" else "marks") + method[
@@ -271,7 +271,7 @@ def of_llm(answers: LlmAnswers, of: Answered) -> Contestant | None:
         ]
     known = {item: value for item, value in given.items() if value is not None}
     return Contestant(
-        name, "llm", Bar(value=found.score, n=n, method=method), values, known, found.failed, _said(found)
+        name, "llm", Bar(value=llm.score, n=n, method=method), values, known, llm.failed, _said(llm)
     )
 
 
@@ -306,15 +306,15 @@ def labels_of(of: Answered) -> tuple[Any, ...]:
     return of.task.spec.labels or tuple(sorted(set(of.gold.values()), key=str))
 
 
-def _mean_ratings(found: ScoredLlm) -> dict[str, float]:
-    items = sorted({item for own in found.answers for item in own})
-    return {item: float(np.mean([own[item] for own in found.answers if item in own])) for item in items}
+def _mean_ratings(llm: ScoredLlm) -> dict[str, float]:
+    items = sorted({item for own in llm.answers for item in own})
+    return {item: float(np.mean([own[item] for own in llm.answers if item in own])) for item in items}
 
 
-def _said(found: ScoredLlm) -> tuple[str, ...]:
-    statuses = {name: n for name, n in sorted(found.statuses.items()) if name != "ok" and n}
+def _said(llm: ScoredLlm) -> tuple[str, ...]:
+    statuses = {name: n for name, n in sorted(llm.statuses.items()) if name != "ok" and n}
     said = [f"{n} answers {name}" for name, n in statuses.items()]
-    return (*said, *([f"{found.missing} items not asked"] if found.missing else []))
+    return (*said, *([f"{llm.missing} items not asked"] if llm.missing else []))
 
 
 def _notes(record: CellRecord) -> tuple[str, ...]:
@@ -333,21 +333,27 @@ def _rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
 def on_items(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Contestant]:
     """Those that have a value on any of these items."""
     wanted = set(items)
-    return [one for one in contestants if wanted & one.values.keys()]
+    return [contestant for contestant in contestants if wanted & contestant.values.keys()]
 
 
 def beside_people(counting: Counting, contestants: Sequence[Contestant]) -> list[SystemScore]:
     """Every one of them: its score, whether it is outside the interval of people, the difference on the same items,
     and its score with people's answers for gold."""
     able = on_items(contestants, counting.counted.items)
-    values = {one.system: one.values for one in able}
+    values = {contestant.system: contestant.values for contestant in able}
     compared = compare_with_people(counting.counted, values, counting.draws)
-    return [_beside(counting, one, compared.get(one.system)) for one in contestants]
+    return [_beside(counting, contestant, compared.get(contestant.system)) for contestant in contestants]
 
 
-def alone(one: Contestant) -> SystemScore:
+def alone(contestant: Contestant) -> SystemScore:
     """A system where there is nobody to compare it with."""
-    return SystemScore(system=one.system, kind=one.kind, score=one.score, failed=one.failed, notes=one.notes)
+    return SystemScore(
+        system=contestant.system,
+        kind=contestant.kind,
+        score=contestant.score,
+        failed=contestant.failed,
+        notes=contestant.notes,
+    )
 
 
 def _beside(counting: Counting, own: Contestant, compared: Compared | None) -> SystemScore:
@@ -395,18 +401,20 @@ def _on_counted(counting: Counting, own: Contestant) -> Bar:
     )  # fmt: skip
 
 
-def as_bar(found: Estimate) -> Bar:
+def as_bar(estimate: Estimate) -> Bar:
     """An estimate as a `Bar`: NaN becomes None. A value without an interval says why in `reason`.
 
     >>> from embassay.stats import wilson
     >>> as_bar(wilson(0.5, 10)).method
     '95% Wilson'
     """
-    reason = found.reason if isinstance(found, Resampled) else ""
-    value, low, high = (None if math.isnan(one) else one for one in (found.estimate, found.low, found.high))
+    reason = estimate.reason if isinstance(estimate, Resampled) else ""
+    value, low, high = (
+        None if math.isnan(one) else one for one in (estimate.estimate, estimate.low, estimate.high)
+    )
     if value is None and not reason:
-        reason = found.method or "the value is undefined"
-    return Bar(value=value, low=low, high=high, n=found.n, method=found.method, reason=reason)
+        reason = estimate.method or "the value is undefined"
+    return Bar(value=value, low=low, high=high, n=estimate.n, method=estimate.method, reason=reason)
 
 
 def no_bar(reason: str, n: int = 0) -> Bar:
@@ -438,9 +446,9 @@ class StudyPlan(planning.Plan):
                 "answers": fingerprint(self.answered),
                 "annotators": sorted({name for one in self.answered for name in one.answers}),
                 "simulated": sorted({
-                    one.id for task in self.answered for one in task.workers if one.kind == "simulated"
+                    worker.id for task in self.answered for worker in task.workers if worker.kind == "simulated"
                 }),
-                "llms": [{"model": one.model, "mode": one.mode, "rows": len(one.rows)} for one in self.llms],
+                "llms": [{"model": llm.model, "mode": llm.mode, "rows": len(llm.rows)} for llm in self.llms],
             }
         }  # fmt: skip
 
@@ -456,7 +464,7 @@ def make_plan(
     """
     folder = read_study(Path(request.study))
     tasks = _tasks(folder, request)
-    answers = answered(folder, tasks, [Path(one) for one in request.answers]) if people else ()
+    answers = answered(folder, tasks, [Path(answer) for answer in request.answers]) if people else ()
     llms = read_llm_answers(folder)
     tokenizer = open_tokenizer(request.tokenizer)
     systems = _systems(request, tokenizer, ledger)
@@ -491,7 +499,7 @@ def _tasks(folder: StudyFolder, request: StudyRequest) -> list[Task]:
 def _systems(request: StudyRequest, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
     """The systems that were named: people stand here in place of reference rows."""
     found = planned_systems(request.systems, tokenizer, request.seed, ledger) if request.systems else []
-    return tuple(one for one in found if one.kind != "reference" or one.spec in request.systems)
+    return tuple(system for system in found if system.kind != "reference" or system.spec in request.systems)
 
 
 def _dataset(folder: StudyFolder, task: Task, texts: int) -> PlannedDataset:
@@ -520,7 +528,7 @@ def _key(
             "system": [system.name, system.identity],
             "items": items,
             "gold": gold,
-            "labels": [str(one.value) for one in folder.task(job.task).labels],
+            "labels": [str(label.value) for label in folder.task(job.task).labels],
             "training": [training, job.settings.per_label, job.settings.repeats],
             **({} if job.settings.give_k or family != "clustering" else {"finds_k": True}),
             "neighbours": job.neighbours,

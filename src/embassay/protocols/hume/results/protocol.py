@@ -171,7 +171,9 @@ def lay_out(out: Path) -> list[str]:
     The same items once more are left as they are. DataError where none are here, UsageError for a folder that holds
     others: the sets have changed since, and scores of the two would not compare.
     """
-    tasks = [{**suite_task(one, SUITE), "whole": True, "practice": 0} for one in suites()[SUITE].members]
+    tasks = [
+        {**suite_task(member, SUITE), "whole": True, "practice": 0} for member in suites()[SUITE].members
+    ]
     drawn = sample(checked({"name": SUITE, "tasks": tasks}))
     if (out / "study.json").exists():
         if read_study(out).study.content != drawn.study.content:
@@ -213,7 +215,7 @@ def entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
         and row.dataset in tasks
         and row.measure == headline[row.dataset]
     ]
-    systems = {one["name"]: (one["kind"], one["identity"]) for one in run.manifest["systems"]}
+    systems = {system["name"]: (system["kind"], system["identity"]) for system in run.manifest["systems"]}
     return Entrants(systems, tuple(found), (*notes, *_other_sizes(tasks.values())))
 
 
@@ -240,15 +242,15 @@ def _other_sizes(tasks: Iterable[Task]) -> Iterator[str]:
 
 def _dataset(task: Task) -> Dataset:
     """The study's dataset that a task is the items of."""
-    found = _by_member(paper_study()).get(task.source.dataset.partition("?")[0])
-    if found is None:
+    dataset = _by_member(paper_study()).get(task.source.dataset.partition("?")[0])
+    if dataset is None:
         raise DataError(
             f"{task.source.dataset!r} is not a set of HUME.", mend="Give the study of the suite hume."
         )
-    return found
+    return dataset
 
 
 def _by_member(study: Study) -> Mapping[str, Dataset]:
     """Member of the suite -> the study's dataset, which the suite calls by one of its names."""
-    found = {one.dataset: study.dataset(one.title) for one in suites()[SUITE].members}
-    return {name: one for name, one in found.items() if one is not None}
+    found = {member.dataset: study.dataset(member.title) for member in suites()[SUITE].members}
+    return {name: dataset for name, dataset in found.items() if dataset is not None}

@@ -67,8 +67,8 @@ def published_rows(summary: Summary) -> Iterator[Result]:
     for pair in summary.pairs:
         rows = _Rows(pair, pair.dataset, summary.seed)
         yield from rows.of_people()
-        for one in (*pair.models, *pair.llms):
-            yield rows.row(one.system, "", pair.measure, one.score)
+        for score in (*pair.models, *pair.llms):
+            yield rows.row(score.system, "", pair.measure, score.score)
     yield from _overall(summary)
 
 
@@ -77,10 +77,10 @@ def study_rows(summary: Summary) -> Iterator[Result]:
     for pair in summary.pairs:
         rows = _Rows(pair, pair.task, summary.seed)
         yield from rows.of_people()
-        for one in pair.llms:
-            yield rows.row(one.system, "", pair.measure, one.score)
-        for one in (*pair.models, *pair.llms):
-            yield from rows.beside_people(one)
+        for score in pair.llms:
+            yield rows.row(score.system, "", pair.measure, score.score)
+        for score in (*pair.models, *pair.llms):
+            yield from rows.beside_people(score)
     yield from _overall(summary)
 
 
@@ -108,26 +108,26 @@ class _Rows:
         if pair.ceiling:
             yield self.row(HUMAN, "ceiling", measure, pair.ceiling)
 
-    def beside_people(self, one: SystemScore) -> Iterator[Result]:
+    def beside_people(self, score: SystemScore) -> Iterator[Result]:
         """The score on what people answered, the difference there, and people as gold."""
         measure = self.pair.measure
-        if one.difference:
-            yield self.row(one.system, "answered_items", measure, one.score)
-            yield self.row(one.system, "minus_human", measure, one.difference)
-        if one.against_people:
-            yield self.row(one.system, "against_people", measure, one.against_people)
-        if one.among_people is not None:
+        if score.difference:
+            yield self.row(score.system, "answered_items", measure, score.score)
+            yield self.row(score.system, "minus_human", measure, score.difference)
+        if score.against_people:
+            yield self.row(score.system, "against_people", measure, score.against_people)
+        if score.among_people is not None:
             share = Bar(
-                value=one.among_people, n=len(self.pair.annotators), method="share of annotators below"
+                value=score.among_people, n=len(self.pair.annotators), method="share of annotators below"
             )
-            yield self.row(one.system, "among_people", measure, share)
+            yield self.row(score.system, "among_people", measure, share)
 
     def row(
         self, system: str, variant: str, measure: str, bar: Bar, by: Collection[Who] | None = None
     ) -> Result:
         """A value of the pair as a row; `by` are the kinds of annotators behind it, those of the pair by default."""
         pair = self.pair
-        kinds = {one.kind for one in pair.annotators} if by is None else set(by)
+        kinds = {annotator.kind for annotator in pair.annotators} if by is None else set(by)
         method = ", ".join(filter(None, (bar.method, _said_of(kinds) if system == HUMAN else "")))
         return Result(
             PROTOCOL, pair.family, self.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
@@ -144,10 +144,10 @@ def _said_of(kinds: Collection[Who]) -> str:
 
 def _overall(summary: Summary) -> Iterator[Result]:
     """The mean of every system, and of people, over all pairs."""
-    for one in summary.places:
-        mean = one.mean
+    for place in summary.places:
+        mean = place.mean
         yield Result(
-            PROTOCOL, OVERALL, "", "", "", "", one.system, OVERALL, mean.value, mean.n, mean.low, mean.high,
+            PROTOCOL, OVERALL, "", "", "", "", place.system, OVERALL, mean.value, mean.n, mean.low, mean.high,
             mean.method, summary.seed, mean.reason if mean.value is None else "",
         )  # fmt: skip
 
@@ -186,15 +186,17 @@ def study_summary(
 ) -> tuple[Summary, tuple[Contender, ...]]:
     """The record of a study as far as its cells have ended, and its systems."""
     entered = contenders(plan)
-    ranked = [one.system for one in entered if one.ranked]
-    kinds: Mapping[str, SystemKind] = {one.system: one.kind for one in entered}
+    ranked = [contender.system for contender in entered if contender.ranked]
+    kinds: Mapping[str, SystemKind] = {contender.system: contender.kind for contender in entered}
     names = named(plan.folder.study.tasks)
     by_task: dict[str, list[Contestant]] = {one.task.name: [] for one in plan.answered}
     tasks = {one.task.name: one for one in plan.answered}
     for record in records:
         by_task[record.dataset].append(of_cell(record, kinds[record.system], tasks[record.dataset], folder))
     for of in plan.answered:
-        by_task[of.task.name] += [one for answers in plan.llms if (one := of_llm(answers, of)) is not None]
+        by_task[of.task.name] += [
+            contestant for answers in plan.llms if (contestant := of_llm(answers, of)) is not None
+        ]
     pairs = tuple(
         study_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
             update={
@@ -225,15 +227,15 @@ def contenders(plan: StudyPlan) -> tuple[Contender, ...]:
     Systems without vectors are ranked with the others only where no task takes vectors; where there are no others, they
     are ranked among themselves.
     """
-    embedding = [one for one in plan.systems if one.kind == "embedding"]
+    embedding = [system for system in plan.systems if system.kind == "embedding"]
     apart = bool(embedding) and any(one.task.family in VECTORS for one in plan.answered)
     found = [
-        Contender(one.name, "embedding")
-        if one.kind == "embedding"
-        else Contender(one.name, "classical", None, not apart, OTHER_METHOD if apart else "")
-        for one in plan.systems
+        Contender(system.name, "embedding")
+        if system.kind == "embedding"
+        else Contender(system.name, "classical", None, not apart, OTHER_METHOD if apart else "")
+        for system in plan.systems
     ]
-    return (*found, *(Contender(llm_name(one), "llm", None, False, LLM) for one in plan.llms))
+    return (*found, *(Contender(llm_name(llm), "llm", None, False, LLM) for llm in plan.llms))
 
 
 def _notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
@@ -245,7 +247,7 @@ def _notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequence[Conte
         rule_of(pair.family, "pooled") != "pooled" for pair in pairs
     ):
         notes.append("Groups of several people cannot be pooled: clustering has the mean of its annotators.")
-    apart = [one.system for one in entered if one.why_not == OTHER_METHOD]
+    apart = [contender.system for contender in entered if contender.why_not == OTHER_METHOD]
     if apart:
         notes.append(f"{', '.join(apart)}: {OTHER_METHOD}.")
     return notes
@@ -264,8 +266,8 @@ def study_pair(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
         group=name.group, n=len(of.items), human=no_bar(NOBODY),
         flags=_flags(of, who_counts(of.answers, request.min_answered)),
-        models=tuple(alone(one) for one in contestants if one.kind != "llm"),
-        llms=tuple(alone(one) for one in contestants if one.kind == "llm"),
+        models=tuple(alone(contestant) for contestant in contestants if contestant.kind != "llm"),
+        llms=tuple(alone(contestant) for contestant in contestants if contestant.kind == "llm"),
     )  # fmt: skip
     if not any(of.answers.values()):
         return head
@@ -279,8 +281,8 @@ def _completed(
     level = trust(head.family, agreement.value.value if agreement else None)
     systems = beside_people(counting, contestants)
     best = max(
-        (one for one in systems if one.system in ranked and one.score.value is not None),
-        key=lambda one: one.score.value or 0, default=None,
+        (system for system in systems if system.system in ranked and system.score.value is not None),
+        key=lambda score: score.score.value or 0, default=None,
     )  # fmt: skip
     return head.model_copy(
         update={
@@ -290,8 +292,8 @@ def _completed(
             "conventions": _conventions(counting),
             "agreement": agreement,
             "ceiling": as_bar(human_ceiling(counting.everybody, counting.draws).value),
-            "models": tuple(one for one in systems if one.kind != "llm"),
-            "llms": tuple(one for one in systems if one.kind == "llm"),
+            "models": tuple(system for system in systems if system.kind != "llm"),
+            "llms": tuple(system for system in systems if system.kind == "llm"),
             "difficulty": difficulty(human.estimate),
             "trust": level,
             "superhuman_on_noise": level == "low" and best is not None and _above(best, human),
@@ -303,7 +305,7 @@ def _completed(
 
 def _annotators(counting: Counting, scored: Mapping[str, Scored]) -> tuple[Annotator, ...]:
     main = MAIN[counting.of.task.family]
-    workers = {one.id: one for one in counting.of.workers}
+    workers = {worker.id: worker for worker in counting.of.workers}
     return tuple(
         Annotator(
             id=name, kind=workers[name].kind, score=own.scores[main], items=own.items,
@@ -326,25 +328,25 @@ def _conventions(counting: Counting) -> dict[str, float | None]:
 
 def _agreement(counting: Counting) -> Agreement | None:
     family, answers, least = counting.of.task.family, counting.answers, counting.request.min_shared
-    found = people_agreement(family, answers, min_shared=least)
-    if found.annotators < 2:
+    agreement = people_agreement(family, answers, min_shared=least)
+    if agreement.annotators < 2:
         return None
     intervals = agreement_intervals(family, answers, counting.draws, min_shared=least)
-    own = intervals.pop(found.coefficient, None)
+    own = intervals.pop(agreement.coefficient, None)
     value = Bar(
-        value=known(found.value), low=known(own.low) if own else None, high=known(own.high) if own else None,
-        n=found.items, method=own.method if own else "", reason=found.reason or (own.reason if own else ""),
+        value=known(agreement.value), low=known(own.low) if own else None, high=known(own.high) if own else None,
+        n=agreement.items, method=own.method if own else "", reason=agreement.reason or (own.reason if own else ""),
     )  # fmt: skip
     return Agreement(
-        coefficient=found.coefficient, value=value, band=found.band, annotators=found.annotators,
-        items=found.items, annotations=found.annotations,
-        extras={name: known(extra) for name, extra in found.extras.items()},
-        intervals={name: as_bar(one) for name, one in intervals.items()},
+        coefficient=agreement.coefficient, value=value, band=agreement.band, annotators=agreement.annotators,
+        items=agreement.items, annotations=agreement.annotations,
+        extras={name: known(extra) for name, extra in agreement.extras.items()},
+        intervals={name: as_bar(interval) for name, interval in intervals.items()},
     )  # fmt: skip
 
 
 def _need(counting: Counting, best: SystemScore | None, contestants: Sequence[Contestant]) -> Need | None:
-    values = {one.system: one.values for one in contestants}
+    values = {contestant.system: contestant.values for contestant in contestants}
     if best is None or not values[best.system]:
         return None
     found = needed(counting.counted, values[best.system])
@@ -364,9 +366,9 @@ def _flags(of: Answered, counted: Answers) -> tuple[str, ...]:
     if 0 < open_items < n:
         said.append(f"{open_items} of {n} items answered by nobody: left out for systems, too")
     said += [
-        f"{one.id} answered {one.answered} of {n} items" + ("" if one.id in counted else TOO_FEW)
-        for one in of.workers
-        if one.answered < n - open_items
+        f"{worker.id} answered {worker.answered} of {n} items" + ("" if worker.id in counted else TOO_FEW)
+        for worker in of.workers
+        if worker.answered < n - open_items
     ]
     return tuple(said)
 

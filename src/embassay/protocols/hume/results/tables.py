@@ -51,7 +51,7 @@ def study_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[
 
 
 def _tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
-    ranked = [one.system for one in contenders if one.ranked]
+    ranked = [contender.system for contender in contenders if contender.ranked]
     if scored_pairs(summary.pairs):
         yield from _as_the_paper(summary, contenders)
     yield people_table(summary, ranked)
@@ -74,7 +74,7 @@ def conditions_table(tasks: Sequence[Task], llms: Sequence[LlmAnswers], *, give_
     rows = tuple(
         (task.family, task.name, task.lang, who, people, theirs, int(alike))
         for task in tasks
-        for who, people, theirs, alike in _conditions(task, {one.mode for one in llms}, give_k)
+        for who, people, theirs, alike in _conditions(task, {llm.mode for llm in llms}, give_k)
     )
     note = (
         "Where scores are not like for like: sample with --give-k, score with --no-give-k, or ask language models with "
@@ -113,7 +113,7 @@ def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator
         yield family_table(llms, matrix)
     yield datasets_table(study)
     for family in FAMILIES:
-        if any(one.family == family for one in study.datasets):
+        if any(dataset.family == family for dataset in study.datasets):
             made = dataset_table(family, evaluations, study, every_subset=True)
             yield replace(made, note="")
     yield replace(models_table(study), note="") if study.models else models_table(study)
@@ -130,7 +130,7 @@ def marked(table: ColumnTable, summary: Summary) -> ColumnTable:
     """The table with a note, and people by another name, where scripts stand in for them."""
     if not summary.simulated:
         return table
-    kinds = {one.kind for pair in summary.pairs for one in pair.annotators}
+    kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
     name, note = (f"{HUMAN} (simulated)", SIMULATED) if kinds == {"simulated"} else (HUMAN, PARTLY)
 
     def cell(value: Value) -> Value:
@@ -179,7 +179,7 @@ def systems_table(summary: Summary) -> ColumnTable:
         Column("p", "p"), Column("annotators_below"), Column("against_people", decimals=1),
         Column("ceiling", decimals=1), Column("failed", decimals=0), Column("method", "text"), Column("reason", "text"),
     )  # fmt: skip
-    rows = tuple(_system_row(pair, one) for pair in summary.pairs for one in (*pair.models, *pair.llms))
+    rows = tuple(_system_row(pair, score) for pair in summary.pairs for score in (*pair.models, *pair.llms))
     note = (
         "minus_human is a paired bootstrap over the items, with these annotators. against_people takes the answers of "
         "people for gold, as ceiling does of one annotator against the others."
@@ -203,19 +203,28 @@ def need_table(summary: Summary) -> ColumnTable:
 
 def best_of(pair: PairRecord, ranked: Sequence[str]) -> SystemScore | None:
     """The best of the ranked models, the first of equals; None where none has a score."""
-    held = [one for one in pair.models if one.system in ranked and one.score.value is not None]
-    return max(held, key=lambda one: one.score.value or 0.0, default=None)
+    held = [model for model in pair.models if model.system in ranked and model.score.value is not None]
+    return max(held, key=lambda score: score.score.value or 0.0, default=None)
 
 
 def _people_row(pair: PairRecord, ranked: Sequence[str]) -> tuple[Value, ...]:
     best, agreement = best_of(pair, ranked), pair.agreement
     return (
-        pair.family, pair.dataset, pair.lang, pair.human.n or pair.n, len(pair.annotators),
-        sum(one.items for one in pair.annotators), *_ends(pair.human), pair.human.method or pair.human.reason,
-        AGREEMENT_METRIC[pair.family] if agreement else "", agreement.value.value if agreement else None,
-        best.system if best else "", points(best.score.value) if best else None, _flag(best),
+        pair.family,
+        pair.dataset,
+        pair.lang,
+        pair.human.n or pair.n,
+        len(pair.annotators),
+        sum(annotator.items for annotator in pair.annotators),
+        *_ends(pair.human),
+        pair.human.method or pair.human.reason,
+        AGREEMENT_METRIC[pair.family] if agreement else "",
+        agreement.value.value if agreement else None,
+        best.system if best else "",
+        points(best.score.value) if best else None,
+        _flag(best),
         answered_by(pair.annotators),
-    )  # fmt: skip
+    )
 
 
 def _quality_row(pair: PairRecord) -> tuple[Value, ...]:
@@ -227,13 +236,27 @@ def _quality_row(pair: PairRecord) -> tuple[Value, ...]:
     )  # fmt: skip
 
 
-def _system_row(pair: PairRecord, one: SystemScore) -> tuple[Value, ...]:
+def _system_row(pair: PairRecord, score: SystemScore) -> tuple[Value, ...]:
     return (
-        pair.family, pair.dataset, pair.lang, one.system, one.kind, one.score.n, *_ends(one.score),
-        points(pair.human.value), one.percent_of_human, _flag(one), *_ends(one.difference), one.p, one.among_people,
-        points(one.against_people.value) if one.against_people else None,
-        points(pair.ceiling.value) if pair.ceiling else None, one.failed, one.score.method, one.score.reason,
-    )  # fmt: skip
+        pair.family,
+        pair.dataset,
+        pair.lang,
+        score.system,
+        score.kind,
+        score.score.n,
+        *_ends(score.score),
+        points(pair.human.value),
+        score.percent_of_human,
+        _flag(score),
+        *_ends(score.difference),
+        score.p,
+        score.among_people,
+        points(score.against_people.value) if score.against_people else None,
+        points(pair.ceiling.value) if pair.ceiling else None,
+        score.failed,
+        score.score.method,
+        score.score.reason,
+    )
 
 
 def _need_row(pair: PairRecord) -> tuple[Value, ...]:
@@ -251,5 +274,5 @@ def _ends(bar: Bar | None) -> Iterator[float | None]:
     )
 
 
-def _flag(one: SystemScore | None) -> int | None:
-    return None if one is None or one.outside is None else int(one.outside)
+def _flag(score: SystemScore | None) -> int | None:
+    return None if score is None or score.outside is None else int(score.outside)

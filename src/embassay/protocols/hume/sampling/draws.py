@@ -96,9 +96,11 @@ def from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[Judg
         for key, query in zip(data.queries.ids, data.queries.texts, strict=True)
     ]
 
-    def hardest(one: JudgedQuery) -> Iterator[str]:
+    def hardest(query: JudgedQuery) -> Iterator[str]:
         return (
-            hit.id for hit in index.search(one.query, DEPTH + len(one.gains)) if not _is_relevant(one, hit.id)
+            hit.id
+            for hit in index.search(query.query, DEPTH + len(query.gains))
+            if not _is_relevant(query, hit.id)
         )
 
     return asked, hardest
@@ -113,9 +115,9 @@ def draw_reranking(
     Of more relevant documents those of the highest gain are shown, and the others not at all. Queries without enough
     documents are left out. Near copies of a document that is shown or relevant are not shown. Source: spec hume 2.1.
     """
-    first = {plain(one.query): one for one in reversed(asked)}
-    pool = [one for one in asked if first[plain(one.query)] is one]
-    order = [pool[place] for place in seeded([one.id for one in pool], seed, "queries")]
+    first = {plain(query.query): query for query in reversed(asked)}
+    pool = [query for query in asked if first[plain(query.query)] is query]
+    order = [pool[place] for place in seeded([query.id for query in pool], seed, "queries")]
     items: list[Chosen] = []
     left = 0
     while order and len(items) < n:
@@ -132,33 +134,37 @@ def draw_reranking(
 
 
 def shown(
-    one: JudgedQuery, negatives: Iterable[str], relevant: int, total: int, seed: int
+    query: JudgedQuery, negatives: Iterable[str], relevant: int, total: int, seed: int
 ) -> tuple[str, ...] | None:
     """The documents of a query in the order they are shown, None where there are not `total` of them."""
     known = [
-        document for document, gain in one.gains.items() if gain > 0 and one.texts.get(document, "").strip()
+        document
+        for document, gain in query.gains.items()
+        if gain > 0 and query.texts.get(document, "").strip()
     ]
-    best = relevant_of({key: one.gains[key] for key in known}, len(known), seed, one.id)
-    chosen = _unlike(best, one.texts, [], relevant)
+    best = relevant_of({key: query.gains[key] for key in known}, len(known), seed, query.id)
+    chosen = _unlike(best, query.texts, [], relevant)
     if not chosen:
         return None
-    beside = [shingles(one.texts[document]) for document in known]
-    chosen += _unlike(negatives, one.texts, beside, total - len(chosen))
-    order = seeded(chosen, seed, "shown", one.id)
+    beside = [shingles(query.texts[document]) for document in known]
+    chosen += _unlike(negatives, query.texts, beside, total - len(chosen))
+    order = seeded(chosen, seed, "shown", query.id)
     return tuple(chosen[place] for place in order) if len(chosen) == total else None
 
 
 def _ranked_item(
-    one: JudgedQuery, negatives: Negatives, relevant: int, total: int, seed: int
+    query: JudgedQuery, negatives: Negatives, relevant: int, total: int, seed: int
 ) -> Chosen | None:
-    documents = shown(one, _mixed(list(negatives(one)), one.id, total, seed), relevant, total, seed)
+    documents = shown(query, _mixed(list(negatives(query)), query.id, total, seed), relevant, total, seed)
     if documents is None:
         return None
     payload = {
-        "query": one.query,
-        "documents": [{"id": f"d{place}", "text": one.texts[key]} for place, key in enumerate(documents, 1)],
+        "query": query.query,
+        "documents": [
+            {"id": f"d{place}", "text": query.texts[key]} for place, key in enumerate(documents, 1)
+        ],
     }
-    return Chosen(payload, [int(_is_relevant(one, key)) for key in documents], one.id, documents)
+    return Chosen(payload, [int(_is_relevant(query, key)) for key in documents], query.id, documents)
 
 
 def _ranked_practice(
@@ -166,8 +172,8 @@ def _ranked_practice(
 ) -> tuple[Practice, ...]:
     """Queries that were not drawn with four documents each, the shortest of a few; our own where there are too few."""
     some = (
-        _ranked_item(one, negatives, min(request.relevant, 2), PRACTISED, seed)
-        for one in rest[: 4 * request.practice]
+        _ranked_item(query, negatives, min(request.relevant, 2), PRACTISED, seed)
+        for query in rest[: 4 * request.practice]
     )
     found = sorted(filter(None, some), key=lambda item: sum(map(len, item.texts)))[: request.practice]
     if len(found) < request.practice:
@@ -182,15 +188,15 @@ def _mixed(hardest: Sequence[str], query: str, total: int, seed: int) -> list[st
     return [hardest[place] for place in order] + list(hardest[size:])
 
 
-def _hardest_of_list(one: JudgedQuery) -> list[str]:
-    ids = [key for key in one.texts if not _is_relevant(one, key)]
-    index = BM25Index.of(list(one.texts), list(one.texts.values()))
-    scores = index.scores(one.query, ids)
+def _hardest_of_list(query: JudgedQuery) -> list[str]:
+    ids = [key for key in query.texts if not _is_relevant(query, key)]
+    index = BM25Index.of(list(query.texts), list(query.texts.values()))
+    scores = index.scores(query.query, ids)
     return [ids[place] for place in sorted(range(len(ids)), key=lambda place: (-scores[place], ids[place]))]
 
 
-def _is_relevant(one: JudgedQuery, document: str) -> bool:
-    return one.gains.get(document, 0) > 0
+def _is_relevant(query: JudgedQuery, document: str) -> bool:
+    return query.gains.get(document, 0) > 0
 
 
 def _unlike(
@@ -325,7 +331,7 @@ def _labelled_practice(
     first: dict[str, int] = {}
     for place in short_first(order, source.texts):
         first.setdefault(source.labels[place], place)
-    choices = {str(one.value): one for one in label_choices(labels, request.labels)}
+    choices = {str(choice.value): choice for choice in label_choices(labels, request.labels)}
     drawn = [sorted(first)[place] for place in seeded(sorted(first), seed, "practice labels")]
     return tuple(
         label_practice(source.texts[first[label]], choices[label]) for label in drawn[: request.practice]

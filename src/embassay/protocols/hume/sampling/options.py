@@ -187,7 +187,7 @@ def _data(spec: str, base: Path) -> str:
 
 def _wrong(error: ValidationError, path: Path | None) -> UsageError:
     """The first thing that is wrong, in one line."""
-    first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
+    first = min(error.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
     place = first["loc"]
     name = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
     where = f"{path}:{line_of(path, place)}: " if path else ""
@@ -287,7 +287,7 @@ def guidelines(
     text = (files("embassay.protocols.hume.sampling") / "guidelines" / f"{family}.md").read_text("utf-8")
     scale = scale or Scale()
     return Template(text).substitute(
-        labels="\n".join(_entry(one.name, one.description) for one in labels),
+        labels="\n".join(_entry(label.name, label.description) for label in labels),
         levels="\n".join(_level(level, words) for level, words in scale.anchors.items()),
         low=f"{scale.low:g}", high=f"{scale.high:g}", groups=told_groups(groups),
     )  # fmt: skip

@@ -184,7 +184,7 @@ class Chosen:
     @property
     def texts(self) -> tuple[str, ...]:
         """Every text that is shown."""
-        documents = tuple(one["text"] for one in self.payload.get("documents", ()))
+        documents = tuple(document["text"] for document in self.payload.get("documents", ()))
         alone = tuple(self.payload[key] for key in ("text", "text1", "text2", "query") if key in self.payload)
         return alone + documents
 

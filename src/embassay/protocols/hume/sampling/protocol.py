@@ -232,7 +232,7 @@ class Sampled:
 
     def __repr__(self) -> str:
         """In a notebook: what the study asks, and nothing of what is right."""
-        asked = ", ".join(f"{one.name} ({one.n})" for one in self.study.tasks)
+        asked = ", ".join(f"{task.name} ({task.n})" for task in self.study.tasks)
         return f"<study {self.study.name}: {len(self.items)} items; {asked}>"
 
 

@@ -76,8 +76,8 @@ def batches(items: Sequence[Item], how: Batches, seed: int) -> list[list[Item]]:
     UsageError where nothing is left after a pilot.
     """
     pairs = sorted(
-        (one for one in items if not one.is_dummy),
-        key=lambda one: random_bytes(8, seed, "crowd", one.pair_id),
+        (item for item in items if not item.is_dummy),
+        key=lambda item: random_bytes(8, seed, "crowd", item.pair_id),
     )
     pairs = pairs[: how.pilot] if how.pilot else pairs[how.after_pilot :]
     if not pairs:
@@ -85,7 +85,7 @@ def batches(items: Sequence[Item], how: Batches, seed: int) -> list[list[Item]]:
             f"No pair of {items[0].lang} is left after a pilot of {how.after_pilot}.",
             mend="Draw a larger study.",
         )
-    dummies = [one for one in items if one.is_dummy]
+    dummies = [item for item in items if item.is_dummy]
     return [[*pairs[at : at + how.batch], *dummies] for at in range(0, len(pairs), how.batch)]
 
 
@@ -101,7 +101,7 @@ def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> 
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
     if platform == "mturk":
         largest = how.batch + max(
-            sum(one.is_dummy for one in own) for own in by_language(study.items).values()
+            sum(item.is_dummy for item in own) for own in by_language(study.items).values()
         )
         write_atomic(out / "mturk.html", _page(largest, instructions))
         written.append(out / "mturk.html")
@@ -265,7 +265,7 @@ def _with_task_answers(row: Row) -> Row:
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
             expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded.",
         ) from None  # fmt: skip
-    own = {f"Answer.{name}": _scalar(one) for name, one in answers.items()}
+    own = {f"Answer.{name}": _scalar(answer) for name, answer in answers.items()}
     return Row(row.path, row.line, {**row.cells, **own})
 
 

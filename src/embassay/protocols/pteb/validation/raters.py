@@ -106,19 +106,19 @@ def check(
     `kept` are the ratings of pairs proper by raters who were not rejected.
     """
     said: dict[str, dict[str, float]] = {}
-    for one in estimates:
-        said.setdefault(one.pair_id, {})[one.rater_id] = one.value
+    for estimate in estimates:
+        said.setdefault(estimate.pair_id, {})[estimate.rater_id] = estimate.value
     flags = tuple(
-        Flag(one, reasons, said.get(one.pair_id, {}))
-        for one in ratings
-        if (reasons := _reasons(one, items[one.pair_id], said.get(one.pair_id, {}), rules))
+        Flag(rating, reasons, said.get(rating.pair_id, {}))
+        for rating in ratings
+        if (reasons := _reasons(rating, items[rating.pair_id], said.get(rating.pair_id, {}), rules))
     )
     raters = tuple(
         _verdict(rater, ratings, flags, items, rules, decisions)
-        for rater in dict.fromkeys(one.rater_id for one in ratings)
+        for rater in dict.fromkeys(rating.rater_id for rating in ratings)
     )
-    out = {one.rater_id for one in raters if one.fate == "rejected"}
-    kept = (one for one in ratings if one.rater_id not in out and not items[one.pair_id].is_dummy)
+    out = {rater.rater_id for rater in raters if rater.fate == "rejected"}
+    kept = (rating for rating in ratings if rating.rater_id not in out and not items[rating.pair_id].is_dummy)
     waiting = dict.fromkeys(flag.rating.pair_id for flag in flags if not items[flag.rating.pair_id].is_dummy)
     return Checked(
         tuple(kept), flags, raters, tuple(pair for pair in waiting if pair not in decisions.inspected)
@@ -166,11 +166,11 @@ def _verdict(
     rules: Rules,
     decisions: Decisions,
 ) -> RaterVerdict:
-    own = [one for one in ratings if one.rater_id == rater]
-    langs = tuple(dict.fromkeys(items[one.pair_id].lang for one in own))
+    own = [rating for rating in ratings if rating.rater_id == rater]
+    langs = tuple(dict.fromkeys(items[rating.pair_id].lang for rating in own))
     due = [item for item in items.values() if item.lang in langs]
-    dummies = [one for one in own if items[one.pair_id].is_dummy]
-    failed = [one for one in dummies if fails(one, items[one.pair_id], rules)]
+    dummies = [rating for rating in own if items[rating.pair_id].is_dummy]
+    failed = [rating for rating in dummies if fails(rating, items[rating.pair_id], rules)]
     flagged = [flag for flag in flags if flag.rating.rater_id == rater]
     far = tuple(
         flag.rating.pair_id
@@ -203,9 +203,9 @@ def _fate(
 ) -> tuple[Fate, str]:
     """Step 5. The inspector's word stands above the rules, and both are told."""
     found = [
-        f"rated the {items[one.pair_id].kind} pair {one.pair_id} {one.value:g}, expected "
-        f"{items[one.pair_id].expected:g}"
-        for one in failed
+        f"rated the {items[rating.pair_id].kind} pair {rating.pair_id} {rating.value:g}, expected "
+        f"{items[rating.pair_id].expected:g}"
+        for rating in failed
     ]
     if len(far) >= rules.repeated:
         found.append(
@@ -282,10 +282,10 @@ class _Ratings:
         own = [one for one in kept if one.pair_id in columns]
         rows = {rater: row for row, rater in enumerate(dict.fromkeys(one.rater_id for one in own))}
         self.lang = lang
-        self.verdicts = [one for one in raters if not lang or lang in one.langs]
+        self.verdicts = [rater for rater in raters if not lang or lang in rater.langs]
         self.table = np.full((max(len(rows), 1), len(ids)), np.nan)
-        for one in own:
-            self.table[rows[one.rater_id], columns[one.pair_id]] = one.value
+        for rating in own:
+            self.table[rows[rating.rater_id], columns[rating.pair_id]] = rating.value
         self.values = [one.value for one in own]
         given = (~np.isnan(self.table)).sum(axis=0)
         self.rated = given > 0
@@ -308,12 +308,12 @@ def _result(
     own: _Ratings, mean: Estimate | None, rules: Rules, seed: int, each: Sequence[LanguageResult] = ()
 ) -> LanguageResult:
     reason = own.too_few
-    open_langs = [one.lang for one in each if one.accepted is None]
+    open_langs = [result.lang for result in each if result.accepted is None]
     if open_langs:
         reason = f"no verdict on {', '.join(open_langs)}"
     accepted = None if reason or mean is None else mean.estimate >= rules.threshold
     if each and accepted is not None:
-        accepted = all(one.accepted for one in each)
+        accepted = all(result.accepted for result in each)
     high = int((own.pair_means >= rules.threshold).sum())
     n = len(own.pair_means)
     return LanguageResult(
@@ -323,7 +323,7 @@ def _result(
         incomplete=own.incomplete,
         ratings=len(own.values),
         raters=len(own.verdicts),
-        rejected=sum(one.fate == "rejected" for one in own.verdicts),
+        rejected=sum(verdict.fate == "rejected" for verdict in own.verdicts),
         mean=None if reason else mean,
         median=median(own.values) if own.values else None,
         share=wilson(high / n, n) if n else None,
@@ -345,7 +345,7 @@ def _mean(own: _Ratings, seed: int) -> Estimate | None:
 
 
 def _mean_of_means(tables: Sequence[_Ratings], each: Sequence[LanguageResult], seed: int) -> Estimate | None:
-    means = [one.mean for one in each]
+    means = [result.mean for result in each]
     if any(mean is None for mean in means):
         return None
     draws = stratified_means(
@@ -353,7 +353,7 @@ def _mean_of_means(tables: Sequence[_Ratings], each: Sequence[LanguageResult], s
     )[:, 0]
     method = f"mean of languages, 95% percentile bootstrap over pairs in each, {RESAMPLES} resamples"
     value = fmean(mean.estimate for mean in means if mean is not None)
-    return Estimate(value, *percentile_interval(draws), sum(one.rated for one in each), method)
+    return Estimate(value, *percentile_interval(draws), sum(result.rated for result in each), method)
 
 
 def _alpha(own: _Ratings, seed: int) -> Estimate | None:
@@ -472,7 +472,7 @@ def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool
 
 def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapping[str, Item]) -> None:
     """UsageError for a pair or rater in the inspector's file that the study does not know."""
-    raters = {one.rater_id for one in ratings}
+    raters = {rating.rater_id for rating in ratings}
     for what, names, known in (
         ("pair", decisions.inspected, set(items)),
         ("rater", {**decisions.cleared, **decisions.rejected}, raters),

@@ -76,7 +76,9 @@ def estimate(
             with opening.charged(ledger, chat.name):
                 ratings = rate(chat, pairs, _asking(study, options), hear)
         path = study.path / ESTIMATES / f"{slug(chat.name)}.csv"
-        write_ratings(path, [{**row, "rating": one.value} for row, one in zip(rows, ratings, strict=True)])
+        write_ratings(
+            path, [{**row, "rating": rating.value} for row, rating in zip(rows, ratings, strict=True)]
+        )
         paths.append(path)
     return paths
 
@@ -131,22 +133,22 @@ def rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iterator[
     `mean_rating` and `median_rating` are on the scale of 0 to 5; `share_at_threshold`, `ratings` and `pairs` (variant
     `rating=0` to `rating=5`) are shares; `accepted` is 1 or 0; of all, 1 where every language is.
     """
-    for one in results:
-        none = one.reason or "no rating counts"
-        accepted = None if one.accepted is None else float(one.accepted)
-        yield _row(one, system, seed, "mean_rating", one.mean, none)
-        median = _plain(one.median, one.ratings, "over ratings")
-        yield _row(one, system, seed, "median_rating", median, none)
-        yield _row(one, system, seed, "share_at_threshold", one.share, none)
+    for result in results:
+        none = result.reason or "no rating counts"
+        accepted = None if result.accepted is None else float(result.accepted)
+        yield _row(result, system, seed, "mean_rating", result.mean, none)
+        median = _plain(result.median, result.ratings, "over ratings")
+        yield _row(result, system, seed, "median_rating", median, none)
+        yield _row(result, system, seed, "share_at_threshold", result.share, none)
         undefined = "no pair has two ratings, or all ratings are the same"
-        yield _row(one, system, seed, "alpha", one.alpha, undefined)
-        rule = _plain(accepted, one.rated, "the rules of the study")
-        yield _row(one, system, seed, "accepted", rule, none)
-        for measure, counts in (("ratings", one.rating_counts), ("pairs", one.pair_counts)):
+        yield _row(result, system, seed, "alpha", result.alpha, undefined)
+        rule = _plain(accepted, result.rated, "the rules of the study")
+        yield _row(result, system, seed, "accepted", rule, none)
+        for measure, counts in (("ratings", result.rating_counts), ("pairs", result.pair_counts)):
             for grade, count in zip(CLASSES, counts, strict=True):
                 n = sum(counts)
                 share = _plain(count / n if n else None, n, "nearest whole number, halves upward")
-                yield _row(one, system, seed, measure, share, none, f"rating={grade}")
+                yield _row(result, system, seed, measure, share, none, f"rating={grade}")
 
 
 def tables(
@@ -160,31 +162,40 @@ def tables(
 
 def corrected_rows(found: Sequence[JudgedLanguage], system: str, seed: int) -> Iterator[Result]:
     """`mean_corrected` of each judge (variant) and language."""
-    for one in found:
-        mean = one.mean
-        place = ("pteb", TASK, "", one.lang, one.lang or "mul", one.judge, system, "mean_corrected")
+    for language in found:
+        mean = language.mean
+        place = (
+            "pteb",
+            TASK,
+            "",
+            language.lang,
+            language.lang or "mul",
+            language.judge,
+            system,
+            "mean_corrected",
+        )
         method = f"people's ratings of {mean.n:,} of {mean.total:,} pairs and the judge's of all; {mean.use}"
         yield Result(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
 
 
 def corrected_tables(found: Sequence[JudgedLanguage]) -> Iterator[ColumnTable]:
     """`corrected_judges` and `judge_bias`."""
-    named = [(f"{one.judge}, {one.lang or TOTAL}", one) for one in found]
+    named = [(f"{language.judge}, {language.lang or TOTAL}", language) for language in found]
     title = "Mean ratings by people and judge"
-    yield quantities_table("corrected_judges", title, [(name, one.mean) for name, one in named])
-    yield biases_table("judge_bias", [(name, off) for name, one in named for off in one.off])
+    yield quantities_table("corrected_judges", title, [(name, language.mean) for name, language in named])
+    yield biases_table("judge_bias", [(name, off) for name, language in named for off in language.off])
 
 
-def verdict(one: LanguageResult, results: Sequence[LanguageResult]) -> str:
+def verdict(result: LanguageResult, results: Sequence[LanguageResult]) -> str:
     """The verdict in words; of all languages together, how many were accepted."""
-    if one.lang:
-        return VERDICTS[one.accepted]
+    if result.lang:
+        return VERDICTS[result.accepted]
     langs = [other for other in results if other.lang]
     return f"{sum(other.accepted is True for other in langs)} of {len(langs)} accepted"
 
 
 def _row(
-    one: LanguageResult,
+    result: LanguageResult,
     system: str,
     seed: int,
     measure: str,
@@ -193,9 +204,9 @@ def _row(
     variant: str = "",
 ) -> Result:
     """A row of a language; without a value, with the reason, where nothing was found."""
-    place = ("pteb", TASK, "", one.lang, one.lang or "mul", variant, system, measure)
+    place = ("pteb", TASK, "", result.lang, result.lang or "mul", variant, system, measure)
     if found is None:
-        return Result(*place, None, one.rated, seed=seed, reason=reason)
+        return Result(*place, None, result.rated, seed=seed, reason=reason)
     interval = (_known(found.low), _known(found.high))
     return Result(*place, found.estimate, found.n, *interval, found.method, seed)
 
@@ -211,12 +222,21 @@ def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTabl
     )  # fmt: skip
     body = tuple(
         (
-            one.lang or TOTAL, one.rated, one.incomplete, one.ratings, one.raters, one.rejected, *_three(one.mean),
-            one.median, None if one.share is None else one.share.estimate, *_three(one.alpha),
-            verdict(one, results), one.reason,
+            result.lang or TOTAL,
+            result.rated,
+            result.incomplete,
+            result.ratings,
+            result.raters,
+            result.rejected,
+            *_three(result.mean),
+            result.median,
+            None if result.share is None else result.share.estimate,
+            *_three(result.alpha),
+            verdict(result, results),
+            result.reason,
         )
-        for one in results
-    )  # fmt: skip
+        for result in results
+    )
     note = (
         f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean of the "
         "languages; medians are over ratings; alpha is Krippendorff's, ordinal."
@@ -231,9 +251,9 @@ def _distribution(results: Sequence[LanguageResult]) -> ColumnTable:
         *(Column(str(one), decimals=0) for one in CLASSES),
     )
     body: tuple[tuple[Value, ...], ...] = tuple(
-        (one.lang or TOTAL, what, *counts)
-        for one in results
-        for what, counts in (("ratings", one.rating_counts), ("pairs", one.pair_counts))
+        (result.lang or TOTAL, what, *counts)
+        for result in results
+        for what, counts in (("ratings", result.rating_counts), ("pairs", result.pair_counts))
     )
     note = "Counted at the nearest whole number, halves upward; a pair is the mean of its ratings."
     return ColumnTable("rating_distribution", "PTEB figure 6: ratings", columns, body, note)
@@ -248,11 +268,20 @@ def _raters(raters: Sequence[RaterVerdict]) -> ColumnTable:
     )  # fmt: skip
     body = tuple(
         (
-            one.rater_id, "; ".join(one.langs), one.ratings, one.missing, one.dummies_passed, one.dummies_failed,
-            one.dummies_missing, one.flagged, len(one.far), one.fate, one.reason,
+            rater.rater_id,
+            "; ".join(rater.langs),
+            rater.ratings,
+            rater.missing,
+            rater.dummies_passed,
+            rater.dummies_failed,
+            rater.dummies_missing,
+            rater.flagged,
+            len(rater.far),
+            rater.fate,
+            rater.reason,
         )
-        for one in raters
-    )  # fmt: skip
+        for rater in raters
+    )
     return ColumnTable("raters", "Raters, and why any was rejected", columns, body)
 
 
@@ -288,8 +317,8 @@ def judged_languages(
     """
     pairs = [item for item in study.items if not item.is_dummy]
     people: dict[str, list[float]] = {}
-    for one in kept:
-        people.setdefault(one.pair_id, []).append(one.value)
+    for rating in kept:
+        people.setdefault(rating.pair_id, []).append(rating.value)
     langs = list(dict.fromkeys(item.lang for item in pairs))
     for judge in dict.fromkeys(one.rater_id for one in estimates):
         said = {one.pair_id: one.value for one in estimates if one.rater_id == judge}
@@ -323,7 +352,7 @@ class Scored:
     @property
     def accepted(self) -> tuple[str, ...]:
         """The languages that were accepted."""
-        return tuple(one.lang for one in self.results if one.lang and one.accepted)
+        return tuple(result.lang for result in self.results if result.lang and result.accepted)
 
 
 def score(
@@ -377,7 +406,7 @@ def keep(scored: Scored, *, command: str = "") -> RunFolder:
 def _warnings(
     study: Study, checked: Checked, estimates: Sequence[Rating], items: Mapping[str, Item]
 ) -> list[str]:
-    judges = dict.fromkeys(one.rater_id for one in estimates)
+    judges = dict.fromkeys(rating.rater_id for rating in estimates)
     told = []
     if not judges:
         told.append(
@@ -386,12 +415,12 @@ def _warnings(
     if study.system in judges:
         told.append(f"{study.system} estimates its own paraphrases.")
     for judge in judges:
-        blank = len(items) - sum(one.rater_id == judge for one in estimates)
+        blank = len(items) - sum(rating.rater_id == judge for rating in estimates)
         if blank:
             told.append(f"{judge} has no estimate of {blank} of {len(items)} pairs.")
     if checked.not_inspected:
         told.append(f"{len(checked.not_inspected)} flagged pairs are not inspected yet; see {FILE}.")
-    blank = sum(one.missing for one in checked.raters)
+    blank = sum(rater.missing for rater in checked.raters)
     if blank:
         told.append(f"{blank} ratings of the pairs that raters were given are blank.")
     short = [
@@ -406,17 +435,17 @@ def _warnings(
 
 def _doubts(results: Sequence[LanguageResult], study: Study) -> Iterator[str]:
     """What speaks against relying on a language's verdict."""
-    for one in results:
-        if not one.lang:
+    for result in results:
+        if not result.lang:
             continue
-        if one.incomplete:
-            few = f"{one.incomplete} of {one.pairs} pairs"
-            yield f"{few} in {one.lang} have fewer than {study.raters} ratings that count."
-        if one.mean is not None and one.mean.low <= study.rules.threshold <= one.mean.high:
-            near = f"The threshold is within the interval of {one.lang}"
+        if result.incomplete:
+            few = f"{result.incomplete} of {result.pairs} pairs"
+            yield f"{few} in {result.lang} have fewer than {study.raters} ratings that count."
+        if result.mean is not None and result.mean.low <= study.rules.threshold <= result.mean.high:
+            near = f"The threshold is within the interval of {result.lang}"
             yield f"{near}: with other pairs the verdict could be the other."
-        if one.alpha is not None and one.alpha.low <= 0:
-            yield f"The raters of {one.lang} may agree no better than by chance (alpha {one.alpha.estimate:.2f})."
+        if result.alpha is not None and result.alpha.low <= 0:
+            yield f"The raters of {result.lang} may agree no better than by chance (alpha {result.alpha.estimate:.2f})."
 
 
 def _with_key(scored: Scored) -> list[dict[str, Any]]:
@@ -424,13 +453,13 @@ def _with_key(scored: Scored) -> list[dict[str, Any]]:
     items = {item.pair_id: item for item in scored.study.items}
     return [
         {
-            **items[one.pair_id].as_dict(),
-            "rater_id": one.rater_id,
-            "rating": one.value,
-            "is_dummy": int(items[one.pair_id].is_dummy),
-            "ts": one.ts,
+            **items[rating.pair_id].as_dict(),
+            "rater_id": rating.rater_id,
+            "rating": rating.value,
+            "is_dummy": int(items[rating.pair_id].is_dummy),
+            "ts": rating.ts,
         }
-        for one in scored.ratings
+        for rating in scored.ratings
     ]
 
 
@@ -460,10 +489,15 @@ def _manifest(scored: Scored, command: str, folder: RunFolder) -> dict[str, Any]
         "cells": [],
         "study": study.facts,
         "rules": study.rules.in_words(),
-        "raters": [asdict(one) for one in checked.raters],
+        "raters": [asdict(rater) for rater in checked.raters],
         "languages": [
-            {"lang": one.lang, "pairs": one.pairs, "rated": one.rated, "incomplete": one.incomplete}
-            for one in scored.results
+            {
+                "lang": result.lang,
+                "pairs": result.pairs,
+                "rated": result.rated,
+                "incomplete": result.incomplete,
+            }
+            for result in scored.results
         ],
         "not_inspected": list(checked.not_inspected),
         "warnings": list(scored.warnings),

@@ -161,7 +161,7 @@ def evaluate(
     if request.distractors:
         index = BM25Index.of(collection.ids, collection.texts, asked=collection.queries)
         kinds["distracted"] = [
-            with_distractors(one, collection, index, request.distractors) for one in questions
+            with_distractors(question, collection, index, request.distractors) for question in questions
         ]
     given: dict[str, list[Graded | Failure]] = {}
     with models(request, job.cache, ledger) as both, charged(ledger, named_path(job.run)[0]) as calls:
@@ -181,8 +181,8 @@ def models(
     try:
         yield both
     finally:
-        for one in both:
-            one.close()
+        for answerer in both:
+            answerer.close()
 
 
 async def _graded(
@@ -266,7 +266,7 @@ def _outcome(
     for name, values in columns.items():
         items.add(list(collection.query_ids), values, name)
     return TaskOutcome(
-        tuple(_score(name, one) for name, one in estimates.items()),
+        tuple(_score(name, estimate) for name, estimate in estimates.items()),
         {HEADLINE: estimates[HEADLINE].component()}, items.columns, _skipped(collection, kinds[""], given),
         counts={**calls, "questions": len(kinds[""])},
     )  # fmt: skip
@@ -283,9 +283,9 @@ def _estimate(values: Floats, request: AnswerRequest, name: str) -> Estimate:
     return Estimate(float(known.mean()), len(known), drawn, "bootstrap over questions", is_share)
 
 
-def _score(name: str, one: Estimate) -> Score:
+def _score(name: str, estimate: Estimate) -> Score:
     measure, _, variant = name.partition(" ") if name.endswith(" distracted") else (name, "", "")
-    return one.score(measure, variant=variant)
+    return estimate.score(measure, variant=variant)
 
 
 def _skipped(
@@ -318,7 +318,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
     with models(request, cache, ledger) as (generating, judging):
         identity = [generating.identity("answer"), judging.identity("correct")]
         settings = {"generator": dict(generating.about()), "judge": dict(judging.about())}
-        prices = {one.name: getattr(one.model, "price", None) for one in (generating, judging)}
+        prices = {answerer.name: getattr(answerer.model, "price", None) for answerer in (generating, judging)}
     asked = list(prompted(collection, read_ranking(request.runs[0]), request.k, references))
     known = {"references": fingerprint_of(references)} if references else {}
     systems, cells = [], []
@@ -396,7 +396,8 @@ class Answering(Protocol):
         del plan
         done = [record for record in records if record.done]
         headlines = [
-            Headline.of(one.system, one.components[HEADLINE], "bootstrap over questions") for one in done
+            Headline.of(cell_record.system, cell_record.components[HEADLINE], "bootstrap over questions")
+            for cell_record in done
         ]
         comparisons = {
             "alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": {TASK: compared(headlines)},

@@ -201,9 +201,9 @@ def _beaten(population: Population, sign: Ints, at: Ints) -> dict[int, int]:
     """The runs that another one is known to be better than, and after how many draws that was known first."""
     better = 1 if population.asked.higher else -1
     found: dict[int, int] = {}
-    for one, result, when in zip(population.comparisons, sign.tolist(), at.tolist(), strict=True):
-        if one.b is not None and result:
-            loser = one.b if result == better else one.a
+    for comparison, result, when in zip(population.comparisons, sign.tolist(), at.tolist(), strict=True):
+        if comparison.b is not None and result:
+            loser = comparison.b if result == better else comparison.a
             found[loser] = min(when, found.get(loser, when))
     return found
 
@@ -212,6 +212,6 @@ def open_comparisons(population: Population, decided: Decided) -> NDArray[np.boo
     """Those that can still change which run is best: of two runs that no other is known to beat."""
     beaten = _beaten(population, decided.sign, decided.at).keys()
     return np.array([
-        sign == 0 and (one.b is None or not {one.a, one.b} & beaten)
-        for one, sign in zip(population.comparisons, decided.sign, strict=True)
+        sign == 0 and (comparison.b is None or not {comparison.a, comparison.b} & beaten)
+        for comparison, sign in zip(population.comparisons, decided.sign, strict=True)
     ])  # fmt: skip

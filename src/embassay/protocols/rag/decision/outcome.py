@@ -97,17 +97,18 @@ def decision_of(course: Course, terms: Terms, price: float | None = None) -> Dec
     """The record of a course."""
     population = course.population
     standings = tuple(
-        _standing(course, place, one, terms.alpha) for place, one in enumerate(population.comparisons)
+        _standing(course, place, comparison, terms.alpha)
+        for place, comparison in enumerate(population.comparisons)
     )
     best = "" if course.decided.best is None else population.runs[course.decided.best]
     why = _why(course)
     ahead = _ahead(course, standings, price) if why == "open" else ()
-    found = Decision(
+    decision = Decision(
         population.asked.name, population.runs, len(population.queries), population.bar, terms.alpha, terms.seed,
         why, best, standings, course.used, course.given, course.unasked, len(course.waiting), course.needed, ahead,
         "", (),
     )  # fmt: skip
-    return Decision(**{**vars(found), "verdict": _verdict(found), "lede": tuple(_lede(found))})
+    return Decision(**{**vars(decision), "verdict": _verdict(decision), "lede": tuple(_lede(decision))})
 
 
 def _why(course: Course) -> str:
@@ -120,14 +121,14 @@ def _why(course: Course) -> str:
     return "certain" if decided.certain else "decided"
 
 
-def _standing(course: Course, place: int, one: Comparison, alpha: float) -> Standing:
+def _standing(course: Course, place: int, comparison: Comparison, alpha: float) -> Standing:
     population = course.population
     offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
     draws = course.draws.first(course.decided.since) if course.decided.done else course.draws
     found = interval(draws, place, low, high, alpha / len(population.comparisons))
     sign = int(course.decided.sign[place])
-    a, b = population.runs[one.a], "" if one.b is None else population.runs[one.b]
+    a, b = population.runs[comparison.a], "" if comparison.b is None else population.runs[comparison.b]
     winner = a if (sign > 0) == population.asked.higher else b
     return Standing(
         a, b, found.estimate - offset, found.low - offset, found.high - offset, sign, winner if sign else ""
@@ -137,8 +138,10 @@ def _standing(course: Course, place: int, one: Comparison, alpha: float) -> Stan
 def _ahead(course: Course, standings: Sequence[Standing], price: float | None) -> tuple[Ahead, ...]:
     """For the open comparison that is nearest to a decision."""
     left = [
-        one
-        for one, is_open in zip(standings, open_comparisons(course.population, course.decided), strict=True)
+        standing
+        for standing, is_open in zip(
+            standings, open_comparisons(course.population, course.decided), strict=True
+        )
         if is_open
     ]
     if not left or not len(course.draws):
@@ -146,41 +149,39 @@ def _ahead(course: Course, standings: Sequence[Standing], price: float | None) -
     nearest = max(left, key=lambda one: abs(one.value) / max(one.high - one.low, 1e-12))
     half = (nearest.high - nearest.low) / 2
     rows = outlook(abs(nearest.value), half, course.used, course.needed, steps=STEPS, reach=REACH)
-    return tuple(Ahead(one.more, one.half, one.chance, _usd(one, price)) for one in rows)
+    return tuple(Ahead(row.more, row.half, row.chance, _usd(row, price)) for row in rows)
 
 
 def _usd(one: Outlook, price: float | None) -> float | None:
     return None if price is None else one.more * price
 
 
-def _verdict(found: Decision) -> str:
-    labels = f"after {counted(found.used, 'label')} of {found.needed:,}"
-    if found.why == "open":
+def _verdict(decision: Decision) -> str:
+    labels = f"after {counted(decision.used, 'label')} of {decision.needed:,}"
+    if decision.why == "open":
         return f"Not decided {labels}"
-    if found.why == "equal":
-        return f"No run is better: all that can matter is labelled, {counted(found.used, 'label')}"
-    if found.bar is None:
-        return f"{found.best} is best by {found.measure}, {labels}"
-    met = [one.a for one in found.standings if one.better == one.a]
-    missed = [one.a for one in found.standings if one.better != one.a]
+    if decision.why == "equal":
+        return f"No run is better: all that can matter is labelled, {counted(decision.used, 'label')}"
+    if decision.bar is None:
+        return f"{decision.best} is best by {decision.measure}, {labels}"
+    met = [standing.a for standing in decision.standings if standing.better == standing.a]
+    missed = [standing.a for standing in decision.standings if standing.better != standing.a]
     parts = [f"{', '.join(met)} met" if met else "", f"{', '.join(missed)} missed" if missed else ""]
-    return f"{' and '.join(filter(None, parts))} the bar {found.bar:g} of {found.measure}, {labels}"
+    return f"{' and '.join(filter(None, parts))} the bar {decision.bar:g} of {decision.measure}, {labels}"
 
 
-def _lede(found: Decision) -> list[str]:
-    sure = f"{1 - found.alpha:.0%}"
+def _lede(decision: Decision) -> list[str]:
+    sure = f"{1 - decision.alpha:.0%}"
     told = {
-        "open": f"{counted(found.waiting, 'passage')} can be graded now; a decision at any look is wrong in at most "
-        f"{found.alpha:.0%} of studies.",
-        "decided": f"That is {sure} sure, whenever you stop. It is about these {counted(found.queries, 'query')}.",
+        "open": f"{counted(decision.waiting, 'passage')} can be graded now; a decision at any look is wrong in at most "
+        f"{decision.alpha:.0%} of studies.",
+        "decided": f"That is {sure} sure, whenever you stop. It is about these {counted(decision.queries, 'query')}.",
         "certain": "It is certain: no grade that is missing could change it.",
         "equal": "Every grade that could matter is there.",
     }
-    lines = [told[found.why]]
-    if found.unasked:
-        said = (
-            f"{counted(found.unasked, 'label')} that nobody asked for {'is' if found.unasked == 1 else 'are'}"
-        )
+    lines = [told[decision.why]]
+    if decision.unasked:
+        said = f"{counted(decision.unasked, 'label')} that nobody asked for {'is' if decision.unasked == 1 else 'are'}"
         lines.append(f"{said} set aside: only drawn labels are unbiased.")
     return lines
 

@@ -180,8 +180,8 @@ class Population:
                         top[run, row, self.ranks[place, run] - 1] = grade
         scores = [evaluate_graded([self.asked.name], Graded(counts, one))[self.asked.name] for one in top]
         return np.column_stack([
-            np.nan_to_num(scores[one.a] - (self.bar or 0.0 if one.b is None else scores[one.b]))
-            for one in self.comparisons
+            np.nan_to_num(scores[comparison.a] - (self.bar or 0.0 if comparison.b is None else scores[comparison.b]))
+            for comparison in self.comparisons
         ])  # fmt: skip
 
 
@@ -257,9 +257,12 @@ def _passages(
     assert asked.linear is not None
     by_rank = np.concatenate([[0.0], asked.linear.by_rank])
     weight = by_rank[ranks] / queries
-    every = np.column_stack([
-        weight[:, one.a] - (0.0 if one.b is None else weight[:, one.b]) for one in comparisons
-    ])  # fmt: skip
+    every = np.column_stack(
+        [
+            weight[:, comparison.a] - (0.0 if comparison.b is None else weight[:, comparison.b])
+            for comparison in comparisons
+        ]
+    )
     counts = (np.abs(every) > 1e-15).any(axis=1)
     item = np.full(len(query), -1)
     item[counts] = np.arange(counts.sum())
@@ -277,7 +280,7 @@ def _whole_queries(
     low, high, item = [], [], np.full(len(query), -1)
     places = np.split(np.arange(len(query)), np.flatnonzero(np.diff(query)) + 1) if len(query) else []
     for own in places:
-        bounds = [_bounds(asked, weight[own], one, discount[1:]) for one in comparisons]
+        bounds = [_bounds(asked, weight[own], comparison, discount[1:]) for comparison in comparisons]
         if any(ends != (0.0, 0.0) for ends in bounds):
             item[own] = len(items)
             items.append(int(query[own[0]]))
@@ -288,11 +291,11 @@ def _whole_queries(
     return item, lows, highs, np.zeros(shape)
 
 
-def _bounds(asked: Asked, weight: Floats, one: Comparison, discount: Floats) -> tuple[float, float]:
+def _bounds(asked: Asked, weight: Floats, comparison: Comparison, discount: Floats) -> tuple[float, float]:
     """The least and most that a query can bring to a comparison, `weight` (passages, runs) being discounts."""
-    if one.b is None:
+    if comparison.b is None:
         return -1.0, 1.0
-    difference = weight[:, one.a] - weight[:, one.b]
+    difference = weight[:, comparison.a] - weight[:, comparison.b]
     if not difference.any():
         return 0.0, 0.0
     if asked.spec.name != "nDCG":

@@ -75,10 +75,10 @@ def decide(request: DecisionRequest, out: Path | None = None, *, max_usd: float 
     if request.judge is not None:
         labels = _judged(study, labels, request, out, max_usd)
     course = study.follow(labels)
-    found = decision_of(course, study.terms, request.price)
+    decision = decision_of(course, study.terms, request.price)
     if out is not None:
-        write_standing(out, study, course, found)
-    return found
+        write_standing(out, study, course, decision)
+    return decision
 
 
 def _study(request: DecisionRequest) -> Study:
@@ -103,7 +103,7 @@ def _read_corpus(request: DecisionRequest, wanted: set[str]) -> dict[str, str]:
     if path.is_file():
         return _read_texts(path, request.mapping, wanted)
     passages = passage_places(open_dataset(request.corpus or ""))
-    return {one.id: one.body for one in passages if one.id in wanted}
+    return {passage.id: passage.body for passage in passages if passage.id in wanted}
 
 
 def _texts(request: DecisionRequest, population: Population) -> Texts | None:
@@ -227,7 +227,7 @@ def open_study(path: Path) -> Study:
         ) from error
 
 
-def write_standing(out: Path, study: Study, course: Course, found: Decision) -> None:
+def write_standing(out: Path, study: Study, course: Course, decision: Decision) -> None:
     """Write what is asked next, and what is decided."""
     rows = []
     for query, doc in course.waiting:
@@ -236,7 +236,7 @@ def write_standing(out: Path, study: Study, course: Course, found: Decision) -> 
             row |= {"query": study.texts.queries[query], "text": study.texts.documents[doc]}
         rows.append(json.dumps(row, ensure_ascii=False) + "\n")
     write_atomic(out / ASK, "".join(rows))
-    write_atomic(out / DECISION, to_json(found.as_dict(), indent=1) + "\n")
+    write_atomic(out / DECISION, to_json(decision.as_dict(), indent=1) + "\n")
 
 
 def append_labels(path: Path, labels: Iterable[tuple[Key, int]]) -> None:

@@ -54,7 +54,7 @@ class Rewriting:
         rewrites, failed = self._rewrites(waiting)
         vectors = self._vectors(rewrites)
         cut = {text: self.work.encoder.cuts(text) for text in rewrites.values()}
-        for asked in (one for one in waiting if one.id in rewrites):
+        for asked in (query for query in waiting if query.id in rewrites):
             rewrite = rewrites[asked.id]
             vector = vectors[asked.id]
             if why := self._unfit(rewrite, vector):
@@ -67,7 +67,7 @@ class Rewriting:
         """Id -> rewriting for all questions of the run, done before or now; id -> why there is none."""
         found: dict[str, str] = {}
         asked_for: list[RunQuery] = []
-        now = {one.id for one in waiting}
+        now = {query.id for query in waiting}
         for asked in self.work.queries:
             given = self.work.posed[asked.id].rewrite
             if asked.id not in now:
@@ -87,7 +87,7 @@ class Rewriting:
         work.listener.stage(f"S1 rewrites by {work.rewriter.name}", len(asked_for), "questions")
 
         async def all_rewritten() -> None:
-            jobs = [partial(work.rewriter.rewrite, Question(one.id, one.text)) for one in asked_for]
+            jobs = [partial(work.rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
             async for position, outcome in all_of(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
                 if isinstance(outcome, Failure):

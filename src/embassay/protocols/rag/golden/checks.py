@@ -105,7 +105,7 @@ async def judge_again(
         judge, graded, {}, lambda *_: None, draw=AGAIN, at_once=at_once, progress=progress
     )
     orders: list[tuple[int, ...] | None] = [None] * len(ordered)
-    jobs = (partial(judge.order, one.question, one.passages, draw=ORDER_AGAIN) for one in ordered)
+    jobs = (partial(judge.order, order.question, order.passages, draw=ORDER_AGAIN) for order in ordered)
     async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
         orders[position] = None if isinstance(outcome, Failure) else outcome.order
     grades = {key: verdict.grade for key, verdict in graded_again.verdicts.items()}
@@ -117,7 +117,11 @@ def repeated(
 ) -> Repeated:
     """How far the second judgements are the first ones."""
     keys = [key for key in first if key in second.grades]
-    pairs = [(one, order) for one, order in zip(ordered, second.orders, strict=True) if order is not None]
+    pairs = [
+        (first_order, order)
+        for first_order, order in zip(ordered, second.orders, strict=True)
+        if order is not None
+    ]
     if not keys and not pairs:
         return Repeated(failed=second.failed, reason="no item was judged twice")
     queries = sorted({key[0] for key in keys})
@@ -128,7 +132,7 @@ def repeated(
     agreement = grade_agreement(np.array(tables), seed=seed) if keys else {}
     return Repeated(
         items=len(keys),
-        queries=len({key[0] for key in keys} | {one.question.id for one, _ in pairs}),
+        queries=len({key[0] for key in keys} | {order.question.id for order, _ in pairs}),
         table=tuple(tuple(map(int, row)) for row in np.sum(tables, axis=0)) if keys else (),
         calls=len(pairs),
         discordant=discordance(pairs, seed=seed) if pairs else None,
@@ -163,8 +167,8 @@ def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str,
 def discordance(pairs: Sequence[tuple[FirstOrder, tuple[int, ...]]], *, seed: int = 1337) -> Figure:
     """The share of pairs of passages that the second order of a list puts the other way, over all lists."""
     by_query: dict[str, list[tuple[int, int]]] = {}
-    for one, again in pairs:
-        by_query.setdefault(one.question.id, []).append(swapped(one.order, again))
+    for order, again in pairs:
+        by_query.setdefault(order.question.id, []).append(swapped(order.order, again))
     rows = [np.sum(own, axis=0) for own in by_query.values()]
     if len(rows) == 1:
         rows = [np.array(own) for own in next(iter(by_query.values()))]
@@ -253,7 +257,7 @@ def repeat(work: Work, queries: Sequence[Gathered], items: int) -> Repeated:
     stages; what is bought is in the answer cache."""
     if not getattr(work.judge, "repeats", True):
         return Repeated(reason="this judge has one answer to everything")
-    done = {one.state.id: one for one in queries if one.is_done}
+    done = {query.state.id: query for query in queries if query.is_done}
     first = {
         (key, row["doc_id"]): row["grade"]
         for key, one in done.items()
@@ -328,8 +332,12 @@ def score_check(
 ) -> HumanCheck:
     """How far a person and the judge agree on the questions that the file is about."""
     said = {(one.query_id, one.doc_id): one for one in edited}
-    checked = [one for one in lists if any((one.query_id, p.doc_id) in said for p in one.passages)]
-    both = {one.query_id: _both(one, said) for one in checked}
+    checked = [
+        final_list
+        for final_list in lists
+        if any((final_list.query_id, p.doc_id) in said for p in final_list.passages)
+    ]
+    both = {final_list.query_id: _both(final_list, said) for final_list in checked}
     orders = {query: _order(own) for query, own in both.items()}
     every = [pair for own in both.values() for pair in own]
     corrected, off = _corrected(lists, said)
@@ -366,10 +374,10 @@ def _corrected(
     not independent."""
     rows = [
         (place, passage.grade, None if own is None else own.grade, passage.place)
-        for place, one in enumerate(lists)
-        for passage in one.passages
+        for place, final_list in enumerate(lists)
+        for passage in final_list.passages
         if passage.grade is not None
-        for own in [said.get((one.query_id, passage.doc_id))]
+        for own in [said.get((final_list.query_id, passage.doc_id))]
     ]
     if not any(row[2] is not None for row in rows):
         return (), ()
@@ -400,8 +408,8 @@ def _band(place: int) -> str:
 Pairs = Sequence[tuple[Listed, Edited]]
 
 
-def _both(one: FinalList, said: Mapping[tuple[str, str], Edited]) -> Pairs:
-    keys = [(passage, (one.query_id, passage.doc_id)) for passage in one.passages]
+def _both(final_list: FinalList, said: Mapping[tuple[str, str], Edited]) -> Pairs:
+    keys = [(passage, (final_list.query_id, passage.doc_id)) for passage in final_list.passages]
     return [(passage, said[key]) for passage, key in keys if key in said]
 
 
@@ -433,16 +441,20 @@ def _moved(questions: Iterable[Pairs]) -> int:
 
 
 def _tau(orders: Mapping[str, _Order], seed: int) -> Figure:
-    values = [one.tau for one in orders.values() if one.tau is not None]
+    values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
         return Figure(None, reason="no question has two places")
-    found = bootstrap_ci(values, rng=generator(seed, "human check", "tau"))
-    known = found.n > 1
-    return Figure(found.estimate, found.low if known else None, found.high if known else None, found.n)
+    estimate = bootstrap_ci(values, rng=generator(seed, "human check", "tau"))
+    known = estimate.n > 1
+    return Figure(
+        estimate.estimate, estimate.low if known else None, estimate.high if known else None, estimate.n
+    )
 
 
 def _swapped(orders: Mapping[str, _Order], seed: int) -> Figure:
-    counts = np.array([(one.swapped, one.pairs) for one in orders.values() if one.pairs], dtype=np.float64)
+    counts = np.array(
+        [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
+    )
     if not len(counts):
         return Figure(None, reason="no two places are told apart")
     value, n = float(counts[:, 0].sum() / counts[:, 1].sum()), int(counts[:, 1].sum())
@@ -453,7 +465,7 @@ def _swapped(orders: Mapping[str, _Order], seed: int) -> Figure:
 
 
 def _distance(orders: Mapping[str, _Order]) -> float | None:
-    distances = [distance for one in orders.values() for distance in one.distances]
+    distances = [distance for order in orders.values() for distance in order.distances]
     return float(median(distances)) if distances else None
 
 
@@ -469,8 +481,8 @@ def sample_check(run: Path, out: Path, sampling: Sampling | None = None) -> list
     """
     sampling = sampling or Sampling()
     lists = read_final_lists(run)
-    chosen = set(draw_questions([one.query_id for one in lists], sampling.share, sampling.seed))
-    drawn = [one for one in lists if one.query_id in chosen]
+    chosen = set(draw_questions([final_list.query_id for final_list in lists], sampling.share, sampling.seed))
+    drawn = [final_list for final_list in lists if final_list.query_id in chosen]
     if out.exists():
         raise UsageError(f"{out} is there already.", mend="Name another file: this one may have been edited.")
     write_check(out, drawn, blind=sampling.blind, excerpt=sampling.excerpt, seed=sampling.seed)
@@ -482,14 +494,16 @@ def score_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheck:
     lists = read_final_lists(run)
     edited, blind = read_check(file, lists)
     checked = {one.query_id for one in edited}
-    found = score_check(lists, edited, file=file.name, blind=blind, seed=seed)
-    found = replace(found, lists=_seal([one for one in lists if one.query_id in checked]))
+    check = score_check(lists, edited, file=file.name, blind=blind, seed=seed)
+    check = replace(
+        check, lists=_seal([final_list for final_list in lists if final_list.query_id in checked])
+    )
     write_atomic(
         run / FOLDER / f"{slug(file.stem)}.json",
-        to_json({**asdict(found), "questions": sorted(checked)}) + "\n",
+        to_json({**asdict(check), "questions": sorted(checked)}) + "\n",
     )
     _into_record(run)
-    return found
+    return check
 
 
 def read_checks(run: Path) -> tuple[HumanCheck, ...]:
@@ -508,7 +522,7 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
                 "the human check cannot be read", path=path, found=str(error),
                 mend="Delete it, and score the edited file again.",
             ) from error  # fmt: skip
-        if check.lists == _seal([one for one in lists if one.query_id in checked]):
+        if check.lists == _seal([final_list for final_list in lists if final_list.query_id in checked]):
             found.append(check)
     return tuple(found)
 
@@ -533,4 +547,9 @@ def _into_record(run: Path) -> None:
 
 
 def _seal(lists: Sequence[FinalList]) -> str:
-    return digest([[one.query_id, [[p.doc_id, p.place, p.grade] for p in one.passages]] for one in lists])
+    return digest(
+        [
+            [final_list.query_id, [[p.doc_id, p.place, p.grade] for p in final_list.passages]]
+            for final_list in lists
+        ]
+    )

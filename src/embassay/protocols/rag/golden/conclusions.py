@@ -197,7 +197,7 @@ def query_of(one: Gathered) -> summary.Query:
 
 def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.Tokens | None:
     """Tokens per candidate over all pools (spec rag 3.1); None where no pool is there."""
-    counts = [count for one in queries for count in one.tokens]
+    counts = [count for query in queries for count in query.tokens]
     if not counts:
         return None
     sd = pstdev(counts) * math.sqrt(len(counts) / max(1, len(counts) - 1))
@@ -208,7 +208,7 @@ def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.Tokens | N
 
 def labels_of(queries: Sequence[Gathered], validated: int) -> dict[str, float | None]:
     """The label summary of the queries in the golden set, of which people have checked some."""
-    done = [query_labels(one.state.id, one.grades) for one in queries if one.is_done]
+    done = [query_labels(query.state.id, query.grades) for query in queries if query.is_done]
     return label_summary(done, validated=validated)
 
 
@@ -219,8 +219,8 @@ def judge_of(
     facts, counts = about(work.judge), getattr(work.judge, "counts", None)
     journal: Any = work.ledger.journal
     spent = journal.by_account().get(work.judge.name) if journal is not None else None
-    grades = [row for one in queries for row in one.rows if row["grade"] is not None]
-    orders = [call for one in queries for call in one.calls]
+    grades = [row for query in queries for row in query.rows if row["grade"] is not None]
+    orders = [call for query in queries for call in query.calls]
     failed = {stage: told.get(stage, {}).get("failed", 0) for stage in ("S4", "S6")}
     return summary.JudgeFacts(
         name=work.judge.name,
@@ -253,7 +253,7 @@ def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.R
     """How the pools were ordered, and what the answers say of the judge."""
     from embassay.protocols.rag.ranking.reliability import judge_notes
 
-    done = [one for one in queries if one.is_done]
+    done = [query for query in queries if query.is_done]
     calls = sum(len(one.calls) for one in done)
     names = sorted({name for one in done for name in one.claims})
     claims = {name: mean(one.claims[name] for one in done if name in one.claims) for name in names}
@@ -285,8 +285,8 @@ def _contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
 def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ...]:
     from embassay.protocols.rag.ranking.reliability import place_gains
 
-    found = place_gains(judged, seed=seed)
-    gains: Iterable[Estimate] = found.gains if found else ()
+    places = place_gains(judged, seed=seed)
+    gains: Iterable[Estimate] = places.gains if places else ()
     return tuple(
         summary.PlaceBias(place, made)
         for place, gain in enumerate(gains, start=1)
@@ -307,7 +307,7 @@ def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
     found = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     found += work.read.warnings
     found += work.warnings
-    failed = [one for one in queries if one.state.status == "failed"]
+    failed = [query for query in queries if query.state.status == "failed"]
     if len(failed) > FAILED_LOUDLY * len(queries):
         found.insert(
             0,
@@ -319,8 +319,8 @@ def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
 
 def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
     """What came out, in a sentence or two."""
-    done = sum(one.is_done for one in queries)
-    failed = sum(one.state.status == "failed" for one in queries)
+    done = sum(query.is_done for query in queries)
+    failed = sum(query.state.status == "failed" for query in queries)
     if not done:
         return "No question is through all stages yet."
     left = f" {failed} failed." if failed else ""
@@ -351,7 +351,7 @@ def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
 
 
 def _quantities(golden: Golden) -> Iterator[tuple[str, Figure]]:
-    done = sum(one.status == "done" for one in golden.queries)
+    done = sum(query.status == "done" for query in golden.queries)
     for name, value in golden.labels.items():
         yield name, Figure(value, n=done)
     yield "queries_failed", Figure(float(len(golden.failed)), n=len(golden.queries))
@@ -394,8 +394,8 @@ def _stages(golden: Golden) -> ColumnTable:
         Column("failed", decimals=0), Column("seconds", decimals=1), Column("counts", "text"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
-        (one.name, one.title, one.done, one.kept, one.failed, one.seconds, _said(one.counts))
-        for one in golden.stages
+        (stage.name, stage.title, stage.done, stage.kept, stage.failed, stage.seconds, _said(stage.counts))
+        for stage in golden.stages
     ]
     return ColumnTable("stages", "Stages", columns, tuple(rows))
 
@@ -408,10 +408,19 @@ def _queries(golden: Golden) -> ColumnTable:
         Column("stopped", "text"), Column("reason", "text"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    for one in golden.queries:
-        grades: tuple[Value, ...] = tuple(reversed(one.grades)) or (None,) * 5
+    for query in golden.queries:
+        grades: tuple[Value, ...] = tuple(reversed(query.grades)) or (None,) * 5
         rows.append(
-            (one.query_id, one.status, one.pool, *grades, one.kept, one.calls, one.stopped, one.reason)
+            (
+                query.query_id,
+                query.status,
+                query.pool,
+                *grades,
+                query.kept,
+                query.calls,
+                query.stopped,
+                query.reason,
+            )
         )
     return ColumnTable("queries", "Questions", columns, tuple(rows))
 

@@ -102,7 +102,7 @@ def read_inputs(request: GoldenRequest) -> Read:
     what to read, DataError for what is wrong in the files.
     """
     both = _tables(request)
-    check(reading(Path(one.address) for one in both.corpus.origins()))
+    check(reading(Path(origin.address) for origin in both.corpus.origins()))
     intake = Intake()
     documents = intake.read(
         both.corpus, both.corpus.columns(), lambda row, key: _document(row, key, intake), Draw(None, 0)
@@ -113,11 +113,13 @@ def read_inputs(request: GoldenRequest) -> Read:
         lambda row, key: _posed(row, key, intake),
         Draw(request.limit, request.seed),
     )
-    intake.note_texts((one.id for _, one in documents), (one.text for _, one in documents))
+    intake.note_texts(
+        (document.id for _, document in documents), (document.text for _, document in documents)
+    )
     files = {"corpus": _files(both.corpus), "queries": _files(both.queries)}
     hashes = [one.sha256 for part in files.values() for one in part]
     return Read(
-        tuple(one for _, one in questions), tuple(one for _, one in documents), both.name,
+        tuple(one for _, one in questions), tuple(document for _, document in documents), both.name,
         language(intake.langs, both.lang), digest([hashes, dict(request.mapping), request.split]), files,
         both.skipped + intake.tally.skipped(), both.notes + intake.tally.warnings(),
     )  # fmt: skip
@@ -297,13 +299,13 @@ class _Passage:
 def passages_of(documents: Sequence[Document], options: GoldenOptions, tokenizer: Tokenizer) -> Passages:
     """The documents as passages; with `options.chunk` as chunks `doc#1`, `doc#2` ... of so many tokens at most."""
     found = _chunks(documents, options, tokenizer) if options.chunk is not None else map(_whole, documents)
-    ordered = sorted(found, key=lambda one: one.id)
+    ordered = sorted(found, key=lambda passage: passage.id)
     if not ordered:
         raise DataError("no passage can be made of the corpus", expected="at least one text")
     return Passages(
-        tuple(one.id for one in ordered),
-        tuple(one.text for one in ordered),
-        tuple(one.metadata for one in ordered),
+        tuple(passage.id for passage in ordered),
+        tuple(passage.text for passage in ordered),
+        tuple(passage.metadata for passage in ordered),
     )
 
 
@@ -370,9 +372,9 @@ def searching(system: Any, passages: Sequence[str], queries: Sequence[str], dept
 def reading(files: Iterable[Path]) -> Footprint:
     """The corpus in these files, which is held whole from beginning to end; nothing of a table of a hub is known."""
     size = sum(
-        one.stat().st_size * (_READ * _PACKED if one.suffix in (".gz", ".parquet") else _READ)
-        for one in files
-        if one.is_file()
+        file.stat().st_size * (_READ * _PACKED if file.suffix in (".gz", ".parquet") else _READ)
+        for file in files
+        if file.is_file()
     )
     return Footprint({"the corpus, which a golden set holds whole": size}, "Judge a smaller corpus")
 
@@ -402,14 +404,15 @@ class Work:
     @cached_property
     def posed(self) -> dict[str, Posed]:
         """The questions by id."""
-        return {one.id: one for one in self.read.questions}
+        return {question.id: question for question in self.read.questions}
 
     @cached_property
     def queries(self) -> tuple[RunQuery, ...]:
         """The questions with their folders, in the order of the file."""
-        names = folder_names([one.id for one in self.read.questions])
+        names = folder_names([question.id for question in self.read.questions])
         return tuple(
-            RunQuery(one.id, one.text, QueryFolder(self.run, names[one.id])) for one in self.read.questions
+            RunQuery(question.id, question.text, QueryFolder(self.run, names[question.id]))
+            for question in self.read.questions
         )
 
     @cached_property

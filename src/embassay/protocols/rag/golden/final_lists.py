@@ -88,9 +88,9 @@ def write_check(
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=_delimiter(path), lineterminator="\r\n")
     writer.writerow(_columns(blind))
-    for one in lists:
-        for passage in _shuffled(one, seed) if blind else one.passages:
-            row = _row(one, passage, excerpt, blind)
+    for final_list in lists:
+        for passage in _shuffled(final_list, seed) if blind else final_list.passages:
+            row = _row(final_list, passage, excerpt, blind)
             writer.writerow([row[column] for column in _columns(blind)])
     # Spreadsheets take a file without the mark for one in an old code page.
     write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
@@ -102,7 +102,11 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
     Rows may be in any order, separators commas, semicolons or tabs, and 1,5 is 1.5. DataError with file and line for a
     passage that is not in the lists or stands twice, one that is missing, and places and grades that are none.
     """
-    items = {item_of(one.query_id, p.doc_id): (one, p) for one in lists for p in one.passages}
+    items = {
+        item_of(final_list.query_id, p.doc_id): (final_list, p)
+        for final_list in lists
+        for p in final_list.passages
+    }
     source = _source(path)
     for column in NEEDED:
         if column not in source.columns():
@@ -136,13 +140,13 @@ def _check_whole(
     path: Path, found: Mapping[str, Edited], lines: Mapping[str, int], lists: Sequence[FinalList]
 ) -> None:
     """DataError if a question has rows, but not all of them."""
-    for one in lists:
-        wanted = [item_of(one.query_id, passage.doc_id) for passage in one.passages]
+    for final_list in lists:
+        wanted = [item_of(final_list.query_id, passage.doc_id) for passage in final_list.passages]
         there = [item for item in wanted if item in found]
         if there and len(there) < len(wanted):
             missing = next(item for item in wanted if item not in found)
             raise DataError(
-                f"question {one.query_id} lacks a passage", path=path, line=max(lines[item] for item in there),
+                f"question {final_list.query_id} lacks a passage", path=path, line=max(lines[item] for item in there),
                 expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(there)),
                 mend="Restore the row; leave place and grade blank where you have nothing to say.",
             )  # fmt: skip
@@ -153,18 +157,20 @@ def _columns(blind: bool) -> tuple[str, ...]:
     return ("item", "query_id", "question", "place", "grade", "remark", *judges, "doc_id", "text")
 
 
-def _shuffled(one: FinalList, seed: int) -> Iterator[Listed]:
-    for place in generator(seed, "human check", one.query_id).permutation(len(one.passages)).tolist():
-        yield one.passages[place]
+def _shuffled(final_list: FinalList, seed: int) -> Iterator[Listed]:
+    for place in (
+        generator(seed, "human check", final_list.query_id).permutation(len(final_list.passages)).tolist()
+    ):
+        yield final_list.passages[place]
 
 
-def _row(one: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
+def _row(final_list: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
     grade = "" if passage.grade is None else passage.grade
     said = ("", "") if blind else (passage.place, grade)
     return {
-        "item": item_of(one.query_id, passage.doc_id),
-        "query_id": inert(one.query_id),
-        "question": inert(_cut(one.question, excerpt)),
+        "item": item_of(final_list.query_id, passage.doc_id),
+        "query_id": inert(final_list.query_id),
+        "question": inert(_cut(final_list.question, excerpt)),
         "place": said[0],
         "grade": said[1],
         "remark": "",
@@ -310,7 +316,7 @@ def write_export(
     Rows stand by question as given, in each by final place, grade and place of fusion. DataError for an id with a tab
     or a line break, which no qrels can hold.
     """
-    rows = {one.id: sorted(one.rows, key=_by_place) for one in questions}
+    rows = {question.id: sorted(question.rows, key=_by_place) for question in questions}
     judged = [
         (query, row["doc_id"], int(row["grade"]))
         for query, own in rows.items()
@@ -329,14 +335,17 @@ def write_export(
     write_atomic(folder / "golden.jsonl", _lines(_everything(questions, rows)))
     beir = folder / "beir"
     write_atomic(
-        beir / "corpus.jsonl", _lines({"_id": one.id, "title": one.title, "text": one.text} for one in corpus)
+        beir / "corpus.jsonl",
+        _lines({"_id": text.id, "title": text.title, "text": text.text} for text in corpus),
     )
-    write_atomic(beir / "queries.jsonl", _lines({"_id": one.id, "text": one.text} for one in questions))
+    write_atomic(
+        beir / "queries.jsonl", _lines({"_id": question.id, "text": question.text} for question in questions)
+    )
     write_atomic(beir / "qrels" / "test.tsv", _tsv((query, doc, grade - 1) for query, doc, grade in judged))
     write_atomic(folder / "README.md", _readme(about, len(questions), len(judged), "trec" in written))
     if spans := [(query, *places[doc], grade) for query, doc, grade in judged if doc in places]:
         names = ("query_id", "document", "start", "end", "relevance")
-        write_atomic(folder / "spans.jsonl", _lines(dict(zip(names, one, strict=True)) for one in spans))
+        write_atomic(folder / "spans.jsonl", _lines(dict(zip(names, span, strict=True)) for span in spans))
         written["spans"] = "spans.jsonl"
     return {**written, "jsonl": "golden.jsonl", "beir": "beir"}
 
@@ -344,9 +353,9 @@ def write_export(
 def _everything(
     questions: Sequence[Finished], rows: Mapping[str, Sequence[ListRow]]
 ) -> Iterator[dict[str, Any]]:
-    for one in questions:
-        for row in rows[one.id]:
-            head = {"query_id": one.id, "question": one.text, "rewrite": one.rewrite}
+    for question in questions:
+        for row in rows[question.id]:
+            head = {"query_id": question.id, "question": question.text, "rewrite": question.rewrite}
             first = {"doc_id": row["doc_id"], "grade": row["grade"], "final_rank": row.get("final_rank")}
             rest = {name: value for name, value in row.items() if name not in _SAID and name not in first}
             yield {**head, **first, **rest}

@@ -229,7 +229,7 @@ class Grades:
                     lambda: grade_all(work.judge, wanted, kept, keep, progress=work.listener.advanced_by)
                 )
         except BaseException:
-            whole = [one for one in waiting if all(key_of(pair) in verdicts for pair in pairs[one.id])]
+            whole = [query for query in waiting if all(key_of(pair) in verdicts for pair in pairs[query.id])]
             self._finish(whole, rows, Grading(verdicts, ()), done)
             raise
         return self._finish(waiting, rows, grading, done)
@@ -363,10 +363,10 @@ def query_labels(query_id: str, grades: Sequence[int]) -> QueryLabels:
 def label_summary(labels: Sequence[QueryLabels], *, validated: int = 0) -> dict[str, float | None]:
     """The label summary table (spec rag 4.2) by name of the quantity, None where no question has any; `validated` are
     questions that people have checked. Prevalence is in percent, as in the paper's table."""
-    five = [one.counts[4] for one in labels]
-    four = [one.counts[3] for one in labels]
-    good = [one.good for one in labels]
-    shares = [100 * one.prevalence for one in labels if one.prevalence is not None]
+    five = [label.counts[4] for label in labels]
+    four = [label.counts[3] for label in labels]
+    good = [label.good for label in labels]
+    shares = [100 * label.prevalence for label in labels if label.prevalence is not None]
     middles = {"grade5": five, "grade4": four, "grade4plus5": good}
     found: dict[str, float | None] = {"n_queries": len(labels), "n_human_validated": validated}
     for name, values in middles.items():
@@ -374,7 +374,7 @@ def label_summary(labels: Sequence[QueryLabels], *, validated: int = 0) -> dict[
         found[f"{name}_count_mean"] = float(mean(values)) if values else None
     found["grade4plus5_pool_prevalence_median_percent"] = float(median(shares)) if shares else None
     found["grade4plus5_pool_prevalence_mean_percent"] = float(mean(shares)) if shares else None
-    found["pool_size_median"] = float(median([one.pool for one in labels])) if labels else None
+    found["pool_size_median"] = float(median([label.pool for label in labels])) if labels else None
     found["queries_without_grade5"] = sum(not one for one in five)
     found["queries_without_grade4plus5"] = sum(not one for one in good)
     return found

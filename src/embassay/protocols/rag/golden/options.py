@@ -256,14 +256,14 @@ def request_of(settings: Settings) -> GoldenRequest:
     options = {one.name: values.pop(one.name) for one in fields(GoldenOptions)}
     request = GoldenRequest(**values, options=GoldenOptions(**options))
     for name in RANKING_KNOBS:
-        one = settings[name]
+        setting = settings[name]
         if (
-            one.value is not None
+            setting.value is not None
             and name not in request.engine_knobs
-            and not one.origin.startswith("profile")
+            and not setting.origin.startswith("profile")
         ):
             raise UsageError(
-                f"The ranking {request.ranking!r} has no {name} ({one.origin}).",
+                f"The ranking {request.ranking!r} has no {name} ({setting.origin}).",
                 mend="Leave it out, or choose another --ranking.",
             )
     return request
@@ -271,7 +271,7 @@ def request_of(settings: Settings) -> GoldenRequest:
 
 def snapshot(settings: Settings) -> dict[str, dict[str, Any]]:
     """For the manifest: every setting with its value and origin."""
-    return {name: {"value": one.value, "from": one.origin} for name, one in settings.items()}
+    return {name: {"value": setting.value, "from": setting.origin} for name, setting in settings.items()}
 
 
 @dataclass(frozen=True)
@@ -360,7 +360,7 @@ def _near(name: str, prefix: str) -> str:
     from embassay.data.rows import nearest
 
     near = nearest(name, (*_defaults(), "profile"))
-    known: Iterable[str] = (_spelled(one, prefix) for one in _defaults())
+    known: Iterable[str] = (_spelled(default, prefix) for default in _defaults())
     return f"Did you mean {_spelled(near, prefix)!r}?" if near else f"Settings are {', '.join(known)}."
 
 

@@ -118,14 +118,14 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
     Intervals are over questions, resampled with replacement. UsageError for fewer than two judges, two of one name,
     and judges without a passage in common.
     """
-    names = [one.name for one in judges]
+    names = [judge.name for judge in judges]
     if len(judges) < 2 or len(set(names)) < len(names):
         raise UsageError(
             f"{', '.join(names) or 'Nobody'} are not a panel.",
             mend="Name two judges or more, each once: NAME=RUN tells two of one name apart.",
         )
-    keys = sorted({key for one in judges for key in one.grades})
-    votes = np.array([[one.grades.get(key, 0) - 1 for one in judges] for key in keys], dtype=np.int64)
+    keys = sorted({key for judge in judges for key in judge.grades})
+    votes = np.array([[judge.grades.get(key, 0) - 1 for judge in judges] for key in keys], dtype=np.int64)
     if not ((votes != MISSING).sum(axis=1) > 1).any():
         raise UsageError(
             "No passage was graded by two of the judges.",
@@ -136,11 +136,15 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
         "median": _by_key(keys, median_votes(votes)),
         "dawid_skene": _by_key(keys, model.labels),
     }
-    total = None if any(one.usd is None for one in judges) else float(sum(one.usd or 0.0 for one in judges))
+    total = (
+        None
+        if any(judge.usd is None for judge in judges)
+        else float(sum(judge.usd or 0.0 for judge in judges))
+    )
     panels = [Judged(by, grades[by], total) for by in PANELS]
     return Panel(
-        tuple(_standing(one, people, seed) for one in judges),
-        tuple(_standing(one, people, seed) for one in panels),
+        tuple(_standing(judge, people, seed) for judge in judges),
+        tuple(_standing(panel, people, seed) for panel in panels),
         tuple(_pair(one, other, seed) for one, other in combinations(judges, 2)),
         alpha(keys, votes, seed=seed),
         _right(names, model), model.rounds, model.converged, grades, len(keys), len({key[0] for key in keys}),
@@ -223,7 +227,7 @@ def tables(panel: Panel) -> Iterator[ColumnTable]:
         *(_columns() if with_people else ()), Column("Right, by the model", decimals=3),
         Column("USD", decimals=4), Column("USD per 1,000", decimals=4),
     )  # fmt: skip
-    kinds = [*((one, "judge") for one in panel.judges), *((one, "panel") for one in panel.panels)]
+    kinds = [*((judge, "judge") for judge in panel.judges), *((one, "panel") for one in panel.panels)]
     rows = [
         (one.name, kind, one.items, one.mean, *(_cells(one.people) if with_people else ()),
          panel.learned.get(one.name) if kind == "judge" else None, one.usd, one.per_thousand)
@@ -232,7 +236,7 @@ def tables(panel: Panel) -> Iterator[ColumnTable]:
     note = "Agreement is with people's grades; shift is the mean grade minus theirs." if with_people else ""
     yield ColumnTable("rag_judges", "Judges and panels", columns, tuple(rows), note)
     heads = (Column("Judge", "text"), Column("Other judge", "text"), Column("Both graded", decimals=0))
-    pairs = [(one.first, one.second, one.items, *_cells(one.figures)) for one in panel.pairs]
+    pairs = [(pair.first, pair.second, pair.items, *_cells(pair.figures)) for pair in panel.pairs]
     yield ColumnTable("rag_judge_pairs", "Judges beside each other", (*heads, *_columns()), tuple(pairs))
 
 
@@ -256,23 +260,25 @@ def views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
     yield titles, rows
     titles = ["judge", "other judge", "both", "kappa", "same grade", "shift"]
     yield titles, [
-        [one.first, one.second, f"{one.items:,}",
-         *(_told(one.figures.get(name)) for name in ("kappa", "exact", "shift"))]
-        for one in panel.pairs
+        [pair.first, pair.second, f"{pair.items:,}",
+         *(_told(pair.figures.get(name)) for name in ("kappa", "exact", "shift"))]
+        for pair in panel.pairs
     ]  # fmt: skip
 
 
-def _told(found: Figure | None) -> str:
-    if found is None or found.value is None:
+def _told(figure: Figure | None) -> str:
+    if figure is None or figure.value is None:
         return "n/a"
-    ends = "" if found.low is None or found.high is None else f" {numbers.interval(found.low, found.high)}"
-    return f"{numbers.score(found.value)}{ends}"
+    ends = (
+        "" if figure.low is None or figure.high is None else f" {numbers.interval(figure.low, figure.high)}"
+    )
+    return f"{numbers.score(figure.value)}{ends}"
 
 
 def _cells(figures: Mapping[str, Figure]) -> Iterator[Value]:
     for name in NAMED:
-        found = figures.get(name)
-        yield from (None, None, None) if found is None else (found.value, found.low, found.high)
+        figure = figures.get(name)
+        yield from (None, None, None) if figure is None else (figure.value, figure.low, figure.high)
 
 
 def write_panel(out: Path, panel: Panel, by: By) -> Path:
@@ -288,10 +294,10 @@ def write_panel(out: Path, panel: Panel, by: By) -> Path:
 
 def verdict(panel: Panel) -> str:
     """What to know first: how far the judges agree, and which of all stands nearest to people."""
-    found = panel.alpha
-    ends = "" if found.low is None else f" ({found.low:.2f} to {found.high:.2f})"
-    agree = "cannot be told" if found.value is None else f"is {found.value:.2f}{ends}"
-    text = f"Krippendorff's alpha of {len(panel.judges)} judges {agree} on {found.n:,} passages."
+    figure = panel.alpha
+    ends = "" if figure.low is None else f" ({figure.low:.2f} to {figure.high:.2f})"
+    agree = "cannot be told" if figure.value is None else f"is {figure.value:.2f}{ends}"
+    text = f"Krippendorff's alpha of {len(panel.judges)} judges {agree} on {figure.n:,} passages."
     known = [
         (one.people["kappa"].value, one.name)
         for one in (*panel.judges, *panel.panels)

@@ -86,7 +86,7 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
     """S1 and S2: the texts that the encoder has not seen."""
     found = [_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
     made = Forecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
-    questions, passages = [one.text for one in work.read.questions], list(work.passages.texts)
+    questions, passages = [question.text for question in work.read.questions], list(work.passages.texts)
     tasks = (("S1 vectors", questions, "query", "S1"), ("S2 vectors", passages, "document", "S2"))
     for task, texts, role, stage in tasks:
         if all(state.is_through(stage) for state in states):
@@ -115,7 +115,9 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
 
 def _rewriting(work: Work, states: Sequence[State]) -> Forecast:
     waiting = {state.id for state in states if not state.is_through("S1")}
-    asked = [one for one in work.read.questions if one.rewrite is None and one.id in waiting]
+    asked = [
+        question for question in work.read.questions if question.rewrite is None and question.id in waiting
+    ]
     from embassay.protocols.rag.rewriters import rewrite_messages
 
     read = sum(_tokens(rewrite_messages(one.text)) for one in asked)
@@ -125,21 +127,21 @@ def _rewriting(work: Work, states: Sequence[State]) -> Forecast:
 
 def _judging(work: Work, states: Sequence[State], sizes: dict[str, Sizes]) -> list[Forecast]:
     """S4, S6 and the repeats: calls of the judge, at the mean length of some passages."""
-    questions = [Question(one.id, one.text) for one in work.read.questions]
+    questions = [Question(question.id, question.text) for question in work.read.questions]
     texts = work.passages.texts[:: max(1, len(work.passages) // _SAMPLE)][:_SAMPLE]
     some = [Passage(str(number), text) for number, text in enumerate(texts)]
-    pairs = [(questions[i % len(questions)], one) for i, one in enumerate(some)]
+    pairs = [(questions[i % len(questions)], passage) for i, passage in enumerate(some)]
     per_grade = mean(_tokens(grade_messages(*pair)) for pair in pairs)
     batch = work.request.options.batch or _BATCH
-    length = mean(likely_tokens([one.text]) for one in some)
+    length = mean(likely_tokens([passage.text]) for passage in some)
     alone = mean(_tokens(order_messages(question, [])) for question in questions[:_SAMPLE])
-    grades = sum(sizes[one.id].pool for one in states if not one.is_through("S4"))
-    kept = [sizes[one.id].kept for one in states if not one.is_through("S6")]
+    grades = sum(sizes[state.id].pool for state in states if not state.is_through("S4"))
+    kept = [sizes[state.id].kept for state in states if not state.is_through("S6")]
     orders = sum(calls_for(work.request.engine, one) for one in kept)
     shown = max(kept, default=0) if work.request.engine.startswith("single_shot") else batch
     per_order = alone + shown * length
     head = Forecast("", work.read.name, work.judge.name, len(states), 0, 0)
-    disk = sum(one.pool for one in sizes.values()) * 6 * int(_ROW_BYTES + mean(map(len, texts)))
+    disk = sum(size.pool for size in sizes.values()) * 6 * int(_ROW_BYTES + mean(map(len, texts)))
     found = [
         replace(
             _asked(replace(head, task="S4 grade"), work.judge, grades, round(grades * per_grade), "grade"),
@@ -230,14 +232,14 @@ def add_run(given: str, work: Work) -> tuple[str, dict[str, int]]:
     name, path = named_path(given)
     known = Known(
         dict(zip(work.passages.ids, work.passages.texts, strict=True)),
-        {one.id: one.text for one in work.read.questions},
+        {question.id: question.text for question in work.read.questions},
     )
     run = read_run(path, {}, known)
     counts = {"passages": 0, "questions": 0, "not in the corpus": 0, "other questions": 0}
     found: dict[str, list[tuple[float, str]]] = {}
     for query, doc, value in run.frame.iter_rows():
         found.setdefault(query, []).append((-value, doc))
-    folders = {one.id: one.folder for one in work.queries}
+    folders = {run_query.id: run_query.folder for run_query in work.queries}
     counts["other questions"] = len(found.keys() - folders.keys())
     for query, own in found.items():
         if query not in folders:
@@ -281,7 +283,7 @@ def conclude(
     repeated: Repeated | None = None,
 ) -> Golden:
     """Write everything that follows from the queries that are done. `told` is what each stage took."""
-    done = any(one.is_done for one in queries)
+    done = any(query.is_done for query in queries)
     labels = conclusions.labels_of(queries, checked_questions(folder.path) if done else 0)
     exports = _export(folder, work, queries)
     golden = Golden(
@@ -307,17 +309,20 @@ def conclude(
 def write_human_check(folder: RunFolder, work: Work) -> None:
     """Write the lists of some questions for a person to edit, unless the file is there already: it may be edited."""
     path, share = folder.path / CHECK, work.request.options.human
-    if share and not path.exists() and any(one.folder.success("S6").exists() for one in work.queries):
+    if share and not path.exists() and any(query.folder.success("S6").exists() for query in work.queries):
         sample_check(folder.path, path, Sampling(share, seed=work.request.seed))
 
 
 def _export(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> dict[str, str]:
     finished = [
         Finished(
-            one.state.id, one.state.text, one.rewrite, [row for row in one.rows if row["grade"] is not None]
+            query.state.id,
+            query.state.text,
+            query.rewrite,
+            [row for row in query.rows if row["grade"] is not None],
         )
-        for one in queries
-        if one.is_done
+        for query in queries
+        if query.is_done
     ]
     about = {
         "questions": work.request.queries or work.request.dataset,
@@ -346,7 +351,7 @@ def places_of(work: Work) -> dict[str, tuple[str, int, int]]:
 
 def _corpus(work: Work) -> list[CorpusText]:
     if work.request.options.chunk is None:
-        return [CorpusText(one.id, one.text, one.title) for one in work.read.documents]
+        return [CorpusText(document.id, document.text, document.title) for document in work.read.documents]
     return [CorpusText(key, text) for key, text in zip(work.passages.ids, work.passages.texts, strict=True)]
 
 
@@ -416,7 +421,7 @@ class Making(Protocol):
         work = Work(request, read_inputs(request), self.folder.path, ledger or Ledger(), self.listener)
         systems = planned_systems(work)
         ENGINES.build(request.engine)
-        read, judge = work.read, next(one for one in systems if one.kind == "llm")
+        read, judge = work.read, next(system for system in systems if system.kind == "llm")
         task = PlannedTask(TASK, len(work.queries), len(read.documents), read.skipped, read.warnings)
         cells = tuple(
             Cell(TASK, read.name, judge.name, digest([TASK, asked.id]), 1, None, variant=asked.id)
@@ -528,12 +533,14 @@ class GoldenSession(Attempt):
         for model in (self.work.judge, self.work.rewriter):
             getattr(model, "close", lambda: None)()
         self.accounts.spending.close()
-        finished = all(one.status == "done" for one in states)
+        finished = all(state.status == "done" for state in states)
         self.write_manifest("finished" if finished else "partial")
 
     def _profile(self) -> str:
         origins = [str(one["from"]) for one in self.config.values()]
-        return next((one.removeprefix("profile ") for one in origins if one.startswith("profile ")), "")
+        return next(
+            (origin.removeprefix("profile ") for origin in origins if origin.startswith("profile ")), ""
+        )
 
     def states(self) -> States:
         """How far every query has come."""
@@ -547,7 +554,7 @@ class GoldenSession(Attempt):
             "config": dict(self.config),
             "seeds": {"run": self.work.request.seed},
             "inputs": {
-                part: [{"path": one.path, "sha256": one.sha256} for one in files]
+                part: [{"path": file.path, "sha256": file.sha256} for file in files]
                 for part, files in self.work.read.files.items()
             },
             "stages": self.stages,
@@ -564,8 +571,8 @@ class GoldenSession(Attempt):
             if (record := _record(cell, one)) is not None
         }
         said = super().manifest(status)
-        for cell, one in zip(said["cells"], states, strict=True):
-            cell |= {"query_id": one.id, "folder": one.folder.name, "stage": one.stage}
+        for cell, state in zip(said["cells"], states, strict=True):
+            cell |= {"query_id": state.id, "folder": state.folder.name, "stage": state.stage}
         return said
 
     def counted(self) -> dict[str, Any]:

@@ -261,8 +261,8 @@ class Outcome:
 def carry_out(step: Step, queries: Sequence[RunQuery], run_id: str) -> Outcome:
     """Do the stage for the queries that it is not done for already."""
     inputs = {asked.id: tuple(step.inputs(asked)) for asked in queries}
-    waiting = [one for one in queries if not is_done(step, one.folder, inputs[one.id])]
-    kept = {one.id for one in queries} - {one.id for one in waiting}
+    waiting = [query for query in queries if not is_done(step, query.folder, inputs[query.id])]
+    kept = {query.id for query in queries} - {query.id for query in waiting}
     for asked in waiting:
         undo(asked.folder, step.stage)
     done: list[str] = []
@@ -272,7 +272,7 @@ def carry_out(step: Step, queries: Sequence[RunQuery], run_id: str) -> Outcome:
         done.append(asked.id)
 
     failed = step.do(waiting, finish) if waiting else {}
-    return Outcome(tuple(done), tuple(one.id for one in queries if one.id in kept), dict(failed))
+    return Outcome(tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed))
 
 
 def is_done(step: Step, folder: QueryFolder, inputs: Sequence[Input]) -> bool:
@@ -284,7 +284,7 @@ def is_done(step: Step, folder: QueryFolder, inputs: Sequence[Input]) -> bool:
         return False
     if [one["sha256"] for one in said["inputs"]] != [one.sha256 for one in inputs]:
         return False
-    return all((folder.run / one["path"]).is_file() for one in said["outputs"])
+    return all((folder.run / output["path"]).is_file() for output in said["outputs"])
 
 
 def complete(step: Step, asked: RunQuery, inputs: Sequence[Input], product: Product, run_id: str) -> None:

@@ -252,7 +252,7 @@ class Golden:
     @property
     def failed(self) -> tuple[Query, ...]:
         """The queries that are not in the golden set."""
-        return tuple(one for one in self.queries if one.status == "failed")
+        return tuple(query for query in self.queries if query.status == "failed")
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values."""

@@ -95,7 +95,7 @@ def _unknown(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
     from embassay.systems.models import chat_advice
 
-    known = [*(one.name for one in JUDGES), *(one.name for one in CHAT_MODELS)]
+    known = [*(judge.name for judge in JUDGES), *(model.name for model in CHAT_MODELS)]
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     return UsageError(
         f"There is no judge called {name!r}.",

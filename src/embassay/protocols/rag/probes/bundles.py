@@ -239,7 +239,9 @@ def bundles(material: Material, queries: int, *, seed: int) -> list[Bundle]:
     for index in range(queries):
         stream = ("bundle", material.lang, str(index))
         author, topic = people[index % len(people)], topics[index % len(topics)]
-        first, second, third = _drawn([one for one in people if one != author], 3, seed, *stream, "impostors")
+        first, second, third = _drawn(
+            [person for person in people if person != author], 3, seed, *stream, "impostors"
+        )
         (other,) = _drawn([one for one in topics if one != topic], 1, seed, *stream, "topic")
         (query,) = _drawn(QUERIES[material.lang], 1, seed, *stream, "query")
         (title,) = _drawn(TITLES[material.lang], 1, seed, *stream, "title")
@@ -368,8 +370,8 @@ def _stressed(bundle: Bundle, _: int) -> Written:
 
 
 CONDITIONS: Mapping[str, Condition] = {
-    one.name: one
-    for one in (
+    condition.name: condition
+    for condition in (
         Condition("base", "base", "names, label and layout as they are", lambda bundle, _: write(bundle)),
         Condition("hard_name_mask", "identity", "every author is one and the same token", _masked),
         Condition("gibberish_name", "identity", "every author is an identifier of six digits", _gibberish, seeded=True),

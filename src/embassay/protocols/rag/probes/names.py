@@ -147,7 +147,7 @@ def written(
 def _grades(by_run: Sequence[Sequence[Bundle]], places: Sequence[Place]) -> NDArray[np.int8]:
     passages = [(by_run[run][q].signers[slot], by_run[run][q].topics[slot]) for run, q, slot in places]
     people, topics = dict[object, int](), dict[str, int]()
-    signer = np.array([people.setdefault(one, len(people)) for one, _ in passages])
+    signer = np.array([people.setdefault(person, len(people)) for person, _ in passages])
     topic = np.array([topics.setdefault(one, len(topics)) for _, one in passages])
     author = np.array([people[bundle.author] for bundle in by_run[0]])
     on = np.array([topics[bundle.topic] for bundle in by_run[0]])
@@ -276,7 +276,7 @@ def collections_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str]
 def rehearse(texts: Texts, collections: Collections, hear: Hear) -> bool:
     """Tell of the two calls that an encoder gets: all queries, all passages."""
     asked = (one for runs in collections.queries.values() for run in runs for one in run)
-    stored = (one for passages in collections.passages.values() for one in passages)
+    stored = (passage for passages in collections.passages.values() for passage in passages)
     hear(list(dict.fromkeys([*texts.queries, *asked])), "query")
     hear(list(dict.fromkeys([*texts.passages, *stored])), "document")
     return True
@@ -400,7 +400,7 @@ def _across(values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Sco
 
 def _changes(of_rows: Floats) -> Floats:
     """Each query's mean change under every ablation, (ablations, queries)."""
-    means = np.stack([_per_query(one) for one in of_rows])
+    means = np.stack([_per_query(row) for row in of_rows])
     return np.asarray(means[1:] - means[0])
 
 
@@ -474,7 +474,7 @@ def needed(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
     """What a cell will hold."""
     texts, collections = made(request, lang)
     asked = [one for runs in collections.queries.values() for run in runs for one in run]
-    stored = [one for passages in collections.passages.values() for one in passages]
+    stored = [passage for passages in collections.passages.values() for passage in passages]
     places = sum(map(len, collections.queries.values())) * request.size
     sizes = plan.Sizes(texts.right.size, places, request.size, request.resamples)
     asked, stored = (
@@ -506,7 +506,7 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
         name = f"{kind}-{lang}"
         units = _distinct(partial(rehearse_cell, request, lang))
         planned = PlannedTask(TASK, request.size, units, (), _repeats(of, request.size))
-        fingerprint = digest([lang, [one.name for one in of.people], list(of.topics)])
+        fingerprint = digest([lang, [person.name for person in of.people], list(of.topics)])
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
             key = cell_key(TASK, NAMES_VERSION, system, fingerprint, tokenizer, request)
@@ -662,4 +662,4 @@ def _recall(rows: Rows, systems: Sequence[str]) -> ColumnTable:
 def _conditions(rows: Rows) -> tuple[str, ...]:
     """The base (no variant) and the ablations that were asked for."""
     there = set(rows.variants(HEADLINE))
-    return tuple(one for one in ("", *CONDITIONS) if one in there)
+    return tuple(condition for condition in ("", *CONDITIONS) if condition in there)

@@ -89,9 +89,9 @@ def asked_of(variants: Sequence[Variant]) -> Wordings:
         [
             [
                 [-1 if text is None else known.setdefault(text, len(known)) for text in run]
-                for run in one.texts
+                for run in variant.texts
             ]
-            for one in variants
+            for variant in variants
         ]
     )
     return Wordings(tuple(known), places)
@@ -213,8 +213,8 @@ def outcome(
     by_name = {one.name: place for place, one in enumerate(variants)}
     # The headline stands first.
     scores = list(_drop(means[COSINE], by_name[level_name(NOISIEST)], "", context))
-    for place, one in enumerate(variants):
-        scores += _variant(place, one, by_name, means, context)
+    for place, variant in enumerate(variants):
+        scores += _variant(place, variant, by_name, means, context)
     scores += _across(means, context)
     headline = scores[0]
     components = {HEADLINE: Component(headline.value, headline.n, np.empty(0), headline.reason)}
@@ -222,38 +222,42 @@ def outcome(
 
 
 def _variant(
-    place: int, one: Variant, by_name: Mapping[str, int], means: Mapping[str, Floats], context: ProbeContext
+    place: int,
+    variant: Variant,
+    by_name: Mapping[str, int],
+    means: Mapping[str, Floats],
+    context: ProbeContext,
 ) -> Iterator[Score]:
-    if one.rewriter and (lost := int(np.isnan(means[COSINE][place]).sum())) > MOST_LOST * len(
+    if variant.rewriter and (lost := int(np.isnan(means[COSINE][place]).sum())) > MOST_LOST * len(
         means[COSINE][place]
     ):
         n = len(means[COSINE][place])
         reason = f"{lost} of {n} queries have no rewriting (over {MOST_LOST:.0%}, so no score)"
-        yield from (undefined(name, n - lost, reason, variant=one.name) for name in means)
+        yield from (undefined(name, n - lost, reason, variant=variant.name) for name in means)
         return
     for name, of_questions in means.items():
-        yield context.over_queries(name, of_questions[place], variant=one.name)
+        yield context.over_queries(name, of_questions[place], variant=variant.name)
     if place == 0:
         return
-    yield from _drop(means[COSINE], place, one.name, context)
-    noisy = by_name[level_name(one.level)]
-    if one.rewriter and one.level:
+    yield from _drop(means[COSINE], place, variant.name, context)
+    noisy = by_name[level_name(variant.level)]
+    if variant.rewriter and variant.level:
         columns = means[COSINE][[0, noisy, place]].T
         yield context.over_queries(
             RECOVERED,
             columns,
             lambda m: recovery(m[..., 0], m[..., 1], m[..., 2]),
-            variant=one.name,
+            variant=variant.name,
             why_not="noise costs no similarity",
         )
     for name in MEASURES:
-        yield from _paired(f"{name} change", means[name][place] - means[name][0], one.name, context)
-        if one.rewriter:
-            yield from _paired(f"{name} gain", means[name][place] - means[name][noisy], one.name, context)
-        if not one.rewriter:
+        yield from _paired(f"{name} change", means[name][place] - means[name][0], variant.name, context)
+        if variant.rewriter:
+            yield from _paired(f"{name} gain", means[name][place] - means[name][noisy], variant.name, context)
+        if not variant.rewriter:
             change = means[COSINE][place] - means[COSINE][0]
             names = f"{COSINE} change", f"{name} change"
-            yield from context.links(change, means[name][place] - means[name][0], names, one.name)
+            yield from context.links(change, means[name][place] - means[name][0], names, variant.name)
 
 
 def _drop(cosines: Floats, place: int, variant: str, context: ProbeContext) -> Iterator[Score]:
@@ -298,9 +302,9 @@ def _items(
     items = Items()
     runs = next(iter(values.values())).shape[1]
     keys = [f"{key}@{run}" for run in range(runs) for key in ids]
-    for place, one in enumerate(variants):
+    for place, variant in enumerate(variants):
         for name, rows in values.items():
-            items.add(keys, rows[place].ravel(), name, one.name)
+            items.add(keys, rows[place].ravel(), name, variant.name)
     return items.columns
 
 
@@ -344,7 +348,9 @@ def evaluate(
             result = outcome(own.ids, variants, values, context)
             result = replace(result, skipped=(*own.skipped, *lost.skipped), warnings=own.warnings)
     missing = {
-        "rewritings_missing": len({lacking for one in variants for lacking in _unwritten(variants, one)})
+        "rewritings_missing": len(
+            {lacking for variant in variants for lacking in _unwritten(variants, variant)}
+        )
     }
     return opened.told(result, {**requests, **missing})
 
@@ -354,7 +360,10 @@ def wordings(
 ) -> Sequence[Variant]:
     """Every wording: small talk at each level, then what each rewriter made of all of them."""
     noisy = small_talk(own, request.runs, request.seed)
-    return [*noisy, *(one for name, texts in rewritings.items() for one in rewritten(noisy, name, texts))]
+    return [
+        *noisy,
+        *(variant for name, texts in rewritings.items() for variant in rewritten(noisy, name, texts)),
+    ]
 
 
 def rehearse_cell(request: NoiseRequest, source: str, lang: Lang, hear: Hear) -> bool:
@@ -391,15 +400,15 @@ def _rewritings(job: NoiseJob, name: str) -> Mapping[str, str]:
 
 def _texts_of(own: Questions, variants: Sequence[Variant], query: int) -> Iterator[str]:
     yield own.references[query]
-    for one in variants:
-        yield from (run[query] or "" for run in one.texts)
+    for variant in variants:
+        yield from (run[query] or "" for run in variant.texts)
 
 
-def _unwritten(variants: Sequence[Variant], one: Variant) -> Iterator[tuple[str, str | None]]:
+def _unwritten(variants: Sequence[Variant], variant: Variant) -> Iterator[tuple[str, str | None]]:
     """The texts of which a rewriter has made nothing."""
-    noisy = variants[one.level]
-    for run, before in zip(one.texts, noisy.texts, strict=True):
-        yield from ((one.rewriter, old) for text, old in zip(run, before, strict=True) if text is None)
+    noisy = variants[variant.level]
+    for run, before in zip(variant.texts, noisy.texts, strict=True):
+        yield from ((variant.rewriter, old) for text, old in zip(run, before, strict=True) if text is None)
 
 
 def plan_noise(
@@ -413,7 +422,7 @@ def plan_noise(
     opened = [
         open_rewriter(one, ledger=ledger, seed=request.seed) for one in dict.fromkeys(request.rewriters)
     ]
-    rewriters = {one.name: one.identity for one in opened}
+    rewriters = {rewriter.name: rewriter.identity for rewriter in opened}
     datasets, cells, efforts = [], [], []
     for source in dict.fromkeys(request.datasets):
         for lang in langs_of(request, source):
@@ -436,7 +445,7 @@ def plan_noise(
                 )  # fmt: skip
                 cells.append(cell_of(TASK, own.dataset, system, key, units, job))
             efforts.append(partial(_effort, request, source, lang, units))
-    check_names(one.name for one in datasets)
+    check_names(dataset.name for dataset in datasets)
     return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
         tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts),
@@ -488,7 +497,7 @@ def _cosines(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     body: list[tuple[Value, ...]] = []
     for dataset, lang, system in rows.each(systems):
         for rewriter in ("", *_rewriters(rows)):
-            found = [rows.value(dataset, system, _named(one, rewriter), COSINE) for one in levels]
+            found = [rows.value(dataset, system, _named(level, rewriter), COSINE) for level in levels]
             if any(one is not None for one in found):
                 body.append(
                     (system, dataset, lang, f"rewritten by {rewriter}" if rewriter else "as asked", *found)
@@ -560,7 +569,7 @@ def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
 
 
 def _rewriters(rows: Rows) -> tuple[str, ...]:
-    found = (one.partition(":")[2] for one in rows.variants(COSINE))
+    found = (variant.partition(":")[2] for variant in rows.variants(COSINE))
     return tuple(dict.fromkeys(one for one in found if one))
 
 

@@ -64,13 +64,13 @@ class NamesRequest:
         for lang in self.langs:
             if lang not in LANGS:
                 raise UsageError(f"There are no texts in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
-        for one in self.conditions:
-            if one not in _conditions():
+        for condition in self.conditions:
+            if condition not in _conditions():
                 from difflib import get_close_matches
 
-                near = get_close_matches(one, _conditions(), n=1)
+                near = get_close_matches(condition, _conditions(), n=1)
                 known = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(_conditions())}."
-                raise UsageError(f"There is no condition {one!r}.", mend=known)
+                raise UsageError(f"There is no condition {condition!r}.", mend=known)
         for name in ("queries", "runs", "resamples"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a positive whole number.")
@@ -138,9 +138,9 @@ class NoiseRequest:
     resamples: int = like(NamesRequest, "resamples")
 
     def __post_init__(self) -> None:
-        for one in self.langs:
-            if one not in LANGS:
-                raise UsageError(f"There is no small talk in {one!r}.", mend=f"Use {' or '.join(LANGS)}.")
+        for lang in self.langs:
+            if lang not in LANGS:
+                raise UsageError(f"There is no small talk in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
         if self.reference not in get_args(Reference):
             raise UsageError(
                 f"The reference cannot be {self.reference!r}.", mend=f"Use {', '.join(get_args(Reference))}."

@@ -41,13 +41,13 @@ class ProbePlan(planning.Plan):
     @property
     def settings(self) -> dict[str, Any]:
         """What only a probe's manifest has: which probe it is, and what is said of its rewriters."""
-        return {"kind": self.task, "rewriters": [dict(about(one)) for one in self.rewriters]}
+        return {"kind": self.task, "rewriters": [dict(about(rewriter)) for rewriter in self.rewriters]}
 
 
 def systems_of(request: Any, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
     """The systems that were named: a probe has no reference rows of its own."""
     found = planned_systems(request.systems, tokenizer, request.seed, ledger)
-    return tuple(one for one in found if one.kind != "reference" or one.spec in request.systems)
+    return tuple(system for system in found if system.kind != "reference" or system.spec in request.systems)
 
 
 def cell_key(

@@ -59,7 +59,7 @@ def wanted(plan: ProbePlan, dataset: str) -> set[str]:
     job = next(cell.job for cell in plan.cells if cell.dataset == dataset)
     own = questions(plan.request, job.source, job.lang)
     noisy = small_talk(own, plan.request.runs, plan.request.seed)
-    return {text for one in noisy for run in one.texts for text in run if text is not None}
+    return {text for variant in noisy for run in variant.texts for text in run if text is not None}
 
 
 def _kept(plan: ProbePlan, identity: str) -> set[str]:
@@ -170,14 +170,14 @@ class Probe(Protocol):
         """Have all noisy questions rewritten, and redo cells that lacked what is there now."""
         plan: Any = session.plan
         if plan.rewriters:
-            of_dataset = {one.name: wanted(plan, one.name) for one in plan.datasets}
+            of_dataset = {dataset.name: wanted(plan, dataset.name) for dataset in plan.datasets}
             self._redo(session, of_dataset, self._rewritten(session, of_dataset, listener))
         session.do(listener)
 
     def conclude(self, plan: ProbePlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """The tables of either probe."""
         del records  # their rows say all
-        found, systems = Rows(rows), [one.name for one in plan.systems]
+        found, systems = Rows(rows), [system.name for system in plan.systems]
         made = (
             names.tables(found, systems, plan.request)
             if plan.task == names.TASK
@@ -193,8 +193,8 @@ class Probe(Protocol):
         texts = sorted({text for own in of_dataset.values() for text in own})
         failed: dict[str, Mapping[str, str]] = {}
         for rewriter in plan.rewriters:
-            found = Rewritings(self.folder.path, rewriter.identity)
-            failed[rewriter.name] = found.complete(rewriter, texts, listener, session.accounts.ledger)
+            rewritings = Rewritings(self.folder.path, rewriter.identity)
+            failed[rewriter.name] = rewritings.complete(rewriter, texts, listener, session.accounts.ledger)
         session.extra["rewriting_failures"] = {
             name: {"texts": len(own), "first": next(iter(own.values()), "")}
             for name, own in failed.items()

@@ -105,7 +105,7 @@ class Questions:
 
     def counts(self) -> NDArray[np.int64]:
         """How many graded passages of grade 1, 2, 3, 4, 5 each question has, (q, 5)."""
-        return np.array([np.bincount(list(one.values()), minlength=6)[1:] for one in self.grades])
+        return np.array([np.bincount(list(grade.values()), minlength=6)[1:] for grade in self.grades])
 
     def top(self, indices: NDArray[np.int64]) -> NDArray[np.int8]:
         """The grade at each rank, from places in the corpus (q, k)."""
@@ -132,12 +132,12 @@ def langs_of(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
         return request.langs or LANGS
     own = opening.dataset(request.dataset(source))
     if len(own.langs) < 2:
-        stated = tuple(one for one in LANGS if one == own.lang)
+        stated = tuple(lang for lang in LANGS if lang == own.lang)
         if request.langs and stated and stated != request.langs:
             stated = tuple(one for one in stated if one in request.langs)
         found = stated or (request.langs[:1] if own.lang == "und" and len(request.langs) == 1 else ())
     else:
-        found = tuple(one for one in LANGS if one in own.langs and one in (request.langs or LANGS))
+        found = tuple(lang for lang in LANGS if lang in own.langs and lang in (request.langs or LANGS))
     if not found:
         raise UsageError(
             f"The noise probe has no small talk for the dataset {source!r}, in {own.lang!r}.",
@@ -156,9 +156,11 @@ def _bundled(request: NoiseRequest, lang: Lang) -> Questions:
     if request.reference == "passage":
         references = [_first_best(corpus.grades[q], passages) for q in range(size)]
     else:
-        references = [NEEDS[lang].replace("{A}", one.author.name).replace("{T}", one.topic) for one in own]
+        references = [
+            NEEDS[lang].replace("{A}", bundle.author.name).replace("{T}", bundle.topic) for bundle in own
+        ]
     grades = [{int(p): int(row[p]) for p in np.flatnonzero(row > 1)} for row in corpus.grades]
-    fingerprint = digest([lang, [one.name for one in of.people], list(of.topics), size, request.seed])
+    fingerprint = digest([lang, [person.name for person in of.people], list(of.topics), size, request.seed])
     name = f"{'own' if request.people or request.topics else BUNDLED}-{lang}"
     return Questions(
         name, lang, tuple(f"{q:03d}" for q in range(size)), tuple(of_runs[0]), tuple(references),
@@ -206,7 +208,7 @@ def _questions(
         if key not in chosen:
             continue
         grades = {place[doc]: table[gain] for doc, gain in data.qrels[key].items() if doc in place}
-        with_text = [one for one in grades if data.corpus.texts[one]]
+        with_text = [grade for grade in grades if data.corpus.texts[grade]]
         if with_text:
             best = max(with_text, key=lambda one: (grades[one], -one))
             yield key, text, best, grades
@@ -281,9 +283,11 @@ def rewritten(variants: Sequence[Variant], rewriter: str, rewritings: Mapping[st
     """The same after rewriting, by text; a question without a rewriting has none."""
     return [
         Variant(
-            one.level, rewriter, tuple(tuple(rewritings.get(text or "") for text in run) for run in one.texts)
+            variant.level,
+            rewriter,
+            tuple(tuple(rewritings.get(text or "") for text in run) for run in variant.texts),
         )
-        for one in variants
+        for variant in variants
     ]
 
 

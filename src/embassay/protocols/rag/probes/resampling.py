@@ -120,7 +120,7 @@ def lost_queries(system: Similarity, ids: Sequence[str], texts: Callable[[int], 
     lost = Lost(system, ids, "queries")
     failures = getattr(system, "failures", {})
     if failures:
-        lost.see_texts([next((one for one in texts(q) if one in failures), "") for q in range(len(ids))])
+        lost.see_texts([next((text for text in texts(q) if text in failures), "") for q in range(len(ids))])
     return lost
 
 
@@ -251,8 +251,8 @@ class Rows:
     """Rows of results, found by what they are of."""
 
     def __init__(self, rows: Iterable[Result]) -> None:
-        self._rows = {(one.dataset, one.system, one.variant, one.measure): one for one in rows}
-        self.langs = {one.dataset: one.lang for one in self._rows.values()}
+        self._rows = {(row.dataset, row.system, row.variant, row.measure): row for row in rows}
+        self.langs = {row.dataset: row.lang for row in self._rows.values()}
         """Dataset -> its language, in the order of the rows."""
 
     def find(self, dataset: str, system: str, variant: str, measure: str) -> Result | None:

@@ -146,7 +146,7 @@ class Gathered:
         if kind in OF_DOCUMENTS:
             kept = sum(one.kind == kind for one in self.asked)
             return {KEPT: kept, **dict(self.rejected.get(kind, {}))}
-        found = Counter(one.outcome for one in self.drafts.get(kind, ()))
+        found = Counter(draft.outcome for draft in self.drafts.get(kind, ()))
         return {name: found[name] for name in OUTCOMES if found[name]}
 
     def is_whole(self, kind: str) -> bool:
@@ -163,12 +163,12 @@ def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gat
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
     pseudo = _of_documents(plan)
-    users = [Asked(one.id, one.text, "user", USERS) for one in _unmistaken(plan.users)]
+    users = [Asked(user.id, user.text, "user", USERS) for user in _unmistaken(plan.users)]
     written = [
-        _of_draft(plan, one, number)
+        _of_draft(plan, draft, number)
         for kind in OF_MODELS
-        for number, one in enumerate(decided.get(kind, ()), 1)
-        if one.kept
+        for number, draft in enumerate(decided.get(kind, ()), 1)
+        if draft.kept
     ]
     every = [*users, *(one for one, _ in written), *pseudo.asked]
     repeats = near_repeats([one.text for one in every], plan.request.options.near)
@@ -192,7 +192,7 @@ def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gat
 def _unmistaken(users: Sequence[User]) -> list[User]:
     """Users' questions under ids that no kind of ours begins with."""
     ours = tuple(f"{kind}-" for kind in (*OF_MODELS, *OF_DOCUMENTS))
-    return [replace(one, id=f"user-{one.id}") if one.id.startswith(ours) else one for one in users]
+    return [replace(user, id=f"user-{user.id}") if user.id.startswith(ours) else user for user in users]
 
 
 def _of_draft(plan: QuestionsPlan, draft: Draft, number: int) -> tuple[Asked, Draft]:
@@ -217,7 +217,7 @@ class _Pseudo:
 
 def _of_documents(plan: QuestionsPlan) -> _Pseudo:
     """What documents ask of themselves; nothing is taken out of a passage that a model was shown."""
-    texts = [Text(one.id, one.body, one.title, one.document) for one in plan.passages]
+    texts = [Text(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages]
     kinds = [kind for kind in plan.request.chosen if kind in OF_DOCUMENTS]
     if not kinds:
         return _Pseudo((), tuple(texts), {})
@@ -225,30 +225,32 @@ def _of_documents(plan: QuestionsPlan) -> _Pseudo:
     found = pseudo_questions(
         texts, kinds=kinds, limit=plan.request.options.n, seed=plan.request.seed, whole=whole
     )
-    sources = {one.id: one for one in plan.passages}
+    sources = {passage.id: passage for passage in plan.passages}
     numbers = Counter[str]()
     asked = []
-    for one in found.questions:
-        numbers[one.kind] += 1
-        source = sources[one.answers[0]]
-        asked.append(_asked(one, f"{one.kind}-{numbers[one.kind]}", source.document or source.id))
+    for question in found.questions:
+        numbers[question.kind] += 1
+        source = sources[question.answers[0]]
+        asked.append(
+            _asked(question, f"{question.kind}-{numbers[question.kind]}", source.document or source.id)
+        )
     return _Pseudo(tuple(asked), found.passages, found.rejected)
 
 
-def _asked(one: PseudoQuestion, key: str, document: str) -> Asked:
-    return Asked(key, one.text, one.kind, DOCUMENTS, one.answers, document)
+def _asked(question: PseudoQuestion, key: str, document: str) -> Asked:
+    return Asked(key, question.text, question.kind, DOCUMENTS, question.answers, document)
 
 
 def write_export(folder: Path, plan: QuestionsPlan, found: Gathered) -> None:
     """`corpus.jsonl`, `queries.jsonl` and `qrels.tsv`, which every command reads as a dataset, and `spans.jsonl`: where
     in the documents the evidence stands."""
-    places = {one.id: one for one in plan.passages}
+    places = {passage.id: passage for passage in plan.passages}
     corpus = (
         {
-            "id": one.id, "title": one.title, "text": one.body, "document": one.document or one.id,
-            "start": places[one.id].start, "end": places[one.id].start + len(places[one.id].body),
+            "id": passage.id, "title": passage.title, "text": passage.body, "document": passage.document or passage.id,
+            "start": places[passage.id].start, "end": places[passage.id].start + len(places[passage.id].body),
         }
-        for one in found.passages
+        for passage in found.passages
     )  # fmt: skip
     queries = (
         {
@@ -290,8 +292,8 @@ def tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
     """Where the questions came from, what became of the drafts, and what documents could not ask."""
     shares = found.shares()
     asked = tuple(
-        (name, int(one["questions"]), 100 * one["share"], found.repeated.get(name, 0))
-        for name, one in shares.items()
+        (name, int(share["questions"]), 100 * share["share"], found.repeated.get(name, 0))
+        for name, share in shares.items()
     )
     yield ColumnTable(
         "sources", "Where the questions came from",
@@ -304,13 +306,20 @@ def tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
         ("documents", "What documents asked of themselves", OF_DOCUMENTS),
     ):
         chosen = [kind for kind in plan.request.chosen if kind in kinds]
-        outcomes = list(dict.fromkeys(one for kind in chosen for one in found.counts(kind)))
+        outcomes = list(dict.fromkeys(count for kind in chosen for count in found.counts(kind)))
         if chosen:
-            columns = (Column("Kind", "text"), *(Column(one.capitalize(), decimals=0) for one in outcomes))
-            rows = tuple((kind, *(found.counts(kind).get(one, 0) for one in outcomes)) for kind in chosen)
+            columns = (
+                Column("Kind", "text"),
+                *(Column(outcome.capitalize(), decimals=0) for outcome in outcomes),
+            )
+            rows = tuple(
+                (kind, *(found.counts(kind).get(outcome, 0) for outcome in outcomes)) for kind in chosen
+            )
             yield ColumnTable(name, title, columns, rows, _notes(outcomes))
 
 
 def _notes(outcomes: Sequence[str]) -> str:
-    said: dict[str, Any] = {one: OUTCOMES[one] for one in outcomes if one in OUTCOMES and one != KEPT}
+    said: dict[str, Any] = {
+        outcome: OUTCOMES[outcome] for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT
+    }
     return "; ".join(f"{name}: {why}" for name, why in said.items())

@@ -127,8 +127,8 @@ class QuestionsSession(Attempt):
         if plan.writer is not None:
             plan.writer.chat.cache.close()
         self.accounts.spending.close()
-        self.records = {cell.key: one for cell in plan.cells if (one := self._record(cell)) is not None}
-        whole = [one for one in self.records.values() if one.done]
+        self.records = {cell.key: record for cell in plan.cells if (record := self._record(cell)) is not None}
+        whole = [record for record in self.records.values() if record.done]
         self.write_manifest("finished" if len(whole) == len(plan.cells) else "partial")
 
     def _record(self, cell: Cell) -> CellRecord | None:

@@ -362,7 +362,7 @@ class BayesRanker:
             found, own = claims(self._seen().scores, self._seen().order, self._top), self.checks()
             known = own + self.others
             alone = own.answers / max(1.0, known.answers)
-            top = {name: one for name, one in vars(found).items() if name.startswith("set_errors")}
+            top = {name: var for name, var in vars(found).items() if name.startswith("set_errors")}
             held = {name: known.calibrated(chance, alone) for name, chance in top.items()}
             self._claims = replace(found, **held)
         return self._claims
@@ -404,9 +404,9 @@ class Bayes:
     def name(self) -> str:
         """With the options that are not the default, as `--ranking` takes them."""
         given = {
-            one.name: getattr(self.options, one.name)
-            for one in fields(self.options)
-            if getattr(self.options, one.name) != one.default
+            field.name: getattr(self.options, field.name)
+            for field in fields(self.options)
+            if getattr(self.options, field.name) != field.default
         }
         return COLON.format(Spec("bayes", params=given))
 
@@ -420,10 +420,12 @@ class Bayes:
         asked = [one for one in rankers.values() if isinstance(one, BayesRanker) and one.calls]
         if not self.options.share or len(asked) < 2:
             return
-        own = {id(one): one.checks() for one in asked}
+        own = {id(bayes_ranker): bayes_ranker.checks() for bayes_ranker in asked}
         together = sum(own.values(), Checks())
         for ranker, prior in zip(
-            asked, shared_priors(np.array([one.posterior.evidence for one in asked])), strict=True
+            asked,
+            shared_priors(np.array([bayes_ranker.posterior.evidence for bayes_ranker in asked])),
+            strict=True,
         ):
             ranker.posterior.log_prior, ranker.others = prior, together - own[id(ranker)]
             ranker.refresh()

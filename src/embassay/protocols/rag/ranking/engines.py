@@ -97,9 +97,9 @@ def starting_scores(candidates: Sequence[Candidate]) -> list[float]:
     >>> starting_scores([Candidate("a", 5, 1), Candidate("b", None, 2), Candidate("c", 4, 3)])
     [5.0, 4.5, 4.0]
     """
-    known = [one.grade for one in candidates if one.grade is not None]
+    known = [candidate.grade for candidate in candidates if candidate.grade is not None]
     mean = sum(known) / len(known) if known else MIDDLE
-    return [mean if one.grade is None else float(one.grade) for one in candidates]
+    return [mean if candidate.grade is None else float(candidate.grade) for candidate in candidates]
 
 
 def order_by_grade(candidates: Sequence[Candidate]) -> tuple[int, ...]:

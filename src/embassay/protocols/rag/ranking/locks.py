@@ -257,20 +257,20 @@ class Locks:
 
     def __post_init__(self) -> None:
         least = {"batch": 2, "stability_turns": 1, "confirmations": 1, "max_turns": 0, "recenter_every": 0}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, int | float) and not value >= least.get(one.name, 0):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int | float) and not value >= least.get(field.name, 0):
                 raise UsageError(
-                    f"The engine 'locks' needs {one.name} of at least {least.get(one.name, 0)}, found {value}.",
+                    f"The engine 'locks' needs {field.name} of at least {least.get(field.name, 0)}, found {value}.",
                     mend="Give a larger one.",
                 )
 
     @property
     def name(self) -> str:
         params = {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if getattr(self, one.name) != one.default
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
         }
         return COLON.format(Spec("locks", params=params))
 
@@ -292,7 +292,7 @@ class LocksRanker:
     def __init__(self, options: Locks, start: Start) -> None:
         self._options, self._start = options, start
         n = len(start.candidates)
-        self._ties = _ranks([one.id for one in start.candidates])
+        self._ties = _ranks([candidate.id for candidate in start.candidates])
         self._scores = starting_scores(start.candidates)
         self._information = [LEAST_INFORMATION] * n
         self._exposures = [0] * n
@@ -325,7 +325,7 @@ class LocksRanker:
         )
 
     def state(self) -> Mapping[str, Any]:
-        ids = [one.id for one in self._start.candidates]
+        ids = [candidate.id for candidate in self._start.candidates]
         return {
             "engine": self._options.name,
             "iteration": self._turn,

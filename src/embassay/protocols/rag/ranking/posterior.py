@@ -573,12 +573,12 @@ def draw(components: list[Component], normal: Floats) -> Floats:
     """Scores and bias (draws, n + 1) of the mixture, of standard normal `normal` (n + 1, draws): component by
     component, each as often as its weight says."""
     draws = normal.shape[1]
-    ends = np.rint(np.cumsum([one.weight for one in components]) * draws).astype(int)
+    ends = np.rint(np.cumsum([component.weight for component in components]) * draws).astype(int)
     starts = np.concatenate([[0], ends[:-1]])
     return np.concatenate(
         [
-            one.draws(np.ascontiguousarray(normal[:, start:end]))
-            for one, start, end in zip(components, starts, ends, strict=True)
+            component.draws(np.ascontiguousarray(normal[:, start:end]))
+            for component, start, end in zip(components, starts, ends, strict=True)
             if end > start
         ]
     )

@@ -277,7 +277,7 @@ def _derivatives(scores: Floats, orders: Orders, means: Floats, precisions: Floa
     bends = -np.swapaxes(share, -1, -2) @ share
     bends[..., np.arange(m), np.arange(m)] += total
     pairs = (orders[:, :, None] * n + orders[:, None, :]).ravel()
-    curvature = np.array([np.bincount(pairs, one.ravel(), n * n) for one in bends]).reshape(points, n, n)
+    curvature = np.array([np.bincount(pairs, bend.ravel(), n * n) for bend in bends]).reshape(points, n, n)
     curvature[:, np.arange(n), np.arange(n)] += precisions[:, None]
     pulls = np.array([np.bincount(orders.ravel(), one.ravel(), n) for one in 1 - total])
     return pulls - precisions[:, None] * (scores - means), curvature
@@ -421,8 +421,8 @@ def place_gains(queries: Sequence[Judged], *, seed: int = 0) -> Places | None:
     calls = sizes[batch]
     weights = [*np.eye(batch), _line(batch)]
     *gains, lift = (
-        over_queries(rows, partial(_weighted, weights=one), calls, f"place {place}", seed)
-        for place, one in enumerate(weights)
+        over_queries(rows, partial(_weighted, weights=weight), calls, f"place {place}", seed)
+        for place, weight in enumerate(weights)
     )
     return Places(batch, calls, tuple(gains), lift)
 

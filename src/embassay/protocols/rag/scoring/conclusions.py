@@ -97,7 +97,7 @@ def readings(
     board: Board, facts: Iterable[RunFacts], cutoffs: Iterable[int], resampled: Resampled
 ) -> tuple[Reading, ...]:
     """A reading for every run and cutoff."""
-    pools = {one.name: one.pool for one in facts}
+    pools = {fact.name: fact.pool for fact in facts}
     ks = list(cutoffs)
     return tuple(_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
 
@@ -218,9 +218,9 @@ def status_of(gain: Evidence, least: float = 0.0) -> str:
 def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
     """Runs that are fusions of two others, against the better of the two; without one, the best pool that two
     lists in turn make. Its interval is widened for having been chosen among several."""
-    for k in dict.fromkeys(one.cutoff for one in extra.unions):
-        here = [one for one in extra.unions if one.cutoff == k]
-        best = max(here, key=lambda one: resampled.quantity(one.ceiling, one.a).value)
+    for k in dict.fromkeys(union.cutoff for union in extra.unions):
+        here = [union for union in extra.unions if union.cutoff == k]
+        best = max(here, key=lambda union: resampled.quantity(union.ceiling, union.a).value)
         ceiling = evidence(resampled, f"PROC@{k}", best.ceiling, best.a)
         quantity = resampled.quantity(best.gain, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
@@ -294,9 +294,9 @@ def verdict(score: Score) -> str:
     comparison = score.comparison(score.headline)
     on = f"on {score.headline}"
     known = [
-        one
-        for one in (score.value(run.name, score.headline) for run in score.runs)
-        if one and one.value is not None
+        value
+        for value in (score.value(run.name, score.headline) for run in score.runs)
+        if value and value.value is not None
     ]
     if not known:
         return f"{score.headline} is undefined on these judgements"
@@ -320,7 +320,9 @@ def judged_less(score: Score) -> tuple[str, float, float] | None:
     """The run of which most of the passages before the cutoff have no grade, where these are `UNEVEN` more than of the
     leader: its name, that share and the leader's. A grade that is missing counts as worthless by default, so such a run
     may be behind for that alone."""
-    measure = next((one for one in score.measures if one.name == score.headline), None)
+    measure = next(
+        (measure_facts for measure_facts in score.measures if measure_facts.name == score.headline), None
+    )
     best = _best(score)
     if measure is None or measure.cutoff is None or best is None or score.settings.unjudged not in LACKING:
         return None
@@ -354,7 +356,7 @@ def lede(score: Score) -> tuple[str, ...]:
         value = next((one for one in score.values if one.measure == score.headline), None)
         return (f"{value.reason[:1].upper()}{value.reason[1:]}.",) if value and value.reason else ()
     sentences = [_gap(score), _uneven(score)] if len(score.runs) > 1 else [_alone(best)]
-    measure = next(one for one in score.measures if one.name == score.headline)
+    measure = next(measure_facts for measure_facts in score.measures if measure_facts.name == score.headline)
     cutoff = measure.cutoff if any(one.cutoff == measure.cutoff for one in score.readings) else None
     for reading in score.readings:
         if reading.run == best.run and cutoff in (None, reading.cutoff):
@@ -470,7 +472,7 @@ def grade_notes(
     for value in values:
         if value.n < total and not value.measure.startswith(ANSWERS):
             names.setdefault(value.n, {})[value.measure] = None
-    by_name = {one.name: one for one in measures}
+    by_name = {measure.name: measure for measure in measures}
     for n, found in names.items():
         why = by_name[next(iter(found))].undefined
         these = listed(_shortened([by_name[name] for name in found], measures))
@@ -478,7 +480,9 @@ def grade_notes(
         yield Note("undefined", text, "", total - n, total)
     if _any_set(measures):
         yield from _weight_notes(board, total)
-    for k in sorted({one.facts.cutoff for one in measures if one.facts.base == "Hit" and one.facts.cutoff}):
+    for k in sorted(
+        {measure.facts.cutoff for measure in measures if measure.facts.base == "Hit" and measure.facts.cutoff}
+    ):
         with_any = int((board.counts[:, 3:].sum(axis=1) > 0).sum())
         feasible = int((feasible_hits(board.runs[0].graded, k) & (board.counts[:, 3:].sum(axis=1) > 0)).sum())
         if feasible < with_any:
@@ -491,18 +495,20 @@ def run_notes(
     board: Board, measured: Sequence[Measured], measures: Sequence[RequestedMeasure], unjudged: str
 ) -> Iterator[Note]:
     """Unjudged documents, values above 1 and shares above 100%, by run."""
-    cutoffs = sorted({one.facts.cutoff for one in measures if one.facts.cutoff})
+    cutoffs = sorted(
+        {requested_measure.facts.cutoff for requested_measure in measures if requested_measure.facts.cutoff}
+    )
     for run, values in zip(board.runs, measured, strict=True):
         yield from _unjudged(run, cutoffs, unjudged)
-        for one in measures:
-            if over := count_over_one(values.columns[one.name].value) if len(one.parts) == 1 else 0:
-                what = f"{one.name} is above 1 for {counted(over, 'query')}"
+        for measure in measures:
+            if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
+                what = f"{measure.name} is above 1 for {counted(over, 'query')}"
                 text = f"{run.name}: {what}; its list holds what the pool lacks."
                 yield Note("above_one", text, run.name, over, len(board.queries))
-            if one.is_ratio and (over := _above_ceiling(values, one.name)):
+            if measure.is_ratio and (over := _above_ceiling(values, measure.name)):
                 text = (
-                    f"{run.name}: {counted(over, 'query')} above the ceiling {one.name.removeprefix('%')}; the pool "
-                    "is not the one that the run was drawn from."
+                    f"{run.name}: {counted(over, 'query')} above the ceiling {measure.name.removeprefix('%')}; "
+                    "the pool is not the one that the run was drawn from."
                 )
                 yield Note("above_ceiling", text, run.name, over, len(board.queries))
 
@@ -528,7 +534,7 @@ def answer_notes(values: Sequence[Value], answered: int, total: int) -> Iterator
 
 
 def _any_set(measures: Iterable[RequestedMeasure]) -> bool:
-    return any(one.facts.base.lstrip("%").startswith(("RA", "PROC")) for one in measures)
+    return any(measure.facts.base.lstrip("%").startswith(("RA", "PROC")) for measure in measures)
 
 
 def _weight_notes(board: Board, total: int) -> Iterator[Note]:
@@ -555,10 +561,10 @@ def _unjudged(run: Placed, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
 def _shortened(found: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]) -> list[str]:
     """Names of measures; without their cutoffs where all cutoffs are meant."""
     names: dict[str, None] = {}
-    for one in found:
-        alike = [other for other in measures if other.facts.base == one.facts.base]
+    for measure in found:
+        alike = [other for other in measures if other.facts.base == measure.facts.base]
         whole = len(alike) > 1 and all(other in found for other in alike)
-        names[one.facts.base if whole else one.name] = None
+        names[measure.facts.base if whole else measure.name] = None
     return list(names)
 
 

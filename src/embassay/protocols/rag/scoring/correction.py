@@ -188,8 +188,8 @@ class Corrector:
         for run in board.runs:
             columns = measured(run.name, run.graded, self.measures, "zero", None).columns
             found[run.name] = {
-                name: Columns(one.value[rows], tuple(part[rows] for part in one.parts))
-                for name, one in columns.items()
+                name: Columns(column.value[rows], tuple(part[rows] for part in column.parts))
+                for name, column in columns.items()
             }
         return found
 
@@ -198,9 +198,9 @@ class Corrector:
         names = list(self.judged)
         for measure in self.measures:
             for pair in [(name, "") for name in names] + list(combinations(names, 2)):
-                found = self._passages(measure, *pair) or self._queries(measure, *pair)
-                if found is not None:
-                    yield found
+                correction = self._passages(measure, *pair) or self._queries(measure, *pair)
+                if correction is not None:
+                    yield correction
 
     def _queries(self, measure: RequestedMeasure, run: str, other: str) -> Correction | None:
         """From whole queries: a mean, or a ratio of means, over those where it is defined."""
@@ -389,26 +389,33 @@ def corrections_of(made: Corrector, judge: Entries, headline: str) -> Correction
 def _ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[Bought]:
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
     labels."""
-    own = [one for one in rows if one.other and one.measure == headline]
+    own = [row for row in rows if row.other and row.measure == headline]
     told = corrected_pairs([one.p for one in own], [False] * len(own), [one.value != 0 for one in own])
-    for one, p in zip(own, told, strict=True):
-        if p >= 1 - CONFIDENCE or one.low <= 0 <= one.high:
-            half = (one.high - one.low) / 2
+    for correction, p in zip(own, told, strict=True):
+        if p >= 1 - CONFIDENCE or correction.low <= 0 <= correction.high:
+            half = (correction.high - correction.low) / 2
             found: tuple[Outlook, ...] = outlook(
-                abs(one.value), half, one.n, one.total, steps=STEPS, finite=False
+                abs(correction.value), half, correction.n, correction.total, steps=STEPS, finite=False
             )
             for step in found:
-                labels = per_query if one.unit == "queries" else 1.0
+                labels = per_query if correction.unit == "queries" else 1.0
                 yield Bought(
-                    one.run, one.other, one.measure, step.more, step.half, step.chance, one.unit, labels
+                    correction.run,
+                    correction.other,
+                    correction.measure,
+                    step.more,
+                    step.half,
+                    step.chance,
+                    correction.unit,
+                    labels,
                 )
 
 
 def _use(rows: Sequence[Correction], headline: str) -> str:
-    own = [one for one in rows if one.measure == headline]
+    own = [row for row in rows if row.measure == headline]
     if not own:
         return f"People graded too little for {headline}."
-    best = max(own, key=lambda one: one.effective / one.n)
+    best = max(own, key=lambda correction: correction.effective / correction.n)
     if best.slope == 0.0:
         return "The judge does not help here: people's grades alone say as much."
     gained = best.effective / best.n
@@ -427,17 +434,17 @@ def _notes(made: Corrector) -> Iterator[str]:
         yield f"{missing:,} of people's grades are of passages that the judge did not grade; they are left out."
 
 
-def corrected_record(score: Score, found: Corrections) -> Score:
+def corrected_record(score: Score, corrections: Corrections) -> Score:
     """A scoring by the judge with the corrected values and differences in place of the judge's; a value that people's
     grades are too few for is undefined, for the judge's own would look like one of people's."""
-    rows = {(one.run, one.other, one.measure): one for one in found.rows}
-    values = tuple(_value(one, rows.get((one.run, "", one.measure))) for one in score.values)
+    rows = {(row.run, row.other, row.measure): row for row in corrections.rows}
+    values = tuple(_value(value, rows.get((value.run, "", value.measure))) for value in score.values)
     comparisons = (
-        tuple(_compared(score, one.name, one.direction, rows) for one in score.measures)
+        tuple(_compared(score, measure.name, measure.direction, rows) for measure in score.measures)
         if len(score.runs) > 1
         else ()
     )
-    notes = (*(Note("judge", text) for text in (found.use, *found.notes)), *score.notes)
+    notes = (*(Note("judge", text) for text in (corrections.use, *corrections.notes)), *score.notes)
     return replace(
         score, values=values, comparisons=comparisons, readings=(), guidance=(), sensitivity=(), notes=notes
     )
@@ -466,30 +473,43 @@ def _compared(
     ranked = sorted(known, key=lambda run: known[run] * (1 if lower else -1))
     pairs = []
     for a, b in combinations(ranked, 2):
-        one = rows.get((a, b, measure)) or rows.get((b, a, measure))
-        if one is None:
+        correction = rows.get((a, b, measure)) or rows.get((b, a, measure))
+        if correction is None:
             return Comparison(measure, tuple(ranked), reason="not enough is graded by people")
-        low, high = (one.low, one.high) if one.run == a else (-one.high, -one.low)
-        pairs.append(Pair(a, b, one.value if one.run == a else -one.value, low, high, one.p, one.p, one.n))
+        low, high = (
+            (correction.low, correction.high) if correction.run == a else (-correction.high, -correction.low)
+        )
+        pairs.append(
+            Pair(
+                a,
+                b,
+                correction.value if correction.run == a else -correction.value,
+                low,
+                high,
+                correction.p,
+                correction.p,
+                correction.n,
+            )
+        )
     if not pairs:
         return Comparison(measure, tuple(ranked), reason="fewer than two runs with a value")
     adjusted = corrected_pairs(
-        [one.p for one in pairs], [False] * len(pairs), [one.difference != 0 for one in pairs]
+        [pair.p for pair in pairs], [False] * len(pairs), [pair.difference != 0 for pair in pairs]
     )
     tested = tuple(
         replace(
-            one,
+            pair,
             p_adjusted=p,
-            better=(one.a if (one.difference < 0) == lower else one.b) if p < score.settings.alpha else "",
+            better=(pair.a if (pair.difference < 0) == lower else pair.b) if p < score.settings.alpha else "",
         )
-        for one, p in zip(pairs, adjusted, strict=True)
+        for pair, p in zip(pairs, adjusted, strict=True)
     )
     low_rank = [
-        1 + sum(one.better not in ("", run) and run in (one.a, one.b) for one in tested) for run in ranked
+        1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
     ]
-    high_rank = [len(ranked) - sum(one.better == run for one in tested) for run in ranked]
+    high_rank = [len(ranked) - sum(pair.better == run for pair in tested) for run in ranked]
     return Comparison(measure, tuple(ranked), tuple(low_rank), tuple(high_rank), tested)
 
 
-def _first(one: Pair, lower: bool) -> str:
-    return one.a if (one.difference < 0) == lower else one.b
+def _first(pair: Pair, lower: bool) -> str:
+    return pair.a if (pair.difference < 0) == lower else pair.b

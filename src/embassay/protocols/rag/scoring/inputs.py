@@ -345,10 +345,10 @@ def _together(
 
 def _once(lists: Sequence[Entries]) -> Iterator[Entries]:
     seen: list[Entries] = []
-    for one in lists:
-        if not any(one is other for other in seen):
-            seen.append(one)
-            yield one
+    for entries in lists:
+        if not any(entries is other for other in seen):
+            seen.append(entries)
+            yield entries
 
 
 UNION = "union"
@@ -370,7 +370,7 @@ def _by_spans(
 ) -> tuple[list[Entries], list[str]]:
     """Lists by the evidence they found, and what is to be said of that. DataError where nobody knows where any passage
     of one is from."""
-    documents = {one.document for one in spans}
+    documents = {span.document for span in spans}
     held, notes = [], []
     for run in lists:
         own = {doc: (_called(place[0], documents), *place[1:]) for doc, place in run.places.items()}
@@ -458,8 +458,8 @@ def fingerprint(entries: Iterable[Entries]) -> str:
     import polars as pl
 
     total = hashlib.sha256()
-    for one in entries:
-        hashes = one.frame.select(pl.concat_str("query", "doc", "value", separator="\x1f")).to_series()
+    for entry in entries:
+        hashes = entry.frame.select(pl.concat_str("query", "doc", "value", separator="\x1f")).to_series()
         total.update("\n".join(hashes.to_list()).encode())
     return total.hexdigest()
 

@@ -94,8 +94,8 @@ def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) 
     import polars as pl
 
     pools = [pool for pool in inputs.pools if pool is not None]
-    distinct = {id(one): one for one in (*inputs.runs.values(), *pools)}
-    frames = [judgements.frame, *(one.frame for one in distinct.values())]
+    distinct = {id(entries): entries for entries in (*inputs.runs.values(), *pools)}
+    frames = [judgements.frame, *(entries.frame for entries in distinct.values())]
     query_codes, doc_codes = (_codes([frame[name] for frame in frames]) for name in ("query", "doc"))
     coded = [_Coded(*each) for each in zip(query_codes, doc_codes, frames, strict=True)]
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
@@ -396,14 +396,14 @@ def union_columns(board: Board, made: Sequence[Union]) -> list[tuple[str, dict[s
     """For each union, by its first run: the columns of its ceiling and of its gain over the better of the two."""
     by_name = {run.name: run for run in board.runs}
     found = []
-    for one in made:
-        a, b = by_name[one.a], by_name[one.b]
-        alone = [_ceiling(run.graded, _cut(run, one.depth), one.cutoff) for run in (a, b)]
+    for union in made:
+        a, b = by_name[union.a], by_name[union.b]
+        alone = [_ceiling(run.graded, _cut(run, union.depth), union.cutoff) for run in (a, b)]
         better = max(alone, key=lambda values: float(np.nansum(values)))
-        pool = _cut(by_name[one.fused], one.depth) if one.fused else _in_turn(a, b, one.depth)
-        both = _ceiling(a.graded, pool, one.cutoff)
+        pool = _cut(by_name[union.fused], union.depth) if union.fused else _in_turn(a, b, union.depth)
+        both = _ceiling(a.graded, pool, union.cutoff)
         gain = both - better
-        found.append((one.a, {one.ceiling: Columns(both, (both,)), one.gain: Columns(gain, (gain,))}))
+        found.append((union.a, {union.ceiling: Columns(both, (both,)), union.gain: Columns(gain, (gain,))}))
     return found
 
 

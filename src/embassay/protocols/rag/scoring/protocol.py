@@ -156,12 +156,15 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     measures = asked(request.measures, request.cutoffs, answers=answers is not None)
     judgements = graded(inputs.qrels, request.grades)
     board = place(
-        inputs, judgements, request.separator if any(one.needs_sources for one in measures) else None
+        inputs, judgements, request.separator if any(measure.needs_sources for measure in measures) else None
     )
     check_documents(board, inputs, judgements)
     right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
     taken = tuple(measured(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
-    ks = tuple(sorted({one.facts.cutoff for one in measures if one.facts.cutoff})) or request.cutoffs
+    ks = (
+        tuple(sorted({measure.facts.cutoff for measure in measures if measure.facts.cutoff}))
+        or request.cutoffs
+    )
     extra = beside(board, ks, request.unjudged)
     resampled = _resampled(taken, measures, extra, request)
     facts = run_facts(inputs, board)
@@ -169,7 +172,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         settings(request, ks),
         judgement_facts(inputs, judgements, board),
         facts,
-        tuple(one.facts for one in measures),
+        tuple(measure.facts for measure in measures),
         measures[0].name,
         values(
             resampled, [run.name for run in board.runs], measures,
@@ -202,10 +205,10 @@ def _corrected(
         inputs, graded(inputs.qrels, request.grades or "identity"), graded(judge, request.grades or "identity"),
         by_judge.measures, by_judge.measured, by_judge.board.queries,
     )  # fmt: skip
-    found = corrections_of(made, judge, by_judge.record.headline)
-    record = corrected_record(by_judge.record, found)
+    corrections = corrections_of(made, judge, by_judge.record.headline)
+    record = corrected_record(by_judge.record, corrections)
     return replace(
-        by_judge, record=replace(record, verdict=verdict(record), lede=lede(record)), corrections=found
+        by_judge, record=replace(record, verdict=verdict(record), lede=lede(record)), corrections=corrections
     )
 
 
@@ -215,12 +218,12 @@ def _resampled(
     """All that is asked for and all that readings need, over one set of resamples."""
     both = [extra.with_columns(one) for one in taken]
     resampled = Resampled(both, n_resamples=request.resamples, seed=request.seed)
-    for one in measures:
+    for measure in measures:
         for run in taken:
-            resampled.want(one.name, run.run)
+            resampled.want(measure.name, run.run)
         for a, b in combinations(taken, 2):
-            resampled.want(one.name, a.run, b.run)
-            resampled.want(one.name, b.run, a.run)
+            resampled.want(measure.name, a.run, b.run)
+            resampled.want(measure.name, b.run, a.run)
     for name, column, other in extra.wanted:
         resampled.want(column, name, other)
     resampled.resample()
@@ -241,7 +244,7 @@ def _comparisons(
         else None
     )
     runs = [run.run for run in taken]
-    return tuple(compared(resampled, runs, one, tests) for one in measures)
+    return tuple(compared(resampled, runs, measure, tests) for measure in measures)
 
 
 def _notes(
@@ -360,7 +363,7 @@ class Scoring:
         import polars as pl
 
         numbers = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
-        return pl.DataFrame([vars(one) for one in self.record.values], schema_overrides=numbers)
+        return pl.DataFrame([vars(value) for value in self.record.values], schema_overrides=numbers)
 
     @property
     def pairs(self) -> pl.DataFrame:
@@ -368,7 +371,9 @@ class Scoring:
         import polars as pl
 
         rows = [
-            {"measure": one.measure, **vars(pair)} for one in self.record.comparisons for pair in one.pairs
+            {"measure": comparison.measure, **vars(pair)}
+            for comparison in self.record.comparisons
+            for pair in comparison.pairs
         ]
         return pl.DataFrame(rows)
 

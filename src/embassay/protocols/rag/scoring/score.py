@@ -241,11 +241,11 @@ class Score:
 
     def value(self, run: str, measure: str) -> Value | None:
         """The value of a run, None if there is none."""
-        return next((one for one in self.values if (one.run, one.measure) == (run, measure)), None)
+        return next((value for value in self.values if (value.run, value.measure) == (run, measure)), None)
 
     def comparison(self, measure: str) -> Comparison | None:
         """The comparison by a measure, None if there is none."""
-        return next((one for one in self.comparisons if one.measure == measure), None)
+        return next((comparison for comparison in self.comparisons if comparison.measure == measure), None)
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values."""
@@ -331,7 +331,7 @@ def asked(measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool) -> 
     ]
     if answers and not any(name.startswith(ANSWERS) for name in names):
         names += [f"{ANSWERS}@{k}" for k in cutoffs]
-    spelled = [one for name in names for one in _with_cutoffs(name.strip(), cutoffs)]
+    spelled = [cutoff for name in names for cutoff in _with_cutoffs(name.strip(), cutoffs)]
     if not answers and any(name.startswith(ANSWERS) for name in spelled):
         raise UsageError(
             f"{ANSWERS} needs the answers.", mend="Give --answers FILE with query_id and correct (0 to 1)."
@@ -345,18 +345,24 @@ def measured(
     """All values of a run. Documents without a grade are treated as `unjudged` says before anything is measured, but
     for Judged itself."""
     measures = list(measures)
-    deepest = max((one.facts.cutoff or graded.top.shape[1] for one in measures), default=0)
+    deepest = max(
+        (requested_measure.facts.cutoff or graded.top.shape[1] for requested_measure in measures), default=0
+    )
     seen = treat_unjudged(graded, unjudged, deepest)
-    raw = [part for one in measures for part in one.parts if part.spec.name == JUDGED]
-    rest = [part for one in measures for part in one.parts if part.spec.name != JUDGED]
+    raw = [
+        part for requested_measure in measures for part in requested_measure.parts if part.spec.name == JUDGED
+    ]
+    rest = [
+        part for requested_measure in measures for part in requested_measure.parts if part.spec.name != JUDGED
+    ]
     values = {**_evaluated(rest, seen), **_evaluated(raw, graded)}
     columns = {}
-    for one in measures:
-        if one.facts.base == ANSWERS:
-            columns[one.name] = _accuracy(one.facts.cutoff or 0, seen, answers)
+    for measure in measures:
+        if measure.facts.base == ANSWERS:
+            columns[measure.name] = _accuracy(measure.facts.cutoff or 0, seen, answers)
         else:
-            own = _columns([values[str(part)] for part in one.parts])
-            columns[one.name] = Columns(own.value, (own.value,)) if one.by_query else own
+            own = _columns([values[str(part)] for part in measure.parts])
+            columns[measure.name] = Columns(own.value, (own.value,)) if measure.by_query else own
     return Measured(run, columns)
 
 
@@ -420,7 +426,7 @@ def _evaluated(measures: Sequence[Measure], graded: Graded) -> dict[str, Floats]
         evaluate_graded(measures, _rows(graded, start, start + step))
         for start in range(0, len(graded.top), step)
     ]
-    return {str(one): np.concatenate([block[str(one)] for block in blocks]) for one in measures}
+    return {str(measure): np.concatenate([block[str(measure)] for block in blocks]) for measure in measures}
 
 
 def _rows(graded: Graded, start: int, end: int) -> Graded:
@@ -470,16 +476,16 @@ def per_query(
     asked = list(measures)
     parts = []
     for run in measured:
-        for one in asked:
-            value = pl.Series("value", run.columns[one.name].value, nan_to_null=True)
+        for measure in asked:
+            value = pl.Series("value", run.columns[measure.name].value, nan_to_null=True)
             parts.append(
                 pl.select(
                     run=pl.lit(run.run),
                     query_id=ids,
-                    measure=pl.lit(one.name),
+                    measure=pl.lit(measure.name),
                     value=value,
                 ).with_columns(
-                    reason=pl.when(value.is_null()).then(pl.lit(_reason(one))).otherwise(pl.lit(""))
+                    reason=pl.when(value.is_null()).then(pl.lit(_reason(measure))).otherwise(pl.lit(""))
                 )
             )
     return pl.concat(parts)
@@ -577,9 +583,9 @@ def values(
 ) -> tuple[Value, ...]:
     """The values of each run, measures in their order."""
     return tuple(
-        _value(run, one, resampled.quantity(one.name, run), total, resamples)
+        _value(run, measure, resampled.quantity(measure.name, run), total, resamples)
         for run in runs
-        for one in measures
+        for measure in measures
     )
 
 

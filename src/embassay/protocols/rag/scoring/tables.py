@@ -80,10 +80,10 @@ def randomized(
 ) -> Tests:
     """p of the paired randomisation test for each measure that is a mean and each pair of runs, both ways round."""
     keys, columns = [], []
-    for one in measures:
-        for a, b in combinations(measured, 2) if not one.is_ratio else ():
-            keys.append((one.name, a.run, b.run))
-            columns.append(a.columns[one.name].value - b.columns[one.name].value)
+    for measure in measures:
+        for a, b in combinations(measured, 2) if not measure.is_ratio else ():
+            keys.append((measure.name, a.run, b.run))
+            columns.append(a.columns[measure.name].value - b.columns[measure.name].value)
     if not columns:
         return {}
     rng = generator(seed, "randomization")
@@ -183,16 +183,16 @@ def result_rows(score: Score) -> list[Result]:
     """Every value as a Result, measures by the names the user gave."""
     return [
         Result(
-            PROTOCOL, TASK, score.judgements.name, "", "", "", one.run, one.measure, one.value, one.n,
-            one.low, one.high, one.method, score.settings.seed, one.reason,
+            PROTOCOL, TASK, score.judgements.name, "", "", "", value.run, value.measure, value.value, value.n,
+            value.low, value.high, value.method, score.settings.seed, value.reason,
         )
-        for one in score.values
+        for value in score.values
     ]  # fmt: skip
 
 
 def comparisons(score: Score) -> dict[str, Any]:
     """As comparisons.json: a scope per measure, and that of the headline as `score`."""
-    scopes = {one.measure: _scope(one) for one in score.comparisons}
+    scopes = {comparison.measure: _scope(comparison) for comparison in score.comparisons}
     headline = score.comparison(score.headline)
     return {
         "alpha": score.settings.alpha,
@@ -205,7 +205,7 @@ def comparisons(score: Score) -> dict[str, Any]:
 def tables(score: Score) -> Iterator[ColumnTable]:
     """`rag_score`, `rag_reading`, and where they have rows `rag_pairs`, `rag_overlap` and `rag_sensitivity`."""
     yield _values(score)
-    if any(one.pairs for one in score.comparisons):
+    if any(comparison.pairs for comparison in score.comparisons):
         yield _pairs(score)
     if score.likeness:
         yield _overlap(score)
@@ -250,9 +250,9 @@ def _of_tag(own: Sequence[Measured], measure: str, request: ScoreRequest) -> Ite
         resampled.want(measure, first, run)
     resampled.resample()
     for run in (first, *others):
-        found = resampled.quantity(measure, run)
+        quantity = resampled.quantity(measure, run)
         difference = None if run == first else resampled.difference(measure, run, first)
-        yield (run, *_with_ends(found), found.n, *_with_ends(difference))
+        yield (run, *_with_ends(quantity), quantity.n, *_with_ends(difference))
 
 
 def _with_ends(quantity: Quantity | None) -> tuple[float | None, float | None, float | None]:
@@ -269,21 +269,21 @@ def _only(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Measured:
     return Measured(run.run, {measure: Columns(np.where(inside, column.value, np.nan), parts)})
 
 
-def _scope(one: Comparison) -> dict[str, Any]:
-    ranks = zip(one.runs, one.rank_low, strict=False)
+def _scope(comparison: Comparison) -> dict[str, Any]:
+    ranks = zip(comparison.runs, comparison.rank_low, strict=False)
     return {
-        "systems": list(one.runs),
-        "rank_low": list(one.rank_low),
-        "rank_high": list(one.rank_high),
+        "systems": list(comparison.runs),
+        "rank_low": list(comparison.rank_low),
+        "rank_high": list(comparison.rank_high),
         "best": [run for run, low in ranks if low == 1],
         "pairs": [
             {
                 "a": pair.a, "b": pair.b, "difference": pair.difference, "ci_low": pair.low,
                 "ci_high": pair.high, "p": pair.p, "p_adjusted": pair.p_adjusted,
             }
-            for pair in one.pairs
+            for pair in comparison.pairs
         ],
-        "reason": one.reason,
+        "reason": comparison.reason,
     }  # fmt: skip
 
 
@@ -294,8 +294,8 @@ def _values(score: Score) -> ColumnTable:
         Column("Judged queries", decimals=0), Column("Reason", "text"),
     )  # fmt: skip
     rows = [
-        (one.run, one.measure, one.value, one.low, one.high, one.n, one.total, one.reason)
-        for one in score.values
+        (value.run, value.measure, value.value, value.low, value.high, value.n, value.total, value.reason)
+        for value in score.values
     ]
     note = f"Percentile bootstrap over queries, {score.settings.resamples} resamples, seed {score.settings.seed}."
     return ColumnTable("rag_score", f"Runs on {score.judgements.name}", columns, tuple(rows), note)
@@ -309,7 +309,7 @@ def _pairs(score: Score) -> ColumnTable:
     )  # fmt: skip
     rows = [
         (
-            one.measure,
+            comparison.measure,
             pair.a,
             pair.b,
             pair.difference,
@@ -320,8 +320,8 @@ def _pairs(score: Score) -> ColumnTable:
             pair.n,
             pair.better,
         )
-        for one in score.comparisons
-        for pair in one.pairs
+        for comparison in score.comparisons
+        for pair in comparison.pairs
     ]
     return ColumnTable("rag_pairs", "Runs compared", columns, tuple(rows), f"p: {score.settings.test}.")
 
@@ -352,10 +352,10 @@ def _sensitivity(score: Score) -> ColumnTable:
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (
-            one.cutoff, one.alpha, one.cap4, one.cap3, *(one.values[name] for name in names),
-            " > ".join(one.order), one.tau, one.largest_change,
+            cell.cutoff, cell.alpha, cell.cap4, cell.cap3, *(cell.values[name] for name in names),
+            " > ".join(cell.order), cell.tau, cell.largest_change,
         )
-        for one in score.sensitivity
+        for cell in score.sensitivity
     ]  # fmt: skip
     note = "RA-nWG; order, tau-b and change against the default cell (alpha 1, cap4 1, cap3 0.25)."
     return ColumnTable(
@@ -365,6 +365,6 @@ def _sensitivity(score: Score) -> ColumnTable:
 
 def _reading(score: Score) -> ColumnTable:
     columns = (Column("About", "text"), Column("Finding", "text"), Column("In words", "text"))
-    rows = [(f"{one.run}@{one.cutoff}", one.finding, one.text) for one in score.readings]
-    rows += [(one.knob, one.status, one.text) for one in score.guidance]
+    rows = [(f"{reading.run}@{reading.cutoff}", reading.finding, reading.text) for reading in score.readings]
+    rows += [(guidance.knob, guidance.status, guidance.text) for guidance in score.guidance]
     return ColumnTable("rag_reading", "Pool or ordering, and the next knob", columns, tuple(rows))

@@ -161,10 +161,10 @@ def _write_items(path: Path, cell: _Cell) -> None:
 
 def _results(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
     for name in (dataset, ""):
-        for one in cell.scores if name else cell.scores[:1]:
+        for score in cell.scores if name else cell.scores[:1]:
             yield Result(
-                PROTOCOL, TASK, name, one.subset, "", one.variant, cell.of.run, one.measure, one.value, one.n,
-                one.ci_low, one.ci_high, one.method, seed, one.reason,
+                PROTOCOL, TASK, name, score.subset, "", score.variant, cell.of.run, score.measure, score.value, score.n,
+                score.ci_low, score.ci_high, score.method, seed, score.reason,
             )  # fmt: skip
 
 

@@ -149,7 +149,7 @@ class SweepRequest:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them, and as they are compared on resume."""
         plain = asdict(self)
-        plain["datasets"] = [one.as_dict() for one in self.datasets]
+        plain["datasets"] = [dataset.as_dict() for dataset in self.datasets]
         unsaid = [name for name in ("generator", "names") if not plain[name]]
         return {key: value for key, value in plain.items() if key not in ("rules", "prices", "base", *unsaid)}
 
@@ -204,7 +204,7 @@ def checked(file: SweepFile, base: Path, at: At) -> SweepRequest:
     # "identity" is the rewriter that does nothing.
     rewrite = [NONE if one == "identity" else one for one in names["rewrite"]]
     return SweepRequest(
-        datasets=tuple(_dataset(one) for one in file.datasets),
+        datasets=tuple(_dataset(dataset) for dataset in file.datasets),
         encoder=_once(names["encoder"]), dims=_once(file.dims), index=_once(names["index"]), k=_once(file.k),
         reranker=_once(names["reranker"]), mode=_once(file.mode), rewrite=_once(rewrite),
         deduplicate=_once(file.deduplicate), boost=_once(file.boost), chunk=_once(file.chunk),
@@ -285,28 +285,28 @@ def _names_file(given: NamesFile | None, base: Path, at: At) -> Names | None:
         return None
     with at("names", "condition"):
         check_condition(given.condition)
-    found = Names(given.file, given.condition)
-    read_names(Path(SweepRequest((), (), base=base).path(found.file)))
-    return found
+    names = Names(given.file, given.condition)
+    read_names(Path(SweepRequest((), (), base=base).path(names.file)))
+    return names
 
 
 def _generator(given: GeneratorFile | None) -> Generator | None:
     """The generator; UsageError where it is neither timed nor assumed, or both."""
     if given is None:
         return None
-    found = Generator(**given.model_dump())
-    if found.model:
+    generator = Generator(**given.model_dump())
+    if generator.model:
         from embassay.systems.chat import CHAT_MODELS
 
-        CHAT_MODELS.check_values(CHAT_MODELS.parse(found.model))
-    if bool(found.model) == (found.assumed_ms is not None) or (found.ttft_ms is None) != (
-        found.tokens_per_second is None
+        CHAT_MODELS.check_values(CHAT_MODELS.parse(generator.model))
+    if bool(generator.model) == (generator.assumed_ms is not None) or (generator.ttft_ms is None) != (
+        generator.tokens_per_second is None
     ):
         raise UsageError(
             "A generator is timed or assumed.",
             mend="Give model: SPEC, or both ttft_ms: and tokens_per_second:.",
         )
-    return found
+    return generator
 
 
 def _check_encoder(text: str) -> None:
@@ -322,13 +322,13 @@ def _measures(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
     """Measures at their cutoffs; those that need more than grades and a ranking are refused."""
     ordered = [name for k in cutoffs for name in names if "@" not in name for name in [f"{name}@{k}"]]
     found = asked([*ordered, *(name for name in names if "@" in name)], cutoffs, answers=False)
-    for one in found:
-        if len(one.parts) != 1 or one.facts.family == "ceiling" or one.needs_sources:
+    for measure in found:
+        if len(measure.parts) != 1 or measure.facts.family == "ceiling" or measure.needs_sources:
             raise UsageError(
-                f"{one.name} is not measured in a sweep.",
+                f"{measure.name} is not measured in a sweep.",
                 mend="Ceilings (PROC) come by themselves; name measures of grades and rankings.",
             )
-    return tuple(one.name for one in found)
+    return tuple(requested_measure.name for requested_measure in found)
 
 
 def _weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[str, float]:
@@ -348,7 +348,7 @@ def _rules(file: SweepFile, measures: Sequence[str]) -> Rules:
     weights = _weights(file.rules.efficiency, measures)
     lists = {"slos_ms": tuple(file.rules.slos_ms), "quality_axes": tuple(file.rules.quality_axes)}
     rules = Rules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
-    if unknown := next((one for one in rules.quality_axes if one not in measures), None):
+    if unknown := next((axis for axis in rules.quality_axes if axis not in measures), None):
         raise UsageError(
             f"The quality axis {unknown!r} is not measured.", mend=f"Measured are {', '.join(measures)}."
         )
@@ -578,7 +578,7 @@ def request_of(
 
 def _wrong(error: ValidationError, where: _Where) -> UsageError:
     """The first thing that is wrong, in one line."""
-    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    first = min(error.errors(), key=lambda error: error["type"] != "extra_forbidden")
     # Pydantic names the branch of a union among the keys; a key that is not known comes last, whatever it is called.
     last = first["loc"][-1:] if first["type"] == "extra_forbidden" else ()
     above = first["loc"][: len(first["loc"]) - len(last)]

@@ -64,11 +64,11 @@ def grid(request: SweepRequest, dims: Mapping[str, int | None], sized: Sized = l
     """
     wanted: dict[Configuration, None] = {}
     senseless: dict[Configuration, str] = {}
-    for one, reason in _all(request, dims, sized):
+    for configuration, reason in _all(request, dims, sized):
         if reason:
-            senseless.setdefault(one, reason)
+            senseless.setdefault(configuration, reason)
         else:
-            wanted[one] = None
+            wanted[configuration] = None
     if not wanted:
         first, reason = next(iter(senseless.items()))
         raise UsageError(
@@ -106,11 +106,11 @@ def _all(
         if encoder.partition("?")[0].partition(":")[0] in RAGGED and (kept is not None or index != FLAT):
             too_many = f"{encoder} has many vectors for a text, which go into {FLAT} with all dimensions"
         for k, mode, reranker, deduplicate, boost, reason in tails:
-            one = Configuration(
+            configuration = Configuration(
                 encoder, kept, index, k, reranker, "hybrid" if mode.startswith("hybrid") else "dense",
                 rewrite, deduplicate, boost, chunk,
             )  # fmt: skip
-            yield one, too_many or reason
+            yield configuration, too_many or reason
 
 
 def _tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
@@ -158,38 +158,44 @@ def plan_of(parts: Parts) -> SweepPlan:
     without any sense, DataError for what is wrong in the data. An encoder that cannot be had fails later, in its
     cells."""
     request = parts.request
-    collections = tuple(read_collection(one, request) for one in request.datasets)
-    check_names(one.name for one in collections)
+    collections = tuple(read_collection(dataset, request) for dataset in request.datasets)
+    check_names(collection.name for collection in collections)
     systems = {name: _encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
-    dims = {name: one.facts.get("dims") for name, one in systems.items()}
+    dims = {name: system.facts.get("dims") for name, system in systems.items()}
     whole = grid(request, dims, sized)
     systems |= {
-        name: _words() if one.mode == SPARSE else _encoder(parts, one.encoder, one.dims)
-        for one in whole.wanted if (name := sized(one.encoder, one.dims)) not in systems
+        name: _words() if configuration.mode == SPARSE else _encoder(parts, configuration.encoder, configuration.dims)
+        for configuration in whole.wanted if (name := sized(configuration.encoder, configuration.dims)) not in systems
     }  # fmt: skip
-    used = {sized(one.encoder, one.dims) for one in whole.wanted}
-    systems = {name: one for name, one in systems.items() if name in used}
+    used = {sized(configuration.encoder, configuration.dims) for configuration in whole.wanted}
+    systems = {name: system for name, system in systems.items() if name in used}
     cells = tuple(
         cell
-        for one in collections
-        for cell in _cells(one, whole.wanted, {k: v.identity for k, v in systems.items()})
+        for collection in collections
+        for cell in _cells(collection, whole.wanted, {k: v.identity for k, v in systems.items()})
     )
     rerankers = [_reranker(name) for name in request.reranker if name != NONE]
-    datasets = tuple(_dataset(one) for one in collections)
+    datasets = tuple(_dataset(collection) for collection in collections)
     return SweepPlan(
         request=request, systems=(*systems.values(), *rerankers), datasets=datasets, cells=cells,
         tokenizer_identity=parts.tokenizer.identity, collections=collections, grid=whole,
     )  # fmt: skip
 
 
-def label(one: Configuration) -> str:
+def label(configuration: Configuration) -> str:
     """The name of a cell.
 
     >>> label(Configuration("wordllama", 64, "hnsw-f32", chunk="200"))
     'wordllama/64d/hnsw-f32/chunk=200'
     """
-    parts = [one.encoder, f"{one.dims}d" if one.dims else "", "" if one.index == NONE else one.index]
-    parts += [f"{name}={value}" for name in ("rewrite", "chunk") if (value := getattr(one, name)) != NONE]
+    parts = [
+        configuration.encoder,
+        f"{configuration.dims}d" if configuration.dims else "",
+        "" if configuration.index == NONE else configuration.index,
+    ]
+    parts += [
+        f"{name}={value}" for name in ("rewrite", "chunk") if (value := getattr(configuration, name)) != NONE
+    ]
     return "/".join(filter(None, parts))
 
 
@@ -197,8 +203,8 @@ def _cells(
     collection: Collection, wanted: Sequence[Configuration], identities: Mapping[str, str]
 ) -> Iterator[Cell]:
     by_label: dict[str, list[Configuration]] = {}
-    for one in wanted:
-        by_label.setdefault(label(one), []).append(one)
+    for configuration in wanted:
+        by_label.setdefault(label(configuration), []).append(configuration)
     for name, own in by_label.items():
         key = digest(
             [
@@ -255,9 +261,13 @@ def _reranker(name: str) -> PlannedSystem:
     )
 
 
-def _dataset(one: Collection) -> PlannedDataset:
-    task = PlannedTask(TASK, len(one.query_ids), len(one.ids), one.skipped, one.warnings)
-    return PlannedDataset(one.source, one.name, one.lang, one.fingerprint, (task,))
+def _dataset(collection: Collection) -> PlannedDataset:
+    task = PlannedTask(
+        TASK, len(collection.query_ids), len(collection.ids), collection.skipped, collection.warnings
+    )
+    return PlannedDataset(
+        collection.source, collection.name, collection.lang, collection.fingerprint, (task,)
+    )
 
 
 GENERATOR = "generator"
@@ -275,7 +285,7 @@ class PriceList:
 
     def usd(
         self,
-        one: Configuration,
+        configuration: Configuration,
         *,
         reranked: float,
         tokens: float,
@@ -285,14 +295,14 @@ class PriceList:
     ) -> dict[str, float]:
         """US dollars per 1,000 queries, by part: `reranked` candidates of `tokens` each (the query's own with them),
         queries of `query` tokens embedded, `passages` of `passage` tokens read by the generator. Spec rag 3.1."""
-        usd = {"rerank": 0.0, "embed": query * 1000 * self.tokens.get(one.encoder, 0.0) / 1e6}
-        if one.reranker in self.searches:
-            usd["rerank"] = self.searches[one.reranker] * ceil(reranked / _SEARCH)
-        elif one.reranker != NONE:
+        usd = {"rerank": 0.0, "embed": query * 1000 * self.tokens.get(configuration.encoder, 0.0) / 1e6}
+        if configuration.reranker in self.searches:
+            usd["rerank"] = self.searches[configuration.reranker] * ceil(reranked / _SEARCH)
+        elif configuration.reranker != NONE:
             # `reranking_cost` takes whole candidates, and near copies that were removed make the mean a fraction.
-            usd["rerank"] = reranked * reranking_cost(1, tokens, self.tokens.get(one.reranker, 0.0))
+            usd["rerank"] = reranked * reranking_cost(1, tokens, self.tokens.get(configuration.reranker, 0.0))
         if GENERATOR in self.tokens:
-            usd["generate"] = generation_cost(min(passages, one.k), passage, self.tokens[GENERATOR])
+            usd["generate"] = generation_cost(min(passages, configuration.k), passage, self.tokens[GENERATOR])
         return usd
 
 
@@ -388,7 +398,10 @@ class Room:
         head, sizes = configurations[0], self._of(collection, configurations[0].chunk)
         queries, n = len(collection.queries), sizes.passages
         dim = 0 if system is None else dimensions(system)
-        words = any(one.mode in ("hybrid", SPARSE) or one.boost for one in configurations)
+        words = any(
+            configuration.mode in ("hybrid", SPARSE) or configuration.boost
+            for configuration in configurations
+        )
         parts = {
             f"the vectors of {n:,} passages": (dim > 0) * (vectors(n + 2 * queries, dim) + n * _TABLES),
             "passages": read_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
@@ -401,19 +414,23 @@ class Room:
         kind = dict(INDEXES.get(INDEXES.parse(head.index).name).facts).get("kind", "")
         return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
 
-    def _of(self, one: Collection, chunk: str) -> Sizes:
-        if (one.name, chunk) not in self._sizes:
-            self._sizes[one.name, chunk] = _sizes(one, chunk, self.tokenizer)
-        return self._sizes[one.name, chunk]
+    def _of(self, collection: Collection, chunk: str) -> Sizes:
+        if (collection.name, chunk) not in self._sizes:
+            self._sizes[collection.name, chunk] = _sizes(collection, chunk, self.tokenizer)
+        return self._sizes[collection.name, chunk]
 
 
-def _sizes(one: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
+def _sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
     if chunk == NONE:
-        return Sizes(len(one.texts), 0, words_bytes(one.texts, len(one.texts), one.queries))
-    some = sampled(one.texts)[:: max(1, min(len(one.texts), 1000) // _SHARE)]
-    cut = passages_of(replace(one, ids=[str(i) for i in range(len(some))], texts=some), chunk, tokenizer)
-    n = round(1.1 * len(cut) / max(1, len(some)) * len(one.texts))
-    return Sizes(n, text_bytes(cut.texts, n) + _CHUNK * n, words_bytes(cut.texts, n, one.queries))
+        return Sizes(
+            len(collection.texts), 0, words_bytes(collection.texts, len(collection.texts), collection.queries)
+        )
+    some = sampled(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
+    cut = passages_of(
+        replace(collection, ids=[str(i) for i in range(len(some))], texts=some), chunk, tokenizer
+    )
+    n = round(1.1 * len(cut) / max(1, len(some)) * len(collection.texts))
+    return Sizes(n, text_bytes(cut.texts, n) + _CHUNK * n, words_bytes(cut.texts, n, collection.queries))
 
 
 def _mend(head: Configuration) -> str:
@@ -476,13 +493,13 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
     plan = plan_of(parts)
     cells = [*_encoding(plan, parts), *_reranking(plan, parts, prices), *_talking(plan, parts)]
     combinations = sum(len(cell.job.configurations) for cell in plan.cells)
-    listed = sum(one.k for cell in plan.cells for one in cell.job.configurations)
+    listed = sum(configuration.k for cell in plan.cells for configuration in cell.job.configurations)
     values = combinations * (2 * len(request.measures) + 3)
-    queries = max(len(one.query_ids) for one in plan.collections)
+    queries = max(len(collection.query_ids) for collection in plan.collections)
     senseless = len(plan.grid.senseless) * len(plan.collections)
     disk = (listed + values) * queries * _LISTED_BYTES
     return SweepForecast(combinations, senseless, len(plan.cells), Forecasts(tuple(cells)), disk,
-        {one.id: why for one, why in plan.grid.senseless.items()},
+        {configuration.id: why for configuration, why in plan.grid.senseless.items()},
     )  # fmt: skip
 
 
@@ -490,18 +507,18 @@ def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
     heads = [cell.job.head for cell in plan.cells if cell.job.head.mode != SPARSE]
     asked = {sized(head.encoder, head.dims) for head in heads}
-    encoders = [one for one in plan.systems if one.name in asked]
+    encoders = [system for system in plan.systems if system.name in asked]
     made = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
     room = Room(parts.tokenizer)
-    for one in plan.collections:
-        texts, queries = one.texts, list(one.queries)
+    for collection in plan.collections:
+        texts, queries = collection.texts, list(collection.queries)
 
         def rehearse(hear: Any, texts: Sequence[str] = texts, queries: list[str] = queries) -> bool:
             hear(texts, "document")
             hear(queries, "query")
             return True
 
-        def held(system: Similarity, one: Collection = one) -> Footprint:
+        def held(system: Similarity, one: Collection = collection) -> Footprint:
             jobs = [cell.job for cell in plan.cells if cell.job.collection is one]
             own = [job for job in jobs if sized(job.head.encoder, job.head.dims) == system.name] or jobs
             return largest(
@@ -511,33 +528,40 @@ def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
 
         yield from made.cells(
             Effort(
-                "embed", one.name, len(texts) + len(queries), len(texts), 0, rehearse, texts, footprint=held
+                "embed",
+                collection.name,
+                len(texts) + len(queries),
+                len(texts),
+                0,
+                rehearse,
+                texts,
+                footprint=held,
             )
         )
 
 
 def _reranking(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[Forecast]:
     request = plan.request
-    for one in plan.collections:
-        tokens = _candidate_tokens(one, parts)
+    for collection in plan.collections:
+        tokens = _candidate_tokens(collection, parts)
         configurations = [
-            own for cell in plan.cells if cell.dataset == one.name for own in cell.job.configurations
+            own for cell in plan.cells if cell.dataset == collection.name for own in cell.job.configurations
         ]
         for name in request.reranker:
             own = [each for each in configurations if each.reranker == name]
             if name == NONE or not own:
                 continue
-            pairs = _pairs(own, one)
-            timed = _timed(own, request, len(one.timed))
+            pairs = _pairs(own, collection)
+            timed = _timed(own, request, len(collection.timed))
             total = pairs + timed
             usd = prices.usd(
                 own[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
             )["rerank"] / 1000 * total  # fmt: skip
-            seconds = _seconds(one, name, parts)
+            seconds = _seconds(collection, name, parts)
             # A price that the config gives to a local reranker is what a query would cost, not what the sweep pays.
             is_free = not asks_a_server(name, RERANKERS)
             yield Forecast(
-                "rerank", one.name, name, len(one.query_ids), total, round(total * tokens),
+                "rerank", collection.name, name, len(collection.query_ids), total, round(total * tokens),
                 requests=None if is_free else total // max(request.k),
                 usd=0.0 if is_free else usd, seconds=None if seconds is None else seconds * total,
                 assumed=True,
@@ -548,23 +572,25 @@ def _talking(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     """The calls of language models that rewrite every query, and that are timed as generators: an answer and a word for
     each timed query."""
     request = plan.request
-    for one in plan.collections:
-        passage = float(np.mean(_some_lengths(one, parts)))
-        query = float(np.mean(token_lengths(parts.tokenizer, one.queries)))
+    for collection in plan.collections:
+        passage = float(np.mean(_some_lengths(collection, parts)))
+        query = float(np.mean(token_lengths(parts.tokenizer, collection.queries)))
         for name in request.rewrite:
             chat = None if name == NONE else getattr(parts.rewriter(name), "model", None)
             if chat is not None:
-                head = Forecast("rewrite", one.name, name, len(one.queries), 0, 0)
-                yield _of_calls(head, chat, requests=len(one.queries), read=_PROMPT + query, written=query)
+                head = Forecast("rewrite", collection.name, name, len(collection.queries), 0, 0)
+                yield _of_calls(
+                    head, chat, requests=len(collection.queries), read=_PROMPT + query, written=query
+                )
         said = request.generator
         if said is not None and said.model:
             chat, read = (
                 parts.answerer(said).model,
-                _PROMPT + query + min(said.passages, len(one.ids)) * passage,
+                _PROMPT + query + min(said.passages, len(collection.ids)) * passage,
             )
-            head = Forecast("generate", one.name, said.model, len(one.timed), 0, 0)
+            head = Forecast("generate", collection.name, said.model, len(collection.timed), 0, 0)
             yield _of_calls(
-                head, chat, requests=2 * len(one.timed), read=read, written=said.output_tokens / 2
+                head, chat, requests=2 * len(collection.timed), read=read, written=said.output_tokens / 2
             )
 
 
@@ -576,7 +602,7 @@ def _of_calls(head: Forecast, chat: Any, *, requests: int, read: float, written:
     return replace(head, requests=requests, tokens=tokens, usd=usd, seconds=seconds, assumed=True)
 
 
-def _pairs(configurations: list[Configuration], one: Collection) -> int:
+def _pairs(configurations: list[Configuration], collection: Collection) -> int:
     """About how many pairs differ: for each encoder its deepest list, and one of words where there is a hybrid; other
     dimensions and indexes find nearly the same passages, and a pair is scored once."""
     lists: dict[tuple[str, str, str], int] = {}
@@ -585,7 +611,7 @@ def _pairs(configurations: list[Configuration], one: Collection) -> int:
         for source in sources:
             key = source, each.chunk, each.rewrite
             lists[key] = max(lists.get(key, 0), each.k)
-    return min(sum(lists.values()), len(one.ids)) * len(one.query_ids)
+    return min(sum(lists.values()), len(collection.ids)) * len(collection.query_ids)
 
 
 def _timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
@@ -599,23 +625,26 @@ def _timed(configurations: list[Configuration], request: SweepRequest, queries: 
     return sum(key[1] for key in keys) * calls + sum(each.k for each in loaded) * (queries + latency.warmup)
 
 
-def _some_lengths(one: Collection, parts: Parts) -> Any:
+def _some_lengths(collection: Collection, parts: Parts) -> Any:
     """Tokens of some passages."""
-    return token_lengths(parts.tokenizer, one.texts[:: max(1, len(one.texts) // 200)])
+    return token_lengths(parts.tokenizer, collection.texts[:: max(1, len(collection.texts) // 200)])
 
 
-def _candidate_tokens(one: Collection, parts: Parts) -> float:
-    return float(np.mean(_some_lengths(one, parts)) + np.mean(token_lengths(parts.tokenizer, one.queries)))
+def _candidate_tokens(collection: Collection, parts: Parts) -> float:
+    return float(
+        np.mean(_some_lengths(collection, parts))
+        + np.mean(token_lengths(parts.tokenizer, collection.queries))
+    )
 
 
-def _seconds(one: Collection, name: str, parts: Parts) -> float | None:
+def _seconds(collection: Collection, name: str, parts: Parts) -> float | None:
     """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
     try:
         reranker = parts.reranker(name).reranker
-        texts = list(one.texts[:_SAMPLE])
-        reranker.score(one.queries[0], texts)
+        texts = list(collection.texts[:_SAMPLE])
+        reranker.score(collection.queries[0], texts)
         began = perf_counter()
-        reranker.score(one.queries[0], texts)
+        reranker.score(collection.queries[0], texts)
         return (perf_counter() - began) / len(texts)
     except EmbassayError:
         return None

@@ -86,7 +86,7 @@ def quality(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
 
 def ceilings(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
     """What the best set from each pool reaches (PROC), by the measure that it bounds; spec rag 1.6."""
-    bounded = {one: _ceiling(one) for one in measures}
+    bounded = {measure: _ceiling(measure) for measure in measures}
     wanted = {one: proc for one, proc in bounded.items() if proc}
     values = evaluate_graded(list(wanted.values()), lists)
     return {one: values[proc] for one, proc in wanted.items()}
@@ -240,23 +240,23 @@ class StackBench(ABC):
         return {}
 
     @abstractmethod
-    def candidates(self, one: Configuration) -> list[Listed]:
+    def candidates(self, configuration: Configuration) -> list[Listed]:
         """What is found for each query, at most `one.k` each."""
 
     @abstractmethod
-    def signals(self, one: Configuration) -> dict[str, Floats]:
+    def signals(self, configuration: Configuration) -> dict[str, Floats]:
         """What routing looks at before a reranker is asked."""
 
     @abstractmethod
-    def finding(self, one: Configuration) -> Names:
+    def finding(self, configuration: Configuration) -> Names:
         """The samples of the stages until there are candidates."""
 
     @abstractmethod
-    def given(self, one: Configuration, query: int) -> Listed:
+    def given(self, configuration: Configuration, query: int) -> Listed:
         """What the reranker's clock is run on, for a query."""
 
     @abstractmethod
-    def find(self, one: Configuration, query: int) -> Listed:
+    def find(self, configuration: Configuration, query: int) -> Listed:
         """The candidates of a query from its text, past all caches."""
 
     def close(self) -> None:  # noqa: B027 - words have nothing to release
@@ -277,24 +277,30 @@ class StackBench(ABC):
         """Each of the configurations, which are on this index. Where a reranker fails, its own are skipped; `loaded`
         says which are also timed with several queries in flight. ModelError where the index or the encoder fails."""
         stacks, skipped = [], []
-        for one in configurations:
+        for configuration in configurations:
             try:
-                stacks.append(self._stack(one, load=loaded(one)))
+                stacks.append(self._stack(configuration, load=loaded(configuration)))
             except RerankerFailed as error:
-                skipped.append(Skipped(one, self.bench.collection.name, error.message, failed=True))
+                skipped.append(Skipped(configuration, self.bench.collection.name, error.message, failed=True))
             advance(len(self.bench.queries))
         return Found(tuple(stacks), tuple(skipped))
 
-    def _stack(self, one: Configuration, *, load: bool) -> Stack:
-        candidates = self.candidates(one)
-        ending = ending_of(self.bench, one, cached=True)
-        with self.parts.charged(one.reranker):
+    def _stack(self, configuration: Configuration, *, load: bool) -> Stack:
+        candidates = self.candidates(configuration)
+        ending = ending_of(self.bench, configuration, cached=True)
+        with self.parts.charged(configuration.reranker):
             finals = [ending(query, *own) for query, own in zip(self.bench.queries, candidates, strict=True)]
-        return self._described(one, candidates, finals, self._stages(one), self._loaded(one) if load else "")
+        return self._described(
+            configuration,
+            candidates,
+            finals,
+            self._stages(configuration),
+            self._loaded(configuration) if load else "",
+        )
 
     def _described(
         self,
-        one: Configuration,
+        configuration: Configuration,
         candidates: Sequence[Listed],
         finals: Sequence[Final],
         times: Names,
@@ -311,11 +317,11 @@ class StackBench(ABC):
         per_candidate = np.concatenate(
             [own + query for own, query in zip(lengths, bench.query_tokens, strict=True)]
         ).astype(np.float64)
-        ids, signals = bench.collection.ids, self.signals(one)
-        if one.reranker != NONE:
+        ids, signals = bench.collection.ids, self.signals(configuration)
+        if configuration.reranker != NONE:
             signals["entropy"] = entropies([final.raw for final in finals])
         return Stack(
-            one, quality(request.measures, seen), ceilings(request.measures, seen), signals,
+            configuration, quality(request.measures, seen), ceilings(request.measures, seen), signals,
             (_mean(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
             _mean(np.concatenate(lengths)), _mean(bench.query_tokens), _mean([len(own) for own in lengths]),
             facts, self.recall, times, together, self.ef,
@@ -325,27 +331,32 @@ class StackBench(ABC):
             ],
         )  # fmt: skip
 
-    def _stages(self, one: Configuration) -> Names:
+    def _stages(self, configuration: Configuration) -> Names:
         """The samples of each stage that the configuration has."""
-        names = {**rewriting_time(self.bench, self.watch), **self.finding(one)}
+        names = {**rewriting_time(self.bench, self.watch), **self.finding(configuration)}
         timed = self.bench.collection.timed
-        if one.reranker != NONE or one.deduplicate:
+        if configuration.reranker != NONE or configuration.deduplicate:
             done = {
-                "stage": "rerank", **self.bench.what, "mode": one.mode, "k": one.k, "reranker": one.reranker,
-                "deduplicate": one.deduplicate, "boost": one.boost,
-            }  # fmt: skip
-            with self.parts.charged(one.reranker):
-                names["rerank"] = self.watch.alone(done, timed, self._rerank(one))
-        return {**names, **self._generating(one)}
+                "stage": "rerank",
+                **self.bench.what,
+                "mode": configuration.mode,
+                "k": configuration.k,
+                "reranker": configuration.reranker,
+                "deduplicate": configuration.deduplicate,
+                "boost": configuration.boost,
+            }
+            with self.parts.charged(configuration.reranker):
+                names["rerank"] = self.watch.alone(done, timed, self._rerank(configuration))
+        return {**names, **self._generating(configuration)}
 
-    def _rerank(self, one: Configuration) -> Callable[[int], Any]:
+    def _rerank(self, configuration: Configuration) -> Callable[[int], Any]:
         """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
         index or encoder changes which texts are scored, not how many."""
-        bench, ending = self.bench, ending_of(self.bench, one, cached=False)
-        given = {query: self.given(one, query) for query in bench.collection.timed}
+        bench, ending = self.bench, ending_of(self.bench, configuration, cached=False)
+        given = {query: self.given(configuration, query) for query in bench.collection.timed}
         return lambda query: ending(bench.queries[query], *given[query])
 
-    def _generating(self, one: Configuration) -> Names:
+    def _generating(self, configuration: Configuration) -> Names:
         """The samples of a generator that is timed: one answer for each timed query, its tokens, and one word from the
         same passages, which are those that the first stack finds; which stack it is changes the texts, not how many."""
         said = self.parts.request.generator
@@ -356,7 +367,7 @@ class StackBench(ABC):
         def asked(
             ask: Callable[[Question, Sequence[str]], Coroutine[Any, Any, Answer]], query: int
         ) -> Answer:
-            places = self.given(one, query)[0][: said.passages]
+            places = self.given(configuration, query)[0][: said.passages]
             texts = [bench.passages.texts[place] for place in places]
             return wait_for(lambda: ask(bench.question(query), texts))
 
@@ -374,15 +385,15 @@ class StackBench(ABC):
                 for stage, take in taken.items()
             }
 
-    def _loaded(self, one: Configuration) -> str:
+    def _loaded(self, configuration: Configuration) -> str:
         """Whole queries with several in flight."""
-        texts, ending = self.bench.queries, ending_of(self.bench, one, cached=False)
+        texts, ending = self.bench.queries, ending_of(self.bench, configuration, cached=False)
         # One account for both: threads that each name their own would mix them up.
-        with self.parts.charged(self.account if one.reranker == NONE else one.reranker):
+        with self.parts.charged(self.account if configuration.reranker == NONE else configuration.reranker):
             return self.watch.together(
-                {"stage": "total", **self.bench.what, "configuration": one.id},
+                {"stage": "total", **self.bench.what, "configuration": configuration.id},
                 self.bench.collection.timed,
-                lambda query: ending(texts[query], *self.find(one, query)),
+                lambda query: ending(texts[query], *self.find(configuration, query)),
             )
 
 
@@ -479,59 +490,66 @@ class IndexedBench(StackBench):
         """Release the index."""
         self.index.close()
 
-    def candidates(self, one: Configuration) -> list[Listed]:
+    def candidates(self, configuration: Configuration) -> list[Listed]:
         """The index's answers, or those and what words find as one list."""
-        dense = self.answers(self._depth(one))
-        if one.mode == "dense":
+        dense = self.answers(self._depth(configuration))
+        if configuration.mode == "dense":
             return dense
         if not self._fused:
             self._fused = [
                 self.bench.words.fused(places, hits)
                 for (places, _), hits in zip(dense, self.bench.hits, strict=True)
             ]
-        return [first(listed, one.k) for listed in self._fused]
+        return [first(listed, configuration.k) for listed in self._fused]
 
-    def signals(self, one: Configuration) -> dict[str, Floats]:
+    def signals(self, configuration: Configuration) -> dict[str, Floats]:
         """The margin of the index's scores, how noise moves the query, and how much it hangs on a name."""
-        dense = [scores for _, scores in self.answers(self._depth(one))]
+        dense = [scores for _, scores in self.answers(self._depth(configuration))]
         return {"margin": margins(dense), "noise": self.encoded.noise, **self.encoded.name_change}
 
-    def finding(self, one: Configuration) -> Names:
+    def finding(self, configuration: Configuration) -> Names:
         """Embedding, retrieval, and search by words with fusion."""
         bench, watch, timed, rows = self.bench, self.watch, self.bench.collection.timed, self.queries
-        depth = self._depth(one)
+        depth = self._depth(configuration)
         encoder = {**bench.what, "encoder": self.account}
         with self.parts.charged(self.account):
             embed = watch.alone({"stage": "embed", **encoder}, timed, self._embed)
         names = {
             "embed": embed,
             "retrieve": watch.alone(
-                {"stage": "retrieve", **encoder, "dims": self.dims, "index": one.index, "depth": depth}, timed,
+                {
+                    "stage": "retrieve",
+                    **encoder,
+                    "dims": self.dims,
+                    "index": configuration.index,
+                    "depth": depth,
+                },
+                timed,
                 lambda query: self.index.search(rows[query : query + 1], min(depth, len(bench.passages))),
             ),
-        }  # fmt: skip
-        if one.mode == "hybrid":
+        }
+        if configuration.mode == "hybrid":
             names["fuse"] = watch.alone({"stage": "fuse", **bench.what}, timed, self._fuse())
         return names
 
-    def given(self, one: Configuration, query: int) -> Listed:
+    def given(self, configuration: Configuration, query: int) -> Listed:
         """What exact search finds at full dimensions."""
-        exact = self.encoded.exact(None, self._depth(one))[query]
-        if one.mode == "hybrid":
-            return first(self.bench.words.fused(exact, self.bench.hits[query]), one.k)
+        exact = self.encoded.exact(None, self._depth(configuration))[query]
+        if configuration.mode == "hybrid":
+            return first(self.bench.words.fused(exact, self.bench.hits[query]), configuration.k)
         return exact, (0.0,) * len(exact)
 
-    def find(self, one: Configuration, query: int) -> Listed:
+    def find(self, configuration: Configuration, query: int) -> Listed:
         """Embed, search and fuse."""
-        words, depth = self.bench.words, min(self._depth(one), len(self.bench.passages))
+        words, depth = self.bench.words, min(self._depth(configuration), len(self.bench.passages))
         listed = found(self.index.search(self._embed(query), depth), 0)
-        if one.mode == "hybrid":
-            return first(words.fused(listed[0], words.hits(self.bench.queries[query])), one.k)
+        if configuration.mode == "hybrid":
+            return first(words.fused(listed[0], words.hits(self.bench.queries[query])), configuration.k)
         return listed
 
-    def _depth(self, one: Configuration) -> int:
+    def _depth(self, configuration: Configuration) -> int:
         """How many passages the index is asked for."""
-        return one.k if one.mode == "dense" else self.parts.request.depth
+        return configuration.k if configuration.mode == "dense" else self.parts.request.depth
 
     def _embed(self, query: int) -> Vectors:
         """A real encoding of a query."""
@@ -557,31 +575,31 @@ class WordsBench(StackBench):
         """Passages; words have no dimensions."""
         return IndexFacts(len(self.bench.passages), 0, self.bench.words.seconds, None, None)
 
-    def candidates(self, one: Configuration) -> list[Listed]:
+    def candidates(self, configuration: Configuration) -> list[Listed]:
         """The best passages by BM25."""
-        return [self._listed(hits) for hits in self.bench.hits_to(one.k)]
+        return [self._listed(hits) for hits in self.bench.hits_to(configuration.k)]
 
-    def signals(self, one: Configuration) -> dict[str, Floats]:
+    def signals(self, configuration: Configuration) -> dict[str, Floats]:
         """The margin of BM25's scores."""
-        return {"margin": margins([scores for _, scores in self.candidates(one)])}
+        return {"margin": margins([scores for _, scores in self.candidates(configuration)])}
 
-    def finding(self, one: Configuration) -> Names:
+    def finding(self, configuration: Configuration) -> Names:
         """Search by words."""
         words, texts = self.bench.words.index, self.bench.queries
-        what = {"stage": "retrieve", **self.bench.what, "index": WORDS, "depth": one.k}
+        what = {"stage": "retrieve", **self.bench.what, "index": WORDS, "depth": configuration.k}
         return {
             "retrieve": self.watch.alone(
-                what, self.bench.collection.timed, lambda query: words.search(texts[query], one.k)
+                what, self.bench.collection.timed, lambda query: words.search(texts[query], configuration.k)
             )
         }
 
-    def given(self, one: Configuration, query: int) -> Listed:
+    def given(self, configuration: Configuration, query: int) -> Listed:
         """What words find."""
-        return self._listed(self.bench.hits_to(one.k)[query])
+        return self._listed(self.bench.hits_to(configuration.k)[query])
 
-    def find(self, one: Configuration, query: int) -> Listed:
+    def find(self, configuration: Configuration, query: int) -> Listed:
         """Search by words."""
-        return self._listed(self.bench.words.index.search(self.bench.queries[query], one.k))
+        return self._listed(self.bench.words.index.search(self.bench.queries[query], configuration.k))
 
     def _listed(self, hits: Sequence[Hit]) -> Listed:
         place = self.bench.words.index.place
@@ -604,4 +622,4 @@ def skipped_all(
     configurations: Sequence[Configuration], dataset: str, reason: str, *, failed: bool
 ) -> Iterator[Skipped]:
     """All of them left out for one reason."""
-    return (Skipped(one, dataset, reason, failed) for one in configurations)
+    return (Skipped(configuration, dataset, reason, failed) for configuration in configurations)

@@ -149,13 +149,13 @@ class Parts:
         """The encoder of this name, by its own parameter for vectors of `dims` where it has one. UsageError for a spec
         that is none, ModelError for one that cannot be had."""
         made = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.advanced_by)
-        found: SweepEncoder = self._once("encoder", sized(name, dims), made)
-        return found
+        sweep_encoder: SweepEncoder = self._once("encoder", sized(name, dims), made)
+        return sweep_encoder
 
     def reranker(self, name: str) -> CachedReranker:
         """The reranker behind the pair cache; its `reranker` scores afresh."""
-        found: CachedReranker = self._once("reranker", name, partial(self._reranker, name))
-        return found
+        cached_reranker: CachedReranker = self._once("reranker", name, partial(self._reranker, name))
+        return cached_reranker
 
     def rewriter(self, name: str) -> Rewriter:
         """Who rewrites queries."""
@@ -573,12 +573,16 @@ def _scoring(parts: Parts, name: str, *, cached: bool) -> Score:
     return score
 
 
-def ending_of(bench: Bench, one: Configuration, *, cached: bool) -> Ending:
+def ending_of(bench: Bench, configuration: Configuration, *, cached: bool) -> Ending:
     """What is done with candidates; `cached` scores come from the cache where it has them. Here and in its calls,
     RerankerFailed for a reranker that fails."""
-    score = None if one.reranker == NONE else _scoring(bench.parts, one.reranker, cached=cached)
-    words = bench.words if one.boost else None
-    return Ending(bench.passages, words, score, one.deduplicate, one.boost)
+    score = (
+        None
+        if configuration.reranker == NONE
+        else _scoring(bench.parts, configuration.reranker, cached=cached)
+    )
+    words = bench.words if configuration.boost else None
+    return Ending(bench.passages, words, score, configuration.deduplicate, configuration.boost)
 
 
 def first(listed: Listed, k: int) -> Listed:

@@ -111,9 +111,9 @@ def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
     found = read_found(folder, cell, cell.job.collection.query_ids)
     if found is None:
         return False
-    there = {one.configuration for one in found.stacks} | {one.configuration for one in found.skipped}
+    there = {stack.configuration for stack in found.stacks} | {one.configuration for one in found.skipped}
     return there == set(cell.job.configurations) and all(
-        _times(one, watch) is not None for one in found.stacks
+        _times(stack, watch) is not None for stack in found.stacks
     )
 
 
@@ -152,7 +152,7 @@ def _times(stack: Stack, watch: Stopwatch, generator: Generator | None = None) -
 
 
 def _counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> Counts:
-    names = [one.name for one in fields(Counts)]
+    names = [field.name for field in fields(Counts)]
     total = dict.fromkeys(names, 0)
     for cell in cells:
         for name in names:
@@ -290,11 +290,11 @@ class SweepSession(Attempt):
         finally:
             bench.close()
 
-    def _loaded(self, one: Configuration) -> bool:
+    def _loaded(self, configuration: Configuration) -> bool:
         """Whether it is timed with several queries in flight: at full dimensions, and with a reranker on the first
         index only, which is then a small share of the time."""
-        first_index = one.index in (self.plan.request.index[0], NONE)
-        return one.dims is None and (one.reranker == NONE or first_index)
+        first_index = configuration.index in (self.plan.request.index[0], NONE)
+        return configuration.dims is None and (configuration.reranker == NONE or first_index)
 
     def _skipped(self, job: CellJob, reason: str, *, failed: bool) -> Iterator[Any]:
         return skipped_all(job.configurations, job.collection.name, reason, failed=failed)
@@ -328,7 +328,9 @@ class SweepSession(Attempt):
         """Write what follows from all that is measured, whatever has happened."""
         self.parts.close()
         self.accounts.spending.close()
-        done = len(self.records) == len(self.plan.cells) and all(one.done for one in self.records.values())
+        done = len(self.records) == len(self.plan.cells) and all(
+            record.done for record in self.records.values()
+        )
         self.write_manifest("finished" if done else "partial")
         sweep = read_sweep(self.folder.path)
         self.folder.write_results(result_rows(conclude(sweep, self.folder.path)) if sweep.measured else ())
@@ -343,10 +345,10 @@ class SweepSession(Attempt):
                 "searches": dict(self.prices.searches),
                 "date": self.prices.date,
             },
-            "queries": {one.name: list(one.query_ids) for one in self.plan.collections},
+            "queries": {collection.name: list(collection.query_ids) for collection in self.plan.collections},
             "senseless": [
-                {"configuration": asdict(one), "reason": reason}
-                for one, reason in self.plan.grid.senseless.items()
+                {"configuration": asdict(configuration), "reason": reason}
+                for configuration, reason in self.plan.grid.senseless.items()
             ],
         }
 
@@ -359,9 +361,9 @@ class _Unfit(Exception):
     """An index cannot be made of these vectors."""
 
 
-def _source_of(one: Configuration) -> str:
+def _source_of(configuration: Configuration) -> str:
     """Whose vectors a combination takes: an encoder has others of its own for some dimensions."""
-    return sized(one.encoder, one.dims)
+    return sized(configuration.encoder, configuration.dims)
 
 
 def _bench_of(job: CellJob) -> tuple[str, str, str]:
@@ -408,9 +410,12 @@ def overridden(
 ) -> SweepRequest:
     """The request with what is given (not None) in place of the config's; with `exclude_self` in all datasets. Paths of
     `datasets` start from the folder that is worked in."""
-    named = tuple(DatasetEntry(str(Path(one).absolute()) if Path(one).exists() else one) for one in datasets)
+    named = tuple(
+        DatasetEntry(str(Path(dataset).absolute()) if Path(dataset).exists() else dataset)
+        for dataset in datasets
+    )
     entries = tuple(
-        replace(one, exclude_self=one.exclude_self or exclude_self) for one in named or request.datasets
+        replace(entry, exclude_self=entry.exclude_self or exclude_self) for entry in named or request.datasets
     )
     return with_rules(
         replace(

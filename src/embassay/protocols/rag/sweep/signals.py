@@ -31,7 +31,7 @@ ENTROPY_OF = 50
 def margins(scores: Sequence[Sequence[float]]) -> Floats:
     """The first score less the tenth of each list, (q,); NaN for a shorter one. Spec rag 3.5."""
     return np.array(
-        [one[0] - one[MARGIN_RANK - 1] if len(one) >= MARGIN_RANK else np.nan for one in scores],
+        [score[0] - score[MARGIN_RANK - 1] if len(score) >= MARGIN_RANK else np.nan for score in scores],
         dtype=np.float64,
     )
 
@@ -43,7 +43,7 @@ def entropies(scores: Sequence[Floats | None]) -> Floats:
     >>> float(entropies([np.array([2.0, 1.0, 0.0, 0.0])])[0].round(6))
     0.756481
     """
-    return np.array([_entropy(one) for one in scores], dtype=np.float64)
+    return np.array([_entropy(score) for score in scores], dtype=np.float64)
 
 
 def _entropy(scores: Floats | None) -> float:
@@ -99,7 +99,7 @@ def read_names(path: Path) -> Mapping[str, tuple[Person, str]]:
 def check_condition(name: str) -> None:
     """UsageError for an ablation that there is not."""
     if name not in CONDITIONS or name == "base":
-        known = ", ".join(one for one in CONDITIONS if one != "base")
+        known = ", ".join(condition for condition in CONDITIONS if condition != "base")
         raise UsageError(f"There is no ablation {name!r}.", mend=f"Use one of {known}.")
 
 
@@ -124,8 +124,8 @@ def name_changes(
     if not rows:
         return changes
     of = [_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()]
-    before = _name_margins([CONDITIONS["base"].write(one, seed) for one in of], embed)
-    after = _name_margins([CONDITIONS[condition].write(one, seed) for one in of], embed)
+    before = _name_margins([CONDITIONS["base"].write(bundle, seed) for bundle in of], embed)
+    after = _name_margins([CONDITIONS[condition].write(bundle, seed) for bundle in of], embed)
     with np.errstate(divide="ignore", invalid="ignore"):
         changes[list(rows.values())] = np.where(before >= LEAST_MARGIN, (after - before) / before, np.nan)
     return changes
@@ -141,9 +141,9 @@ def _bundle(key: str, row: int, query: str, named: tuple[Person, str], seed: int
     at = query.casefold().find(name.casefold())
     form = f"{query[:at]}{{A}}{query[at + len(name) :]}"
     bundled = material(lang)
-    others = [one for one in bundled.people if one != author]
+    others = [person for person in bundled.people if person != author]
     # Drawn by the query's id, so that another selection of queries has the same impostors.
-    chosen = draw([f"{key}|{one.name}" for one in others], 3, seed)
+    chosen = draw([f"{key}|{person.name}" for person in others], 3, seed)
     first, second, third = (others[place] for place in chosen)
     topic = topic or " ".join(form.replace("{A}", " ").split())
     other = next(one for one in bundled.topics if one != topic)

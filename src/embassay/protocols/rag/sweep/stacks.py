@@ -239,7 +239,7 @@ def write_found(folder: RunFolder, cell: Cell, queries: Sequence[str], found: Fo
         write_atomic(folder.items_path(TASK, cell.dataset, cell.system), _items(queries, found.stacks))
         write_atomic(rankings_path(folder, cell), _rankings(queries, found.stacks))
     said = {
-        "stacks": [_facts(one) for one in found.stacks],
+        "stacks": [_facts(stack) for stack in found.stacks],
         "skipped": [{**asdict(one), "configuration": asdict(one.configuration)} for one in found.skipped],
     }
     write_atomic(_path(folder, cell), to_json(said) + "\n")
@@ -256,7 +256,7 @@ def read_found(folder: RunFolder, cell: Cell, queries: Sequence[str]) -> Found |
             Skipped(**{**one, "configuration": Configuration(**one["configuration"])})
             for one in said["skipped"]
         )
-        return Found(tuple(_stack(one, values) for one in said["stacks"]), skipped)
+        return Found(tuple(_stack(stack, values) for stack in said["stacks"]), skipped)
     except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -330,10 +330,10 @@ def _rankings(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
 
     frame = pl.DataFrame(
         {
-            "configuration": [one.configuration.id for one in stacks for _ in queries],
+            "configuration": [stack.configuration.id for stack in stacks for _ in queries],
             "query_id": [key for _ in stacks for key in queries],
-            "documents": [list(documents) for one in stacks for documents, _ in one.lists],
-            "scores": [list(scores) for one in stacks for _, scores in one.lists],
+            "documents": [list(documents) for stack in stacks for documents, _ in stack.lists],
+            "scores": [list(scores) for stack in stacks for _, scores in stack.lists],
         },
         schema={
             "configuration": pl.String, "query_id": pl.String, "documents": pl.List(pl.String),

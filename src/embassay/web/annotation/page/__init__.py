@@ -148,16 +148,18 @@ def _to_decide(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
     titles = titles_of(folder.study.tasks)
     tasks = [
         {
-            **task_shown(task, titles[task.name], [one.item for one in found[task.name]], finished=False),
+            **task_shown(
+                task, titles[task.name], [dispute.item for dispute in found[task.name]], finished=False
+            ),
             "practice": [],
         }
         for task in folder.study.tasks
         if found[task.name]
     ]
     payloads = {
-        one.item: {**every[one.item].payload, "others": others_shown(task, one, found[task.name])}
+        dispute.item: {**every[dispute.item].payload, "others": others_shown(task, dispute, found[task.name])}
         for task in folder.study.tasks
-        for one in found[task.name]
+        for dispute in found[task.name]
     }
     told = {name: value for name, value in given["told"].items() if name != "about"}
     return {**given, "payloads": payloads, "told": {**told, "tasks": tasks, "adjudicates": True}}

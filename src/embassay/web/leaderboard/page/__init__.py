@@ -38,7 +38,9 @@ def render(board: Board | None, boards: Boards, *, base: str) -> str:
 
 def render_overview(newest: Sequence[Board], boards: Boards, *, base: str) -> str:
     """What every board of a folder says, the newest version of each; then the list of all."""
-    return _page("overview.html", newest=[(one, leading(one)) for one in newest], boards=boards, base=base)
+    return _page(
+        "overview.html", newest=[(board, leading(board)) for board in newest], boards=boards, base=base
+    )
 
 
 def render_card(card: Card, boards: Boards, *, base: str) -> str:

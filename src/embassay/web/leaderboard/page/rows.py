@@ -57,15 +57,15 @@ class Drawn:
 
 def drawn(board: Board) -> Drawn:
     """What the page of a board shows before anything is chosen."""
-    lead = next((one for one in board.columns if one.key == board.lead), None)
-    others = [one for one in board.columns if one.overview and one is not lead]
+    lead = next((column for column in board.columns if column.key == board.lead), None)
+    others = [column for column in board.columns if column.overview and column is not lead]
     groups = _groups(board, lead)
     return Drawn(
         lead,
         _scale(board, lead),
-        tuple((one, _scale(board, one)) for one in others),
+        tuple((column, _scale(board, column)) for column in others),
         groups,
-        tuple(dict.fromkeys(one.kind for one in board.systems)),
+        tuple(dict.fromkeys(system.kind for system in board.systems)),
         board.ranked(board.lead),
         max(0, len(board.systems) - MOST_ROWS),
     )
@@ -92,13 +92,15 @@ def leading(board: Board) -> Leading:
     where it is first in at least 80 of 100 resamples."""
     column = next((one for one in board.columns if one.key == board.lead), None)
     ranks, best = board.ranks.get(board.lead, ()), board.best.get(board.lead, ())
-    ranked = [one for one in board.systems if one.group == "" and ranks and ranks[one.index] is not None]
+    ranked = [
+        system for system in board.systems if system.group == "" and ranks and ranks[system.index] is not None
+    ]
     if column is None or not ranked:
         return Leading((), "", None, column, None)
     first = ranked[0].index
     alone, ahead = ranks[first] == (1, 1), best[first]
     level = "sure" if alone else "likely" if ahead is not None and 100 * ahead >= LIKELY else "open"
-    may = [one for one in ranked if (ranks[one.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
+    may = [row for row in ranked if (ranks[row.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
     cell = board.cells[board.lead][first]
     few = few_items(items(board, column, cell))
     return Leading(tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few)
@@ -110,7 +112,7 @@ def _scale(board: Board, column: Column | None) -> Scale:
     if column is None:
         return scale_of(())
     cells = board.cells.get(column.key, ())
-    contenders = [cells[one.index] for one in board.systems if cells and one.kind != "reference"]
+    contenders = [cells[system.index] for system in board.systems if cells and system.kind != "reference"]
     pool = [end for cell in contenders or cells for end in cell[:3] if end is not None]
     return scale_of(pool, factor=column.factor)
 
@@ -135,11 +137,11 @@ def rank_mark(rank: tuple[int, int] | None, of: int, kind: str) -> Markup:
 
 def _groups(board: Board, lead: Column | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
     rows: Sequence[list[SystemRow]] = ([], [], [], [])
-    for one in board.systems[:MOST_ROWS]:
-        rows[_place(board, one)].append(one)
+    for system in board.systems[:MOST_ROWS]:
+        rows[_place(board, system)].append(system)
     is_overall = lead is not None and lead.task == "overall"
     missing = MISSING if is_overall else UNVALUED
-    if any(_value(board, one) is not None for one in rows[2]):
+    if any(_value(board, row) is not None for row in rows[2]):
         missing = UNRANKED
     titles = ("", APART, missing, REFERENCES)
     return tuple((title, tuple(group)) for title, group in zip(titles, rows, strict=True) if group)
@@ -175,9 +177,9 @@ class CardScores:
 
 def standing(card: Card) -> CardScores:
     """What the card shows."""
-    overview = tuple(one for one in card.stands if one.column.overview)
-    rest = tuple(one for one in card.stands if not one.column.overview)
-    missing = tuple(one for one in card.stands if one.cell.value is None and one.cell.state != "none")
+    overview = tuple(stand for stand in card.stands if stand.column.overview)
+    rest = tuple(stand for stand in card.stands if not stand.column.overview)
+    missing = tuple(stand for stand in card.stands if stand.cell.value is None and stand.cell.state != "none")
     return CardScores(overview, rest[:MOST], max(0, len(rest) - MOST), missing)
 
 
@@ -248,7 +250,7 @@ def items(board: Board, column: Column | None, cell: Cell) -> int:
     """The items behind a rank: of an overall score those of all its datasets; 0 where nobody knows."""
     if column is None or board.protocol == "mteb":
         return 0
-    return sum(one.n for one in board.data) if column.task == "overall" else cell.n
+    return sum(dataset.n for dataset in board.data) if column.task == "overall" else cell.n
 
 
 def is_few(cell: Cell, column: Column) -> bool:
@@ -332,19 +334,19 @@ def speed(per_second: float) -> str:
 
 def n_of(data: Sequence[Dataset]) -> str:
     """How much the board stands on."""
-    items = f"n = {numbers.count(sum(one.n for one in data))}"
+    items = f"n = {numbers.count(sum(dataset.n for dataset in data))}"
     return items if len(data) == 1 else f"{numbers.counted(len(data), 'dataset')}, {items}"
 
 
 def agreement(board: Board) -> dict[str, str]:
     """How well people agree, by dataset."""
-    return {one.dataset: one.people for one in board.columns if one.people}
+    return {column.dataset: column.people for column in board.columns if column.people}
 
 
 def complete(board: Board) -> str:
     """How many systems have all that the board asks."""
-    asked = [one for one in board.systems if one.kind != "reference"]
-    done = sum(one.state == "done" for one in asked)
+    asked = [system for system in board.systems if system.kind != "reference"]
+    done = sum(row.state == "done" for row in asked)
     if done == len(asked):
         return numbers.counted(done, "system")
     return f"{done} of {numbers.counted(len(asked), 'system')} complete"

@@ -54,8 +54,8 @@ from embassay.randomness import generator
 def steps(ground: Ground) -> Iterator[Step]:
     """Every step from a K to the next one of its family, for the usual measures."""
     families: dict[str, list[int]] = {}
-    for i, one in enumerate(ground.configurations):
-        families.setdefault(family_of(one), []).append(i)
+    for i, configuration in enumerate(ground.configurations):
+        families.setdefault(family_of(configuration), []).append(i)
     pairs = [
         (less, more)
         for places in families.values()
@@ -65,7 +65,9 @@ def steps(ground: Ground) -> Iterator[Step]:
         return
     for measure in usual_measures(ground):
         less, more = np.array(pairs).T
-        columns = {name: one[:, more] - one[:, less] for name, one in ground.columns(measure).items()}
+        columns = {
+            name: column[:, more] - column[:, less] for name, column in ground.columns(measure).items()
+        }
         for (i, j), gain in zip(pairs, ground.figures(columns), strict=True):
             if gain.value is not None:
                 yield _step(ground, i, j, measure, gain)
@@ -193,11 +195,11 @@ def routes(ground: Ground) -> Iterator[Route]:
 
 
 def _routes(ground: Ground, split: Mapping[str, Halves], less: int, more: int) -> Iterator[_Route]:
-    alone = [one for name in SIGNALS if (one := _by_signal(ground, split, less, more, name)) is not None]
+    alone = [route for name in SIGNALS if (route := _by_signal(ground, split, less, more, name)) is not None]
     yield from alone
     if len(alone) > 1:
-        together = {name: any_of([one.escalated[name] for one in alone]) for name in ground.datasets}
-        yield _Route(less, more, ANY, tuple(t for one in alone for t in one.thresholds), together)
+        together = {name: any_of([route.escalated[name] for route in alone]) for name in ground.datasets}
+        yield _Route(less, more, ANY, tuple(t for route in alone for t in route.thresholds), together)
 
 
 def _by_signal(
@@ -223,14 +225,14 @@ def _told(
         name: np.column_stack([one.escalated[name] for one in found]).astype(np.float64) for name in split
     })  # fmt: skip
     figures = {measure: _figures(ground, split, found, measure) for measure in measures}
-    for i, one in enumerate(found):
+    for i, route in enumerate(found):
         quality = [Quality(measure, figures[measure][0][i]) for measure in measures]
         against = [
             Against(k, measure, figures[measure][side][i])
             for measure in measures
             for side, k in ((1, LESS), (2, MORE))
         ]
-        yield _route(ground, split, one, rates[i], quality, against)
+        yield _route(ground, split, route, rates[i], quality, against)
 
 
 def _figures(
@@ -240,27 +242,27 @@ def _figures(
     routed, from_less, from_more = {}, {}, {}
     for name, columns in ground.columns(measure).items():
         half = columns[split[name].evaluation]
-        less, more = half[:, [one.less for one in found]], half[:, [one.more for one in found]]
-        routed[name] = np.where(np.column_stack([one.escalated[name] for one in found]), more, less)
+        less, more = half[:, [route.less for route in found]], half[:, [route.more for route in found]]
+        routed[name] = np.where(np.column_stack([route.escalated[name] for route in found]), more, less)
         from_less[name], from_more[name] = routed[name] - less, routed[name] - more
     return [ground.figures(one) for one in (routed, from_less, from_more)]
 
 
 def _route(
-    ground: Ground, split: Mapping[str, Halves], one: _Route, rate: Figure, quality: Sequence[Quality],
+    ground: Ground, split: Mapping[str, Halves], route: _Route, rate: Figure, quality: Sequence[Quality],
     against: Sequence[Against],
 ) -> Route:  # fmt: skip
-    shares = np.array([one.escalated[name].mean() for name in ground.datasets])
-    costs, times = _each(ground, one, _cost), _each(ground, one, _mean_ms)
+    shares = np.array([route.escalated[name].mean() for name in ground.datasets])
+    costs, times = _each(ground, route, _cost), _each(ground, route, _mean_ms)
     usd_routed, ms_routed = (float(mixed(part, shares).mean()) for part in (costs, times))
     return Route(
-        family=family_of(ground.configurations[one.less]),
-        less=ground.ids[one.less],
-        more=ground.ids[one.more],
-        signal=one.signal,
+        family=family_of(ground.configurations[route.less]),
+        less=ground.ids[route.less],
+        more=ground.ids[route.more],
+        signal=route.signal,
         calibrated=sum(len(half.calibration) for half in split.values()),
         evaluated=sum(len(half.evaluation) for half in split.values()),
-        thresholds=one.thresholds,
+        thresholds=route.thresholds,
         escalated=rate,
         usd=usd_routed,
         usd_less=float(costs[0].mean()),
@@ -283,9 +285,11 @@ def mixed(each: Floats, shares: Floats) -> Floats:
     return np.asarray((1 - shares) * each[0] + shares * each[1])
 
 
-def _each(ground: Ground, one: _Route, of: Callable[[Measured], float]) -> Floats:
+def _each(ground: Ground, route: _Route, of: Callable[[Measured], float]) -> Floats:
     """A number of the two stacks on each dataset: (2, datasets)."""
-    return np.array([[of(ground.rows[name][i]) for name in ground.datasets] for i in (one.less, one.more)])
+    return np.array(
+        [[of(ground.rows[name][i]) for name in ground.datasets] for i in (route.less, route.more)]
+    )
 
 
 def _cost(one: Measured) -> float:
@@ -329,8 +333,8 @@ def effects(ground: Ground) -> Iterator[Effect]:
     for measure in usual_measures(ground):
         columns = ground.columns(measure)
         averaged = {
-            name: np.column_stack([mean_difference(one, pairs) for *_, pairs in found])
-            for name, one in columns.items()
+            name: np.column_stack([mean_difference(column, pairs) for *_, pairs in found])
+            for name, column in columns.items()
         }
         for (axis, value, other, pairs), quality in zip(found, ground.figures(averaged), strict=True):
             yield Effect(
@@ -387,7 +391,9 @@ def judged(line: str, found: str, text: str, *evidence: Figure) -> Advice:
 def difference_of(ground: Ground, measure: str, pairs: Pairs, *, ceiling: bool = False) -> Figure:
     """The mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
-    return ground.figures({name: mean_difference(one, pairs)[:, None] for name, one in columns.items()})[0]
+    return ground.figures(
+        {name: mean_difference(column, pairs)[:, None] for name, column in columns.items()}
+    )[0]
 
 
 def measure_at(ground: Ground, k: int) -> str | None:
@@ -415,9 +421,11 @@ def all_of(found: Iterable[str]) -> str:
 def strong_reranker(ground: Ground) -> str | None:
     """The reranker that costs most, of several; the only one otherwise."""
     costs: dict[str, float] = {}
-    for i, one in enumerate(ground.configurations):
-        if one.reranker != NONE:
-            costs[one.reranker] = max(costs.get(one.reranker, 0.0), float(ground.cost[i]) / max(one.k, 1))
+    for i, configuration in enumerate(ground.configurations):
+        if configuration.reranker != NONE:
+            costs[configuration.reranker] = max(
+                costs.get(configuration.reranker, 0.0), float(ground.cost[i]) / max(configuration.k, 1)
+            )
     return max(costs, key=lambda name: costs[name]) if costs else None
 
 
@@ -437,7 +445,7 @@ def reached_difference(ground: Ground, measure: str, pairs: Pairs) -> Figure:
 
 def has_ceiling(ground: Ground, measure: str) -> bool:
     """Whether PROC of the measure is known for every stack."""
-    return all(measure in one.ceiling for rows in ground.rows.values() for one in rows)
+    return all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
 
 
 def points(value: float) -> str:
@@ -502,7 +510,7 @@ def int8(ground: Ground) -> Advice:
 def _index_pairs(ground: Ground, name: str, other: str) -> Pairs:
     """Stacks with an index beside the same with another, whatever the parameters of both."""
     values = values_of(ground, "index")
-    first, second = ([one for one in values if one.partition("?")[0] == kind] for kind in (name, other))
+    first, second = ([value for value in values if value.partition("?")[0] == kind] for kind in (name, other))
     return [pair for a in first for b in second for pair in pairs_alike(ground, "index", a, b)]
 
 
@@ -571,23 +579,23 @@ def default_stack(ground: Ground) -> Advice:
     if strong is None or len(pairs) < 3:
         return untested(line, "needs dense and hybrid, each with and without a reranker")
     measure = ground.rules.measure
-    gains = {name: difference_of(ground, measure, one) for name, one in pairs.items()}
+    gains = {name: difference_of(ground, measure, pair) for name, pair in pairs.items()}
     words = ", ".join(f"{told(gain, signed=True)} against {name}" for name, gain in gains.items())
     text = f"Hybrid with {strong}, {measure}: {words}."
-    return judged(line, all_of(status(one) for one in gains.values()), text, *gains.values())
+    return judged(line, all_of(status(gain) for gain in gains.values()), text, *gains.values())
 
 
 def _four(ground: Ground, strong: str) -> Mapping[str, Pairs]:
     """Hybrid and reranked stacks beside the same without one of the two, and without both."""
     places = {one: i for i, one in enumerate(ground.configurations)}
     found: dict[str, Pairs] = {}
-    for one, i in places.items():
-        if one.mode != "hybrid" or one.reranker != strong:
+    for configuration, i in places.items():
+        if configuration.mode != "hybrid" or configuration.reranker != strong:
             continue
         for name, mode, reranker in (
             ("dense, reranked", "dense", strong), ("hybrid alone", "hybrid", NONE), ("dense alone", "dense", NONE),
         ):  # fmt: skip
-            other = type(one)(**{**vars(one), "mode": mode, "reranker": reranker})
+            other = type(configuration)(**{**vars(configuration), "mode": mode, "reranker": reranker})
             if other in places:
                 found.setdefault(name, []).append((i, places[other]))
     return found

@@ -60,8 +60,8 @@ def jitter_of(samples: Sequence[Floats], percentile: float) -> float | None:
     1.4249999999999998
     """
     found: list[float] = []
-    for one in samples:
-        levels = np.percentile(one, percentile, axis=1)
+    for sample in samples:
+        levels = np.percentile(sample, percentile, axis=1)
         found += [abs(a - b) for a, b in combinations(levels.tolist(), 2)]
     return float(np.percentile(found, 95)) if found else None
 
@@ -74,10 +74,10 @@ def time_of(stage: str, samples: Floats) -> Time:
 
 def mean_time(times: list[Time]) -> Time:
     """The mean over datasets; samples are counted together."""
-    samples = sum(one.samples for one in times)
+    samples = sum(time.samples for time in times)
     return Time(
-        times[0].stage, float(np.mean([one.p50 for one in times])), float(np.mean([one.p95 for one in times])),
-        samples, sum(one.queries for one in times), any(one.few for one in times),
+        times[0].stage, float(np.mean([time.p50 for time in times])), float(np.mean([time.p95 for time in times])),
+        samples, sum(time.queries for time in times), any(time.few for time in times),
     )  # fmt: skip
 
 
@@ -136,12 +136,12 @@ class Ground:
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """The measures that all stacks have."""
-        every = [one.quality for rows in self.rows.values() for one in rows]
+        every = [row.quality for rows in self.rows.values() for row in rows]
         return tuple(name for name in every[0] if all(name in one for one in every)) if every else ()
 
     def mean(self, of: Callable[[Measured], float]) -> Floats:
         """A number of each stack, mean over datasets: (stacks,)."""
-        return np.asarray(np.mean([[of(one) for one in rows] for rows in self.rows.values()], axis=0))
+        return np.asarray(np.mean([[of(row) for row in rows] for rows in self.rows.values()], axis=0))
 
     @cached_property
     def cost(self) -> Floats:
@@ -159,19 +159,19 @@ class Ground:
         The same for all stacks of one chunking: what their candidates happen to measure in the mean is no reason to
         prefer one of two equal stacks.
         """
-        chunks = [one.chunk for one in self.configurations]
+        chunks = [configuration.chunk for configuration in self.configurations]
         means = []
         for rows in self.rows.values():
             sizes: dict[str, list[float]] = {}
-            for chunk, one in zip(chunks, rows, strict=True):
-                sizes.setdefault(chunk, []).append(one.passage_tokens)
+            for chunk, row in zip(chunks, rows, strict=True):
+                sizes.setdefault(chunk, []).append(row.passage_tokens)
             means.append([float(np.mean(sizes[chunk])) for chunk in chunks])
         return np.asarray(np.mean(means, axis=0))
 
     @cached_property
     def tie_tokens(self) -> Floats:
         """K times the tokens of a passage, (stacks,): what ties go by first (spec rag 3.5, item 4 of 6)."""
-        return self.passage_tokens * [one.k for one in self.configurations]
+        return self.passage_tokens * [configuration.k for configuration in self.configurations]
 
     @cached_property
     def latency_replicates(self) -> Floats:
@@ -193,23 +193,23 @@ class Ground:
         """A measure (or its ceiling) by dataset, each (queries, stacks); NaN where a stack has none."""
         return {
             name: np.column_stack([
-                _column(one.ceiling if ceiling else one.quality, measure, self.queries[name])
-                for one in rows
+                _column(row.ceiling if ceiling else row.quality, measure, self.queries[name])
+                for row in rows
             ])
             for name, rows in self.rows.items()
         }  # fmt: skip
 
     def values(self, columns: Mapping[str, Floats]) -> Floats:
         """Mean over queries where each column is defined, then over datasets: (columns,), NaN where it is nowhere."""
-        return np.asarray(np.mean([defined_means(one) for one in columns.values()], axis=0))
+        return np.asarray(np.mean([defined_means(column) for column in columns.values()], axis=0))
 
     def replicates(self, columns: Mapping[str, Floats]) -> Floats:
         """The same for every resample: (B, columns)."""
         drawn = [
             resample_defined_means(
-                one, n_resamples=self.resamples, rng=generator(self.seed, "sweep", "queries", name)
+                column, n_resamples=self.resamples, rng=generator(self.seed, "sweep", "queries", name)
             )
-            for name, one in columns.items()
+            for name, column in columns.items()
         ]
         return np.asarray(np.mean(drawn, axis=0))
 
@@ -226,7 +226,7 @@ class Ground:
     def figures(self, columns: Mapping[str, Floats]) -> list[Figure]:
         """Each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
-        counts = np.sum([(~np.isnan(one)).sum(axis=0) for one in columns.values()], axis=0)
+        counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
         return [figure(*parts) for parts in zip(values, replicates.T, counts.tolist(), strict=True)]
 
     def ratios(self, measure: str) -> list[Figure]:
@@ -281,13 +281,13 @@ def _column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:
     return quality[measure] if measure in quality else np.full(n, np.nan)
 
 
-AXES = tuple(one.name for one in fields(Configuration))
+AXES = tuple(field.name for field in fields(Configuration))
 Pairs = list[tuple[int, int]]
 
 
 def values_of(ground: Ground, axis: str) -> list[Any]:
     """The values of an axis, in the order of the sweep; numbers ascending, all dimensions last."""
-    found = list(dict.fromkeys(getattr(one, axis) for one in ground.configurations))
+    found = list(dict.fromkeys(getattr(configuration, axis) for configuration in ground.configurations))
     if axis == "dims":
         return sorted(found, key=lambda dims: (dims is None, dims or 0))
     return sorted(found) if axis == "k" else found
@@ -298,13 +298,13 @@ def pairs_alike(ground: Ground, axis: str, value: Any, other: Any) -> Pairs:
     no vectors, and is equal in what is left."""
     if axis == "mode" and value == SPARSE:
         return [(j, i) for i, j in pairs_alike(ground, axis, other, value)]
-    places = {one: i for i, one in enumerate(ground.configurations)}
+    places = {configuration: i for i, configuration in enumerate(ground.configurations)}
     # What has vectors has one sparse counterpart, which several share.
     also = {"encoder": WORDS, "dims": None, "index": NONE} if axis == "mode" and other == SPARSE else {}
     found = [
-        (i, places.get(replace(one, **{axis: other, **also})))
-        for one, i in places.items()
-        if getattr(one, axis) == value
+        (i, places.get(replace(configuration, **{axis: other, **also})))
+        for configuration, i in places.items()
+        if getattr(configuration, axis) == value
     ]
     return [(i, j) for i, j in found if j is not None]
 
@@ -321,13 +321,17 @@ def family_of(configuration: Configuration) -> str:
 def usual_measures(ground: Ground) -> list[str]:
     """The measures that steps and effects are told by: the one that decides, then those of AvgPerf."""
     first, weighed = ground.rules.measure, ground.rules.efficiency
-    return [first, *(one for one in ground.measures if one in weighed and one != first)]
+    return [first, *(measure for measure in ground.measures if measure in weighed and measure != first)]
 
 
 def at_other_cutoffs(ground: Ground) -> list[str]:
     """The measure that decides at other cutoffs."""
     base = ground.rules.measure.partition("@")[0]
-    return [one for one in ground.measures if one.partition("@")[0] == base and one != ground.rules.measure]
+    return [
+        measure
+        for measure in ground.measures
+        if measure.partition("@")[0] == base and measure != ground.rules.measure
+    ]
 
 
 def at_cutoff(measures: Sequence[str], measure: str, k: int) -> str | None:

@@ -94,7 +94,7 @@ def _qualities(ground: Ground) -> list[tuple[Quality, ...]]:
     by_measure = []
     for measure in ground.measures:
         values = ground.figures(ground.columns(measure))
-        bounded = all(measure in one.ceiling for rows in ground.rows.values() for one in rows)
+        bounded = all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
         if not bounded:
             by_measure.append([Quality(measure, value) for value in values])
             continue
@@ -110,9 +110,9 @@ def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[
     rows = [ground.rows[name][i] for name in ground.datasets]
     times = _times(rows)
     average = _average(quality, ground.rules.efficiency)
-    rerank = next((one.p50 for one in times if one.stage == "rerank"), 0.0)
-    total = next(one.p50 for stage in (WHOLE, TOTAL) for one in times if one.stage == stage)
-    parts = sorted({part for one in rows for part in one.usd})
+    rerank = next((time.p50 for time in times if time.stage == "rerank"), 0.0)
+    total = next(time.p50 for stage in (WHOLE, TOTAL) for time in times if time.stage == stage)
+    parts = sorted({part for row in rows for part in row.usd})
     return StackFacts(
         id=ground.ids[i],
         axes=asdict(ground.configurations[i]),
@@ -126,11 +126,11 @@ def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[
         together=_together(rows),
         concurrency=rows[0].times.concurrency,
         quality=quality,
-        usd={part: float(np.mean([one.usd.get(part, 0.0) for one in rows])) for part in parts},
-        tokens=float(np.mean([one.tokens[0] for one in rows])),
-        tokens_sd=float(np.mean([one.tokens[1] for one in rows])),
+        usd={part: float(np.mean([row.usd.get(part, 0.0) for row in rows])) for part in parts},
+        tokens=float(np.mean([row.tokens[0] for row in rows])),
+        tokens_sd=float(np.mean([row.tokens[1] for row in rows])),
         memory=memory_of(rows),
-        recall={str(k): float(np.mean([one.recall[k] for one in rows])) for k in _cutoffs(rows)},
+        recall={str(k): float(np.mean([row.recall[k] for row in rows])) for k in _cutoffs(rows)},
         average=average,
         per_rerank_second=efficiency(average, rerank) if average is not None and rerank > 0 else None,
         per_second=efficiency(average, total) if average is not None and total > 0 else None,
@@ -140,21 +140,21 @@ def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[
 
 def _times(rows: Sequence[Measured]) -> list[Time]:
     stages = [
-        stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in one.times.stages for one in rows)
+        stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in row.times.stages for row in rows)
     ]
-    return [mean_time([time_of(stage, one.times.stages[stage]) for one in rows]) for stage in stages]
+    return [mean_time([time_of(stage, row.times.stages[stage]) for row in rows]) for stage in stages]
 
 
 def _widest(rows: Sequence[Measured]) -> int | None:
     """The largest search width that was found for the index over the datasets."""
-    return max((one.ef for one in rows if one.ef is not None), default=None)
+    return max((row.ef for row in rows if row.ef is not None), default=None)
 
 
 def _together(rows: Sequence[Measured]) -> Time | None:
     """Totals with several queries in flight, where they were timed."""
-    if not all(one.times.together.size for one in rows):
+    if not all(row.times.together.size for row in rows):
         return None
-    return mean_time([time_of("together", one.times.together[None, :]) for one in rows])
+    return mean_time([time_of("together", row.times.together[None, :]) for row in rows])
 
 
 def _average(quality: Sequence[Quality], weights: Mapping[str, float]) -> float | None:
@@ -163,18 +163,18 @@ def _average(quality: Sequence[Quality], weights: Mapping[str, float]) -> float 
 
 
 def _cutoffs(rows: Sequence[Measured]) -> list[int]:
-    return [k for k in sorted(rows[0].recall) if all(k in one.recall for one in rows)]
+    return [k for k in sorted(rows[0].recall) if all(k in row.recall for row in rows)]
 
 
 def memory_of(rows: Sequence[Measured]) -> Memory:
     """Bytes over all datasets together: by formula from the name of the index and its size, and as measured. The
     formulas are of one vector a text, so there is none for weights of terms and vectors of tokens."""
     estimates = [
-        (None, None) if one.configuration.encoder.partition("?")[0].partition(":")[0] in RAGGED
-        else estimate(one.configuration.index, one.index)
-        for one in rows
+        (None, None) if row.configuration.encoder.partition("?")[0].partition(":")[0] in RAGGED
+        else estimate(row.configuration.index, row.index)
+        for row in rows
     ]  # fmt: skip
-    disks, memories = [one.index.disk_bytes for one in rows], [one.index.memory_bytes for one in rows]
+    disks, memories = [row.index.disk_bytes for row in rows], [row.index.memory_bytes for row in rows]
     vectors, graphs = [one[0] for one in estimates], [one[1] for one in estimates]
     return Memory(_sum(vectors), _sum(graphs), _whole(_sum(disks)), _whole(_sum(memories)))
 
@@ -207,7 +207,7 @@ def estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
 
 
@@ -241,7 +241,11 @@ def indexes(ground: Ground) -> Iterator[IndexQuality]:
 
 def _bare(ground: Ground, pairs: Pairs) -> Pairs:
     found = [(pair, ground.configurations[pair[0]]) for pair in pairs]
-    return [pair for pair, one in found if one.mode == "dense" and one.reranker == NONE]
+    return [
+        pair
+        for pair, configuration in found
+        if configuration.mode == "dense" and configuration.reranker == NONE
+    ]
 
 
 def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
@@ -258,13 +262,13 @@ def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
         dims=rows[0].configuration.dims,
         index=index,
         pairs=len(pairs),
-        recall={str(k): float(np.mean([one.recall[k] for one in rows])) for k in rows[0].recall},
+        recall={str(k): float(np.mean([row.recall[k] for row in rows])) for k in rows[0].recall},
         changes=changes,
         retrieve_ms=_retrieval(ground, [i for i, _ in pairs]),
         retrieve_ms_flat=_retrieval(ground, [j for _, j in pairs]),
         memory=memory_of(rows),
         flat_memory=memory_of(flat),
-        build_seconds=sum(one.index.build_seconds for one in rows),
+        build_seconds=sum(row.index.build_seconds for row in rows),
         within=all(change >= NEAR for change in changes.values()),
         ef=_widest(rows),
     )
@@ -272,7 +276,7 @@ def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
 
 def _change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
     """Percent by which the mean over stacks changes; None where the flat one has nothing to lose."""
-    means = np.mean([defined_means(one) for one in ground.columns(measure).values()], axis=0)
+    means = np.mean([defined_means(column) for column in ground.columns(measure).values()], axis=0)
     now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
     return 100 * (now / before - 1) if before > 0 else None
 
@@ -280,7 +284,7 @@ def _change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
 def _retrieval(ground: Ground, places: list[int]) -> float:
     rows: list[Measured] = [ground.rows[name][i] for name in ground.datasets for i in places]
     found = [
-        percentile_of(one.times.stages["retrieve"], 50.0) for one in rows if "retrieve" in one.times.stages
+        percentile_of(row.times.stages["retrieve"], 50.0) for row in rows if "retrieve" in row.times.stages
     ]
     return float(np.mean(found)) if found else 0.0
 
@@ -320,7 +324,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     counted = jitter or 0.0 if measures_jitter else 0.0
     sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
     grounds = [Ground(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
-    rules = {one.name: getattr(sweep.rules, one.name) for one in fields(Rules)}
+    rules = {field.name: getattr(sweep.rules, field.name) for field in fields(Rules)}
     asked = Terms(
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores,
@@ -349,7 +353,7 @@ def generation(ground: Ground, said: Mapping[str, Any]) -> Generation | None:
     if not rows:
         return None
     whole, first, long, short = (
-        np.concatenate([one[name][0] for one in rows])
+        np.concatenate([row[name][0] for row in rows])
         for name in (GENERATE, FIRST_WORD, WRITTEN, FIRST_TOKENS)
     )
     seconds = float((whole - first).sum()) / 1000
@@ -389,7 +393,7 @@ def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generatio
         queries=sum(ground.queries.values()),
         timed=sum(shape[1] for shape in shapes),
         sessions=max(shape[0] for shape in shapes),
-        stacks=tuple(_placed(one, found) for one in stack_facts(ground)),
+        stacks=tuple(_placed(fact, found) for fact in stack_facts(ground)),
         frontiers=found,
         recommendation=replace(recommendation, alternatives=told_alternatives(recommendation, asked)),
         steps=tuple(steps(ground)),
@@ -407,7 +411,7 @@ def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generatio
 
 def _placed(stack: StackFacts, found: Sequence[Frontier]) -> StackFacts:
     """The stack with the names of the frontiers that it is on."""
-    return replace(stack, on=tuple(one.name for one in found if stack.id in one.stacks))
+    return replace(stack, on=tuple(frontier.name for frontier in found if stack.id in frontier.stacks))
 
 
 def _rows(findings: Findings, part: Part, stack: StackFacts) -> list[Result]:
@@ -420,21 +424,29 @@ def _rows(findings: Findings, part: Part, stack: StackFacts) -> list[Result]:
 
     method = f"95% percentile bootstrap over queries, {findings.asked.resamples} resamples"
     rows = []
-    for one in stack.quality:
-        value = one.value
-        rows.append(row(one.measure, value.value, value.n, value.low, value.high, method, value.reason))
-        if one.reached is not None:
-            share = one.reached
+    for quality in stack.quality:
+        value = quality.value
+        rows.append(row(quality.measure, value.value, value.n, value.low, value.high, method, value.reason))
+        if quality.reached is not None:
+            share = quality.reached
             rows.append(
                 row(
-                    f"PROC {one.measure}",
-                    one.ceiling,
+                    f"PROC {quality.measure}",
+                    quality.ceiling,
                     value.n,
-                    reason="" if one.ceiling is not None else "undefined",
+                    reason="" if quality.ceiling is not None else "undefined",
                 )
             )
             rows.append(
-                row(f"%PROC {one.measure}", share.value, share.n, share.low, share.high, method, share.reason)
+                row(
+                    f"%PROC {quality.measure}",
+                    share.value,
+                    share.n,
+                    share.low,
+                    share.high,
+                    method,
+                    share.reason,
+                )
             )
     rows.append(row("usd_per_1000", stack.cost, part.queries))
     for time in stack.times:

@@ -59,7 +59,7 @@ def _made(
     slo_ms: float | None = None,
 ) -> Frontier:
     found = frontier(
-        [_turned(one) for one in decidable(ground, *measures)],
+        [_turned(stack) for stack in decidable(ground, *measures)],
         measures,
         axes=axes,
         dominance=dominance,
@@ -67,9 +67,9 @@ def _made(
         cost_share=ground.rules.cost_share,
         jitter_ms=ground.measured_jitter_ms,
     )
-    ordered = sorted(found, key=lambda one: (one.latency, one.cost, one.id))
+    ordered = sorted(found, key=lambda stack: (stack.latency, stack.cost, stack.id))
     return Frontier(
-        name, " and ".join(measures), tuple(axes), dominance, tuple(one.id for one in ordered), slo_ms
+        name, " and ".join(measures), tuple(axes), dominance, tuple(stack.id for stack in ordered), slo_ms
     )
 
 
@@ -99,7 +99,7 @@ def scenarios(ground: Ground) -> Iterator[Scenario]:
         yield _best(
             "words",
             f"highest {measure} by words alone",
-            [one for one in words if _is_bare(ground, one)] or words,
+            [word for word in words if _is_bare(ground, word)] or words,
             measure,
         )
     yield _best("cheapest", "lowest price, then the best", _cheapest(stacks), measure)
@@ -135,16 +135,18 @@ def _named(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenario]:
 
 
 def _having(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
-    return [one for one in stacks if getattr(ground.configurations[ground.place[one.id]], axis) == value]
+    return [
+        stack for stack in stacks if getattr(ground.configurations[ground.place[stack.id]], axis) == value
+    ]
 
 
-def _is_bare(ground: Ground, one: Stack) -> bool:
-    return ground.configurations[ground.place[one.id]].reranker == NONE
+def _is_bare(ground: Ground, stack: Stack) -> bool:
+    return ground.configurations[ground.place[stack.id]].reranker == NONE
 
 
 def _cheapest(stacks: Sequence[Stack]) -> list[Stack]:
-    least = min(one.cost for one in stacks)
-    return [one for one in stacks if one.cost <= least + 1e-9]
+    least = min(stack.cost for stack in stacks)
+    return [stack for stack in stacks if stack.cost <= least + 1e-9]
 
 
 def _best(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenario:

@@ -67,7 +67,10 @@ def choose_each(
 
     A stack whose quality is NaN in a resample does not take part there.
     """
-    cost, prompt = np.array([one.cost for one in stacks]), np.array([one.prompt_tokens for one in stacks])
+    cost, prompt = (
+        np.array([stack.cost for stack in stacks]),
+        np.array([stack.prompt_tokens for stack in stacks]),
+    )
     known = np.where(np.isnan(quality), -np.inf, quality)
     running = np.isfinite(known)
     if limits.sla_ms is not None:
@@ -86,7 +89,7 @@ def choose_each(
     left = _lowest(np.broadcast_to(cost, known.shape), left, ROUNDING, cost_share)
     for key in (-known, latency):
         left = _lowest(key, left, 0.0)
-    by_id = np.argsort(np.argsort([one.id for one in stacks]))
+    by_id = np.argsort(np.argsort([stack.id for stack in stacks]))
     places = np.where(left, by_id, len(stacks)).argmin(axis=1)
     return Winners(np.where(left.any(axis=1), places, NOBODY), tied)
 
@@ -114,7 +117,7 @@ def by_axis(winners: Winners, configurations: Sequence[Configuration]) -> tuple[
     """How often each value of each axis wins, of the axes that have several, most often first within an axis."""
     shares = []
     for axis in fields(Configuration):
-        values = [getattr(one, axis.name) for one in configurations]
+        values = [getattr(configuration, axis.name) for configuration in configurations]
         if len(set(values)) < 2:
             continue
         counts = Counter(values[place] for place in winners.places.tolist() if place != NOBODY)
@@ -154,12 +157,12 @@ def recommend(ground: Ground) -> Recommendation:
     measure, limits = ground.rules.measure, limits_of(ground)
     stacks = decidable(ground, measure)
     choice = choose(stacks, measure, limits, **ground.equal)
-    places = [ground.place[one.id] for one in stacks]
+    places = [ground.place[stack.id] for stack in stacks]
     winners = choose_each(
         stacks, ground.quality_replicates(measure)[:, places], ground.latency_replicates[:, places], limits,
         **ground.equal,
     )  # fmt: skip
-    ids, chosen = [one.id for one in stacks], choice.stack
+    ids, chosen = [stack.id for stack in stacks], choice.stack
     differences = differences_from(ground, measure, choice.nearest.id)
     alike = _alike(choice, differences)
     at = ids.index(chosen.id) if chosen else 0
@@ -170,12 +173,12 @@ def recommend(ground: Ground) -> Recommendation:
         nearest=choice.nearest.id,
         feasible=len(choice.feasible),
         stacks=len(stacks),
-        tied=tuple(one.id for one in choice.tied if one is not chosen),
+        tied=tuple(stack.id for stack in choice.tied if stack is not chosen),
         near=tuple(
-            one.id for one in choice.feasible
-            if chosen and one is not chosen and abs(one.latency - chosen.latency) <= ground.jitter_ms
+            stack.id for stack in choice.feasible
+            if chosen and stack is not chosen and abs(stack.latency - chosen.latency) <= ground.jitter_ms
         ),
-        alike=tuple(one.id for one in alike),
+        alike=tuple(stack.id for stack in alike),
         misses=misses(choice.nearest, measure, limits) if chosen is None else {},
         resamples=ground.resamples,
         share=winners.share(at) if chosen else None,
@@ -207,7 +210,7 @@ def decidable(ground: Ground, *measures: str) -> list[Stack]:
 def differences_from(ground: Ground, measure: str, id: str) -> dict[str, Figure]:
     """Each stack's measure less that of one stack, paired over queries."""
     place = ground.place[id]
-    columns = {name: one - one[:, [place]] for name, one in ground.columns(measure).items()}
+    columns = {name: column - column[:, [place]] for name, column in ground.columns(measure).items()}
     return dict(zip(ground.ids, ground.figures(columns), strict=True))
 
 
@@ -239,8 +242,8 @@ def rule_in_words(ground: Ground) -> str:
 def _alike(choice: Choice, differences: Mapping[str, Figure]) -> list[Stack]:
     """Feasible stacks whose quality cannot be told apart from that of the chosen one."""
     return [
-        one for one in choice.feasible
-        if one is not choice.stack and not told_apart(differences[one.id])
+        stack for stack in choice.feasible
+        if stack is not choice.stack and not told_apart(differences[stack.id])
     ]  # fmt: skip
 
 
@@ -286,10 +289,10 @@ def _alternatives(
         )
         if found is not None and saves:
             named.append((kind, found))
-    for kind, one in named:
+    for kind, stack in named:
         yield Alternative(
-            kind, one.id, differences[one.id], one.latency - chosen.latency, one.cost - chosen.cost,
-            misses(one, measure, limits),
+            kind, stack.id, differences[stack.id], stack.latency - chosen.latency, stack.cost - chosen.cost,
+            misses(stack, measure, limits),
         )  # fmt: skip
 
 
@@ -299,11 +302,11 @@ def _undecided(
     """The stack whose difference from the chosen one is nearest to being told from 0; none where all differ in no
     resample."""
     nearness = {}
-    for one in alike:
-        found = differences[one.id]
-        if found.value is not None and found.low is not None and found.high is not None:
-            width = found.high - found.low
-            nearness[one.id] = abs(found.value) / width if width > 0 else -1.0
+    for stack in alike:
+        figure = differences[stack.id]
+        if figure.value is not None and figure.low is not None and figure.high is not None:
+            width = figure.high - figure.low
+            nearness[stack.id] = abs(figure.value) / width if width > 0 else -1.0
     nearest = max(alike, key=lambda one: nearness.get(one.id, -1.0), default=None)
     if nearest is not None and nearness.get(nearest.id, -1.0) >= 0:
         apart = nearest.latency - chosen.latency, nearest.cost - chosen.cost
@@ -400,48 +403,49 @@ OFTEN = 0.5
 
 def verdict(part: Part) -> str:
     """The heading: which stack to use, or that none keeps the limits."""
-    found = part.recommendation
-    return f"Use {found.stack}" if found.stack else "No stack keeps the limits"
+    recommendation = part.recommendation
+    return f"Use {recommendation.stack}" if recommendation.stack else "No stack keeps the limits"
 
 
 def lede(part: Part, asked: Terms) -> Iterator[str]:
     """How good, how fast, how dear; how sure; what else may do."""
-    found = part.recommendation
-    if not found.stack:
+    recommendation = part.recommendation
+    if not recommendation.stack:
         yield from _infeasible(part, asked)
         return
-    stack = part.stack(found.stack)
-    yield f"Of {numbers.counted(found.stacks, 'stack')} it is {found.rule}: {_quality(stack, found.measure)}."
+    stack = part.stack(recommendation.stack)
+    quality = _quality(stack, recommendation.measure)
+    yield f"Of {numbers.counted(recommendation.stacks, 'stack')} it is {recommendation.rule}: {quality}."
     yield f"{_time(stack, asked)}, and costs {_price(stack, asked)}."
-    yield _sure(found)
-    if found.alike:
-        yield _alike_in_words(found, asked)
+    yield _sure(recommendation)
+    if recommendation.alike:
+        yield _alike_in_words(recommendation, asked)
 
 
-def told_alternatives(found: Recommendation, asked: Terms) -> tuple[Alternative, ...]:
+def told_alternatives(recommendation: Recommendation, asked: Terms) -> tuple[Alternative, ...]:
     """The other choices in words; one that stands for several kinds is told once, by all of them."""
     kinds: dict[str, list[str]] = {}
-    for one in found.alternatives:
-        kinds.setdefault(one.stack, []).append(one.kind)
+    for alternative in recommendation.alternatives:
+        kinds.setdefault(alternative.stack, []).append(alternative.kind)
     return tuple(
-        replace(one, text=_alternative(one, kinds[one.stack], found.measure, asked))
+        replace(one, text=_alternative(one, kinds[one.stack], recommendation.measure, asked))
         if kinds[one.stack][0] == one.kind
         else one
-        for one in found.alternatives
+        for one in recommendation.alternatives
     )
 
 
-def _alternative(one: Alternative, kinds: Sequence[str], measure: str, asked: Terms) -> str:
+def _alternative(alternative: Alternative, kinds: Sequence[str], measure: str, asked: Terms) -> str:
     """What another choice would give and take."""
     names = [KINDS[kind] for kind in kinds]
     named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
-    time = ms_more(one.milliseconds)
-    if abs(one.milliseconds) <= asked.jitter_ms:
+    time = ms_more(alternative.milliseconds)
+    if abs(alternative.milliseconds) <= asked.jitter_ms:
         time += " (within jitter)"
-    over = f"; it misses the limits by {_misses(one.misses)}" if one.misses else ""
+    over = f"; it misses the limits by {_misses(alternative.misses)}" if alternative.misses else ""
     return (
-        f"{named}, {one.stack}: {told(one.quality, signed=True)} of {measure}, {time}, "
-        f"{dollars_more(one.usd)}{over}."
+        f"{named}, {alternative.stack}: {told(alternative.quality, signed=True)} of {measure}, {time}, "
+        f"{dollars_more(alternative.usd)}{over}."
     )
 
 
@@ -460,17 +464,20 @@ def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
     if part.generation is not None:
         yield f"Answers come on top, and in the end-to-end efficiency. {part.generation.text}"
     yield from (
-        f"{one.index} finds within 1% of exact recall from ef {one.ef} on ({one.encoder}"
-        f"{f', {one.dims} dimensions' if one.dims else ''}; found on half of the queries)."
-        for one in part.indexes
-        if one.ef is not None
+        f"{index.index} finds within 1% of exact recall from ef {index.ef} on ({index.encoder}"
+        f"{f', {index.dims} dimensions' if index.dims else ''}; found on half of the queries)."
+        for index in part.indexes
+        if index.ef is not None
     )
     yield _machine(asked)
     if part.recommendation.near:
         n = numbers.counted(len(part.recommendation.near), "feasible stack")
         yield f"{n} lie within {jitter(asked)} of the recommended one."
     undefined = {
-        one.value.n for stack in part.stacks for one in stack.quality if one.measure == asked.measure
+        quality.value.n
+        for stack in part.stacks
+        for quality in stack.quality
+        if quality.measure == asked.measure
     }
     if undefined and min(undefined) < part.queries:
         yield (
@@ -487,12 +494,12 @@ def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
 
 
 def _quality(stack: StackFacts, measure: str) -> str:
-    found = stack.measured(measure)
-    if found is None:
+    quality = stack.measured(measure)
+    if quality is None:
         return f"no {measure}"
-    reached = found.reached.value if found.reached is not None else None
+    reached = quality.reached.value if quality.reached is not None else None
     share = f", {percent(reached)} of what its candidates allow" if reached is not None else ""
-    return f"{told(found.value)} over {numbers.counted(found.value.n, 'query')}{share}"
+    return f"{told(quality.value)} over {numbers.counted(quality.value.n, 'query')}{share}"
 
 
 def _time(stack: StackFacts, asked: Terms) -> str:
@@ -532,23 +539,35 @@ def _price(stack: StackFacts, asked: Terms) -> str:
     return f"{usd(stack.cost)} per 1,000 queries, prices of {numbers.date(asked.priced_on)}"
 
 
-def _sure(found: Recommendation) -> str:
-    text = f"It wins in {numbers.percent(found.share or 0.0)} of {numbers.count(found.resamples)} resamples"
-    if found.runners:
-        first = found.runners[0]
+def _sure(recommendation: Recommendation) -> str:
+    share = numbers.percent(recommendation.share or 0.0)
+    text = f"It wins in {share} of {numbers.count(recommendation.resamples)} resamples"
+    if recommendation.runners:
+        first = recommendation.runners[0]
         text += f", {first.name} in {numbers.percent(first.share)}"
-    axes = [one for one in found.by_axis if one.share > OFTEN and one.axis in ("mode", "reranker", "encoder")]
-    if axes and found.share is not None and found.share < 1:
-        text += "; " + ", ".join(f"{one.name} in {numbers.percent(one.share)}" for one in axes)
+    axes = [
+        share
+        for share in recommendation.by_axis
+        if share.share > OFTEN and share.axis in ("mode", "reranker", "encoder")
+    ]
+    if axes and recommendation.share is not None and recommendation.share < 1:
+        text += "; " + ", ".join(f"{axis.name} in {numbers.percent(axis.share)}" for axis in axes)
     return text + "."
 
 
-def _alike_in_words(found: Recommendation, asked: Terms) -> str:
+def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
     limited = any(one is not None for one in (asked.sla_ms, asked.budget, asked.target))
-    others = f"{len(found.alike)} of the {found.feasible - 1} other stacks{' that keep the limits' if limited else ''}"
+    others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
+    others += " that keep the limits" if limited else ""
     text = f"{others} cannot be told apart from it"
-    cheap = next((one for one in found.alternatives if one.kind == "cheapest alike"), None)
-    fast = next((one for one in found.alternatives if one.kind == "fastest alike"), None)
+    cheap = next(
+        (alternative for alternative in recommendation.alternatives if alternative.kind == "cheapest alike"),
+        None,
+    )
+    fast = next(
+        (alternative for alternative in recommendation.alternatives if alternative.kind == "fastest alike"),
+        None,
+    )
     if cheap is not None:
         return f"{text}; the cheapest of them, {cheap.stack}, costs {usd(-cheap.usd)} less."
     if fast is not None:
@@ -557,14 +576,14 @@ def _alike_in_words(found: Recommendation, asked: Terms) -> str:
 
 
 def _infeasible(part: Part, asked: Terms) -> Iterator[str]:
-    found = part.recommendation
-    stack = part.stack(found.nearest)
-    yield f"You asked for {found.rule}; none of {numbers.counted(found.stacks, 'stack')} meets that."
+    recommendation = part.recommendation
+    stack = part.stack(recommendation.nearest)
+    yield f"You asked for {recommendation.rule}; none of {numbers.counted(recommendation.stacks, 'stack')} meets that."
     yield (
-        f"The nearest is {found.nearest}: {_quality(stack, found.measure)}. {_time(stack, asked)}, and costs "
-        f"{_price(stack, asked)}."
+        f"The nearest is {recommendation.nearest}: {_quality(stack, recommendation.measure)}. "
+        f"{_time(stack, asked)}, and costs {_price(stack, asked)}."
     )
-    yield _takes(found.misses)
+    yield _takes(recommendation.misses)
 
 
 def _takes(misses: Mapping[str, float]) -> str:

@@ -90,16 +90,16 @@ class StackFacts:
 
     def measured(self, measure: str) -> Quality | None:
         """Its quality by a measure, None where that is not there."""
-        return next((one for one in self.quality if one.measure == measure), None)
+        return next((quality for quality in self.quality if quality.measure == measure), None)
 
     def value(self, measure: str) -> float | None:
         """The mean of a measure, None where it is undefined."""
-        found = self.measured(measure)
-        return None if found is None else found.value.value
+        quality = self.measured(measure)
+        return None if quality is None else quality.value.value
 
     def time(self, stage: str) -> Time | None:
         """A stage that it has, else None."""
-        return next((one for one in self.times if one.stage == stage), None)
+        return next((time for time in self.times if time.stage == stage), None)
 
 
 @dataclass(frozen=True)
@@ -329,11 +329,11 @@ class Part:
 
     def stack(self, id: str) -> StackFacts:
         """The stack of this id."""
-        return next(one for one in self.stacks if one.id == id)
+        return next(stack for stack in self.stacks if stack.id == id)
 
     def frontier(self, name: str) -> Frontier | None:
         """The frontier of this name, None where there is none."""
-        return next((one for one in self.frontiers if one.name == name), None)
+        return next((frontier for frontier in self.frontiers if frontier.name == name), None)
 
 
 @dataclass(frozen=True)

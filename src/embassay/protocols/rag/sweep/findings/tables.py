@@ -27,12 +27,19 @@ def scope(part: Part) -> str:
     return part.dataset or ALL
 
 
-def of_stack(part: Part, one: StackFacts) -> Row:
+def of_stack(part: Part, stack_facts: StackFacts) -> Row:
     """Under STACK."""
-    axes = one.axes
+    axes = stack_facts.axes
     return (
-        scope(part), one.id, axes["encoder"], axes["dims"], axes["index"], axes["k"], axes["reranker"], axes["mode"],
-    )  # fmt: skip
+        scope(part),
+        stack_facts.id,
+        axes["encoder"],
+        axes["dims"],
+        axes["index"],
+        axes["k"],
+        axes["reranker"],
+        axes["mode"],
+    )
 
 
 def named(findings: Findings, columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -40,16 +47,16 @@ def named(findings: Findings, columns: Sequence[Column]) -> tuple[Column, ...]:
     return (*columns, *(Column(name, decimals=3) for name in findings.measures))
 
 
-def measured(findings: Findings, one: StackFacts) -> Row:
+def measured(findings: Findings, stack_facts: StackFacts) -> Row:
     """Under MEASURED and the measures."""
-    total = one.time("total")
+    total = stack_facts.time("total")
     times: Row = (None, None, None) if total is None else (total.p50, total.p95, total.samples)
-    return one.cost, *times, *(one.value(name) for name in findings.measures)
+    return stack_facts.cost, *times, *(stack_facts.value(name) for name in findings.measures)
 
 
-def is_reranked(one: StackFacts) -> bool:
+def is_reranked(stack_facts: StackFacts) -> bool:
     """Whether a reranker orders its candidates."""
-    return bool(one.axes["reranker"] != NONE)
+    return bool(stack_facts.axes["reranker"] != NONE)
 
 
 ENDS = (Column("95% low", "signed", 3), Column("95% high", "signed", 3))
@@ -71,18 +78,18 @@ def own(findings: Findings) -> Iterator[ColumnTable]:
 
 
 def _stacks(findings: Findings) -> ColumnTable:
-    parts = sorted({name for part in findings.parts for one in part.stacks for name in one.usd})
+    parts = sorted({name for part in findings.parts for stack in part.stacks for name in stack.usd})
     columns = (
         *STACK, *named(findings, MEASURED), *(Column(f"USD {name}", decimals=4) for name in parts),
         Column("AvgPerf", decimals=3), *TOGETHER, *MEMORY, Column("Frontiers", "text"),
     )  # fmt: skip
     rows = [
         (
-            *of_stack(part, one), *measured(findings, one), *(one.usd.get(name) for name in parts), one.average,
-            *_together(one), *_memory(one.memory), "; ".join(one.on),
+            *of_stack(part, stack), *measured(findings, stack), *(stack.usd.get(name) for name in parts), stack.average,
+            *_together(stack), *_memory(stack.memory), "; ".join(stack.on),
         )
         for part in findings.parts
-        for one in part.stacks
+        for stack in part.stacks
     ]  # fmt: skip
     note = "USD by part, per 1,000 queries; what a generator reads decides nothing. Bytes over all datasets together."
     return ColumnTable("rag_stacks", "Every stack", columns, tuple(rows), note)
@@ -99,27 +106,29 @@ MEMORY = tuple(
 )
 
 
-def _together(one: StackFacts) -> Row:
+def _together(stack_facts: StackFacts) -> Row:
     """Times with several queries in flight, where they were taken."""
     return (
-        (None, None, None) if one.together is None else (one.concurrency, one.together.p50, one.together.p95)
+        (None, None, None)
+        if stack_facts.together is None
+        else (stack_facts.concurrency, stack_facts.together.p50, stack_facts.together.p95)
     )
 
 
-def _memory(one: Memory) -> Row:
-    return one.vectors, one.graph, one.disk, one.memory
+def _memory(memory: Memory) -> Row:
+    return memory.vectors, memory.graph, memory.disk, memory.memory
 
 
 def _frontiers(findings: Findings) -> ColumnTable:
     columns = (Column("Frontier", "text"), Column("Measure", "text"), *STACK, *named(findings, MEASURED))
     rows: list[Row] = []
     for part in findings.parts:
-        by_id = {one.id: one for one in part.stacks}
+        by_id = {stack.id: stack for stack in part.stacks}
         for frontier in part.frontiers:
             for id in frontier.stacks:
-                one = by_id[id]
+                stack_facts = by_id[id]
                 rows.append((
-                    frontier.name, frontier.measure, *of_stack(part, one), *measured(findings, one)
+                    frontier.name, frontier.measure, *of_stack(part, stack_facts), *measured(findings, stack_facts)
                 ))  # fmt: skip
     return ColumnTable("rag_frontier", "Frontiers", columns, tuple(rows))
 
@@ -133,14 +142,14 @@ def _alternatives(findings: Findings) -> ColumnTable:
         (
             scope(part),
             part.recommendation.stack,
-            one.kind,
-            one.stack,
-            *_ends(one.quality),
-            one.milliseconds,
-            one.usd,
+            alternative.kind,
+            alternative.stack,
+            *_ends(alternative.quality),
+            alternative.milliseconds,
+            alternative.usd,
         )
         for part in findings.parts
-        for one in part.recommendation.alternatives
+        for alternative in part.recommendation.alternatives
     ]
     return ColumnTable("rag_alternatives", "Other choices minus the recommended one", columns, tuple(rows))
 
@@ -149,12 +158,12 @@ def _shares(findings: Findings) -> ColumnTable:
     columns = (DATASET, Column("Axis", "text"), Column("Winner", "text"), Column("Share", decimals=3))
     rows: list[Row] = []
     for part in findings.parts:
-        found = part.recommendation
-        if found.share is not None:
-            rows.append((scope(part), "stack", found.stack, found.share))
+        recommendation = part.recommendation
+        if recommendation.share is not None:
+            rows.append((scope(part), "stack", recommendation.stack, recommendation.share))
         rows += [
-            (scope(part), one.axis or "stack", one.name, one.share)
-            for one in (*found.runners, *found.by_axis)
+            (scope(part), share.axis or "stack", share.name, share.share)
+            for share in (*recommendation.runners, *recommendation.by_axis)
         ]
     note = f"Of {findings.asked.resamples} resamples of queries and timed queries."
     return ColumnTable("rag_shares", "How often the rule takes what", columns, tuple(rows), note)
@@ -168,11 +177,11 @@ def _steps(findings: Findings) -> ColumnTable:
     )  # fmt: skip
     rows = [
         (
-            scope(part), one.family, one.k, one.next_k, one.measure, *_ends(one.gain), one.milliseconds, one.usd,
-            one.per_ms, one.kind,
+            scope(part), step.family, step.k, step.next_k, step.measure, *_ends(step.gain), step.milliseconds, step.usd,
+            step.per_ms, step.kind,
         )
         for part in findings.parts
-        for one in part.steps
+        for step in part.steps
     ]  # fmt: skip
     return ColumnTable("rag_steps", "What a larger K brings", columns, tuple(rows))
 
@@ -185,11 +194,11 @@ def _effects(findings: Findings) -> ColumnTable:
     )  # fmt: skip
     rows = [
         (
-            scope(part), one.axis, one.value, one.other, one.pairs, one.measure, *_ends(one.quality),
-            one.milliseconds.value, one.usd,
+            scope(part), effect.axis, effect.value, effect.other, effect.pairs, effect.measure, *_ends(effect.quality),
+            effect.milliseconds.value, effect.usd,
         )
         for part in findings.parts
-        for one in part.effects
+        for effect in part.effects
     ]  # fmt: skip
     return ColumnTable("rag_effects", "What each axis does, all else equal", columns, tuple(rows))
 
@@ -197,7 +206,10 @@ def _effects(findings: Findings) -> ColumnTable:
 def _routing(findings: Findings) -> ColumnTable:
     measures = list(
         dict.fromkeys(
-            (one.measure, one.k) for part in findings.parts for route in part.routes for one in route.against
+            (against.measure, against.k)
+            for part in findings.parts
+            for route in part.routes
+            for against in route.against
         )
     )
     columns = (
@@ -225,15 +237,19 @@ def _routing(findings: Findings) -> ColumnTable:
 
 def _guidance(findings: Findings) -> ColumnTable:
     columns = (DATASET, Column("Advice", "text"), Column("On this data", "text"), Column("Why", "text"))
-    rows = [(scope(part), one.line, one.status, one.text) for part in findings.parts for one in part.guidance]
+    rows = [
+        (scope(part), advice.line, advice.status, advice.text)
+        for part in findings.parts
+        for advice in part.guidance
+    ]
     return ColumnTable("rag_guidance", "The source's advice", columns, tuple(rows))
 
 
 def _left(findings: Findings) -> ColumnTable:
     columns = (DATASET, Column("Stack", "text"), Column("State", "text"), Column("Reason", "text"))
     rows = [
-        (one.dataset, one.configuration, "failed" if one.failed else "skipped", one.reason)
-        for one in findings.left
+        (left.dataset, left.configuration, "failed" if left.failed else "skipped", left.reason)
+        for left in findings.left
     ]
     return ColumnTable("rag_left_out", "Combinations that were not measured", columns, tuple(rows))
 
@@ -245,10 +261,12 @@ def _ends(value: Figure) -> tuple[float | None, float | None, float | None]:
 def indexes(findings: Findings) -> ColumnTable:
     """Table 7: each index against the flat one with the same vectors."""
     measures = list(
-        dict.fromkeys(name for part in findings.parts for one in part.indexes for name in one.changes)
+        dict.fromkeys(name for part in findings.parts for index in part.indexes for name in index.changes)
     )
-    cutoffs = list(dict.fromkeys(k for part in findings.parts for one in part.indexes for k in one.recall))
-    found = any(one.ef is not None for part in findings.parts for one in part.indexes)
+    cutoffs = list(
+        dict.fromkeys(k for part in findings.parts for index in part.indexes for k in index.recall)
+    )
+    found = any(quality.ef is not None for part in findings.parts for quality in part.indexes)
     columns = (
         Column("Dataset", "text"), Column("Encoder", "text"), Column("Dimensions", decimals=0), Column("Index", "text"),
         *(Column(f"recall@{k}", decimals=3) for k in cutoffs),
@@ -259,15 +277,17 @@ def indexes(findings: Findings) -> ColumnTable:
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
-        for one in part.indexes:
-            parts = (one.memory.vectors, one.memory.graph)
+        for index in part.indexes:
+            parts = (index.memory.vectors, index.memory.graph)
             estimate = None if None in parts else sum(value or 0.0 for value in parts)
-            change = 100 * (one.retrieve_ms / one.retrieve_ms_flat - 1) if one.retrieve_ms_flat > 0 else None
+            change = (
+                100 * (index.retrieve_ms / index.retrieve_ms_flat - 1) if index.retrieve_ms_flat > 0 else None
+            )
             rows.append((
-                scope(part), one.encoder, one.dims, one.index, *(one.recall.get(k) for k in cutoffs),
-                *(one.changes.get(name) for name in measures), one.retrieve_ms, one.retrieve_ms_flat, change,
-                one.memory.memory, estimate, one.build_seconds, "yes" if one.within else "no",
-                *([one.ef] if found else []),
+                scope(part), index.encoder, index.dims, index.index, *(index.recall.get(k) for k in cutoffs),
+                *(index.changes.get(name) for name in measures), index.retrieve_ms, index.retrieve_ms_flat, change,
+                index.memory.memory, estimate, index.build_seconds, "yes" if index.within else "no",
+                *([index.ef] if found else []),
             ))  # fmt: skip
     note = "Changes in percent of the flat index with the same vectors."
     return ColumnTable("rag_table7", "Approximate search and quantisation", columns, tuple(rows), note)
@@ -278,20 +298,20 @@ def scenarios(findings: Findings) -> ColumnTable:
     columns = (Column("Scenario", "text"), Column("How", "text"), *STACK, *named(findings, MEASURED))
     rows: list[Row] = []
     for part in findings.parts:
-        for one in part.scenarios:
-            stack = part.stack(one.stack) if one.stack else None
+        for scenario in part.scenarios:
+            stack = part.stack(scenario.stack) if scenario.stack else None
             facts: Sequence[Value] = (
                 (*of_stack(part, stack), *measured(findings, stack))
                 if stack is not None
-                else (scope(part), f"none; nearest: {one.nearest}", *[None] * (len(columns) - 4))
+                else (scope(part), f"none; nearest: {scenario.nearest}", *[None] * (len(columns) - 4))
             )
-            rows.append((one.name, one.how, *facts))
+            rows.append((scenario.name, scenario.how, *facts))
     return ColumnTable("rag_table8", "Scenarios", columns, tuple(rows))
 
 
 def efficiency(findings: Findings) -> ColumnTable:
     """Table 9: AvgPerf over the seconds of reranking and of the whole query, its answer with it where one is made."""
-    answered = any(one.time(WHOLE) for part in findings.parts for one in part.stacks)
+    answered = any(stack.time(WHOLE) for part in findings.parts for stack in part.stacks)
     columns = (
         Column("Rank", decimals=0), *STACK, Column("AvgPerf", decimals=3),
         Column("Per second of reranking", decimals=3),
@@ -300,15 +320,22 @@ def efficiency(findings: Findings) -> ColumnTable:
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
-        known = [one for one in part.stacks if one.average is not None]
+        known = [stack for stack in part.stacks if stack.average is not None]
         known.sort(key=lambda one: (-(one.per_rerank_second or 0.0), -(one.per_second or 0.0), one.id))
-        for place, one in enumerate(known, start=1):
-            rerank, total = one.time("rerank"), one.time("total")
-            rows.append((
-                place, *of_stack(part, one), one.average, one.per_rerank_second, rerank.p50 if rerank else None,
-                one.per_second, total.p50 if total else None,
-                *([_p50(one, GENERATE), _p50(one, WHOLE)] if answered else []),
-            ))  # fmt: skip
+        for place, stack_facts in enumerate(known, start=1):
+            rerank, total = stack_facts.time("rerank"), stack_facts.time("total")
+            rows.append(
+                (
+                    place,
+                    *of_stack(part, stack_facts),
+                    stack_facts.average,
+                    stack_facts.per_rerank_second,
+                    rerank.p50 if rerank else None,
+                    stack_facts.per_second,
+                    total.p50 if total else None,
+                    *([_p50(stack_facts, GENERATE), _p50(stack_facts, WHOLE)] if answered else []),
+                )
+            )
     weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
     note = (
         f"AvgPerf: the mean of {weights}. "
@@ -317,19 +344,19 @@ def efficiency(findings: Findings) -> ColumnTable:
     return ColumnTable("rag_table9", "Efficiency", columns, tuple(rows), note)
 
 
-def _p50(one: StackFacts, stage: str) -> float | None:
-    found = one.time(stage)
-    return None if found is None else found.p50
+def _p50(stack_facts: StackFacts, stage: str) -> float | None:
+    time = stack_facts.time(stage)
+    return None if time is None else time.p50
 
 
 def tokens(findings: Findings) -> ColumnTable:
     """Table 14: tokens of one candidate: query, passage and metadata."""
     columns = (*STACK, Column("Tokens per candidate", decimals=1), Column("SD", decimals=1))
     rows = [
-        (*of_stack(part, one), one.tokens, one.tokens_sd)
+        (*of_stack(part, stack), stack.tokens, stack.tokens_sd)
         for part in findings.parts
-        for one in part.stacks
-        if is_reranked(one)
+        for stack in part.stacks
+        if is_reranked(stack)
     ]
     return ColumnTable("rag_table14", "Tokens per candidate", columns, tuple(rows))
 
@@ -343,11 +370,11 @@ def reranking(findings: Findings, number: int, name: str) -> ColumnTable:
         Column("n", decimals=0),
     )
     rows = [
-        (*of_stack(part, one), time.p50, time.p95, time.samples)
+        (*of_stack(part, stack), time.p50, time.p95, time.samples)
         for part in findings.parts
-        for one in part.stacks
-        if one.axes["reranker"] == name
-        if (time := one.time("rerank")) is not None
+        for stack in part.stacks
+        if stack.axes["reranker"] == name
+        if (time := stack.time("rerank")) is not None
     ]
     return ColumnTable(f"rag_table{number}", f"Time of {name} by K", columns, tuple(rows))
 
@@ -358,7 +385,7 @@ Pick = Callable[[StackFacts], bool]
 def tables(findings: Findings) -> Iterator[ColumnTable]:
     """Every table that has rows. Numbered ones hold what the source's do, of this sweep."""
     made = [*_numbered(findings), *own(findings)]
-    yield from (one for one in made if one.rows)
+    yield from (table for table in made if table.rows)
 
 
 def _numbered(findings: Findings) -> Iterator[ColumnTable]:
@@ -388,34 +415,38 @@ def _numbered(findings: Findings) -> Iterator[ColumnTable]:
 
 def _having(**axes: Value) -> Pick:
     """Whether a stack has these values."""
-    return lambda one: all(one.axes[axis] == value for axis, value in axes.items())
+    return lambda stack_facts: all(stack_facts.axes[axis] == value for axis, value in axes.items())
 
 
 def depths(findings: Findings) -> list[int]:
     """Every K of the sweep, ascending."""
-    return sorted({one.axes["k"] for one in findings.parts[0].stacks})
+    return sorted({stack.axes["k"] for stack in findings.parts[0].stacks})
 
 
 def rerankers(findings: Findings) -> tuple[str, str]:
     """The dearest reranker, and the cheapest where there are several; empty where there is none."""
     prices: dict[str, float] = {}
-    for one in findings.parts[0].stacks:
-        if is_reranked(one):
-            each = one.usd.get("rerank", 0.0) / max(1, one.axes["k"])
-            prices[one.axes["reranker"]] = max(prices.get(one.axes["reranker"], 0.0), each)
+    for stack in findings.parts[0].stacks:
+        if is_reranked(stack):
+            each = stack.usd.get("rerank", 0.0) / max(1, stack.axes["k"])
+            prices[stack.axes["reranker"]] = max(prices.get(stack.axes["reranker"], 0.0), each)
     ordered = sorted(prices, key=lambda name: (-prices[name], name))
     return (ordered[0] if ordered else ""), (ordered[-1] if len(ordered) > 1 else "")
 
 
 def _each(findings: Findings, pick: Pick) -> Iterator[tuple[Part, StackFacts]]:
-    return ((part, one) for part in findings.parts for one in part.stacks if pick(one))
+    return ((part, stack) for part in findings.parts for stack in part.stacks if pick(stack))
 
 
 def _quality(findings: Findings, number: int, title: str, pick: Pick) -> ColumnTable:
     columns = (*STACK, *(Column(name, decimals=3) for name in findings.measures), *TIMES)
     rows = [
-        (*of_stack(part, one), *(one.value(name) for name in findings.measures), *_times(one))
-        for part, one in _each(findings, pick)
+        (
+            *of_stack(part, stack_facts),
+            *(stack_facts.value(name) for name in findings.measures),
+            *_times(stack_facts),
+        )
+        for part, stack_facts in _each(findings, pick)
     ]
     return ColumnTable(f"rag_table{number}", title, columns, tuple(rows), "Times in ms: p50.")
 
@@ -423,8 +454,8 @@ def _quality(findings: Findings, number: int, title: str, pick: Pick) -> ColumnT
 TIMES = (Column("Embed ms", decimals=1), Column("Retrieve ms", decimals=1), Column("Total ms", decimals=1))
 
 
-def _times(one: StackFacts) -> Iterator[Value]:
-    found = {time.stage: time.p50 for time in one.times}
+def _times(stack_facts: StackFacts) -> Iterator[Value]:
+    found = {time.stage: time.p50 for time in stack_facts.times}
     return (found.get(stage) for stage in ("embed", "retrieve", "total"))
 
 
@@ -433,13 +464,15 @@ def _best_stacks(findings: Findings) -> ColumnTable:
     measure, rows = findings.asked.measure, []
     for part in findings.parts:
         best: dict[tuple[str, str], StackFacts] = {}
-        for one in part.stacks:
-            key = (one.axes["mode"], one.axes["reranker"])
-            if one.value(measure) is not None and (
-                key not in best or (one.value(measure) or 0.0) > (best[key].value(measure) or 0.0)
+        for stack in part.stacks:
+            key = (stack.axes["mode"], stack.axes["reranker"])
+            if stack.value(measure) is not None and (
+                key not in best or (stack.value(measure) or 0.0) > (best[key].value(measure) or 0.0)
             ):
-                best[key] = one
-        rows += [(*of_stack(part, one), *measured(findings, one)) for one in best.values()]
+                best[key] = stack
+        rows += [
+            (*of_stack(part, stack_facts), *measured(findings, stack_facts)) for stack_facts in best.values()
+        ]
     title = f"Stacks: of each mode and reranker the best by {measure}"
     return ColumnTable("rag_table2", title, (*STACK, *named(findings, MEASURED)), tuple(rows))
 
@@ -447,10 +480,12 @@ def _best_stacks(findings: Findings) -> ColumnTable:
 def _ceilings(findings: Findings, number: int, title: str, pick: Pick) -> ColumnTable:
     columns = (*STACK, *(Column(f"PROC {name}", decimals=3) for name in findings.measures))
     rows = []
-    for part, one in _each(findings, pick):
-        ceilings = [found.ceiling if (found := one.measured(name)) else None for name in findings.measures]
+    for part, stack_facts in _each(findings, pick):
+        ceilings = [
+            quality.ceiling if (quality := stack_facts.measured(name)) else None for name in findings.measures
+        ]
         if any(value is not None for value in ceilings):
-            rows.append((*of_stack(part, one), *ceilings))
+            rows.append((*of_stack(part, stack_facts), *ceilings))
     return ColumnTable(f"rag_table{number}", title, columns, tuple(rows))
 
 
@@ -463,12 +498,12 @@ def _reached(findings: Findings) -> ColumnTable:
     rows: list[Row] = []
     for part in findings.parts:
         main = set(part.frontiers[0].stacks) | {part.recommendation.stack}
-        for one in part.stacks:
-            for found in one.quality if one.id in main else ():
-                if found.reached is not None:
-                    shares = (found.reached.value, found.reached.low, found.reached.high)
+        for stack in part.stacks:
+            for quality in stack.quality if stack.id in main else ():
+                if quality.reached is not None:
+                    shares = (quality.reached.value, quality.reached.low, quality.reached.high)
                     rows.append((
-                        *of_stack(part, one), found.measure, found.value.value, found.ceiling,
+                        *of_stack(part, stack), quality.measure, quality.value.value, quality.ceiling,
                         *(None if share is None else 100 * share for share in shares),
                     ))  # fmt: skip
     return ColumnTable("rag_table4", "Actual, PROC and %PROC on the frontier", columns, tuple(rows))
@@ -482,13 +517,13 @@ def _leaderboard(findings: Findings, number: int, cutoff: int) -> ColumnTable:
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
-        found = [(one, one.measured(measure)) for one in part.stacks]
+        found = [(stack, stack.measured(measure)) for stack in part.stacks]
         known = [(one, q) for one, q in found if q is not None and q.value.value is not None]
         known.sort(key=lambda pair: (-(pair[1].value.value or 0.0), pair[0].latency, pair[0].id))
-        for place, (one, q) in enumerate(known, start=1):
+        for place, (stack_facts, q) in enumerate(known, start=1):
             share = None if q.reached is None or q.reached.value is None else 100 * q.reached.value
             rows.append((
-                place, *of_stack(part, one), q.value.value, q.value.low, q.value.high, q.ceiling, share
+                place, *of_stack(part, stack_facts), q.value.value, q.value.low, q.value.high, q.ceiling, share
             ))  # fmt: skip
     note = "Rows in the order of the mean: neighbours whose intervals overlap need not differ."
     return ColumnTable(f"rag_table{number}", f"Leaderboard by {measure}", columns, tuple(rows), note)
