@@ -16,11 +16,12 @@ from embassay.document.blocks import (
     Sentence,
     Text,
     Verdict,
+    file_tables,
+    folded,
     listed,
     plain,
 )
 from embassay.document.marks import Scale, scale_of
-from embassay.document.tables import file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import POINTS, Unit
