@@ -328,10 +328,7 @@ def _accounts(study: Path, max_usd: float | None) -> Iterator[tuple[Spending, Le
     with folder.locked():
         spending = Spending(folder.spending, moment("milliseconds"))
         with closing(spending):
-            yield (
-                spending,
-                Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending),
-            )
+            yield (spending, Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending))
 
 
 def _opened(work: Work, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
