@@ -154,6 +154,23 @@ def test_the_owner_sees_where_it_stands(service) -> None:
     assert "good" in page
 
 
+def test_served_without_its_option_the_mend_is_the_option(tmp_path) -> None:
+    """And where the option is too much, what the folder lacks is named, not what the system calls that."""
+    from typer.testing import CliRunner
+
+    from embassay.cli.main import with_commands
+    from embassay.errors import DataError, UsageError
+    from hume_small import small_study
+
+    told = CliRunner().invoke(with_commands("hume"), ["hume", "serve", str(made_study(tmp_path / "a"))])
+    assert isinstance(told.exception, UsageError)
+    assert told.exception.mend == "Add --until-decided."
+    other = small_study(tmp_path / "b", 3)
+    told = CliRunner().invoke(with_commands("hume"), ["hume", "serve", str(other), "--until-decided"])
+    assert isinstance(told.exception, DataError)
+    assert "found no terms.json" in str(told.exception)
+
+
 @pytest.fixture(scope="module")
 def annotators(root):
     """The scripted annotators of the benchmark: their server can be killed."""

@@ -312,7 +312,7 @@ def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
     try:
         source = table_of(path, reading)
     except (DataError, UsageError):
-        mark = "" if known_suffix(path.name) else told_apart(path)
+        mark = "" if known_suffix(path.name) or path.suffix.lower() == ".json" else told_apart(path)
         return (replace(reading, delimiter=mark), ()) if mark else (reading, ())
     if not isinstance(source, Delimited):
         return reading, ()

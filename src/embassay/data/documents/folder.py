@@ -36,7 +36,8 @@ HIDDEN, LINKS, SAVED = (
     "hidden files and folders", "symbolic links, which are never followed", "folders of what belongs to a saved page",
 )  # fmt: skip
 ARCHIVES, OTHERS = "archives, which are not unpacked", "files that are not documents"
-EXPECTED = frozenset({HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS})
+EMPTY, PIPES = "empty files", "pipes, devices and sockets"
+EXPECTED = frozenset({HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS, EMPTY, PIPES})
 """Why something is left out that is no document: said after what is one and could not be read."""
 _ARCHIVES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".jar", ".lz4"})
 _KIND_OF = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
@@ -156,13 +157,13 @@ def _reason(path: Path, found: os.stat_result, kind: str) -> str:
     if stat.S_ISLNK(found.st_mode):
         return LINKS
     if not stat.S_ISREG(found.st_mode):
-        return "pipes, devices and sockets"
+        return PIPES
     if path.suffix.lower() in _ARCHIVES:
         return ARCHIVES
     if not kind:
         return OTHERS
     if not found.st_size:
-        return "empty files"
+        return EMPTY
     if not can_read(kind):
         return f"{kind} files, which need pip install 'embassay[documents]'"
     limit = CONVERTED if kind in NEEDS else PROSE
