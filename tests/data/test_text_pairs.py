@@ -44,6 +44,32 @@ def test_scored_pairs_under_other_names(table: Table) -> None:
     assert loaded.warnings == ("repeats of an earlier pair: 1 (4)",)
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("4,30", 4.3), ("-0,512", -0.512), ("1234,5", 1234.5), (" NA ", None), ("null", None), ("N/A", None)],
+)
+def test_scores_as_spreadsheets_and_r_write_them(table: Table, written: str, read: float | None) -> None:
+    """A decimal comma is read as one; what is missing there is left out as missing."""
+    row = {"text": "a", "text2": "b"}
+    scores = open_dataset(table({**row, "score": written}, {**row, "score": 1})).load("pairs").data.scores
+    assert scores.tolist() == ([1.0] if read is None else [read, 1.0])
+
+
+@pytest.mark.parametrize("written", ["4,301", "1,234", "12,345,678", "4,3,0", ",5", "97%"])
+def test_a_comma_that_could_part_thousands_is_no_number(table: Table, written: str) -> None:
+    with pytest.raises(DataError, match="number"):
+        open_dataset(table({"text": "a", "text2": "b", "score": written})).load("pairs")
+
+
+def test_a_score_of_parquet_with_fixed_decimals(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    scores = pyarrow.array([0.25, 1.5]).cast(pyarrow.decimal128(5, 2))
+    path = tmp_path / "own.parquet"
+    parquet.write_table(pyarrow.table({"text": ["a", "c"], "text2": ["b", "d"], "score": scores}), path)
+    assert open_dataset(str(path)).load("pairs").data.scores.tolist() == [0.25, 1.5]
+
+
 def test_a_labelled_pair_is_no_labelled_text(table: Table) -> None:
     """A label beside a second text is no topic: the table is not clustered."""
     path = table({"text": "a", "text2": "b", "label": 1}, {"text": "c", "text2": "d", "label": False})
