@@ -316,6 +316,7 @@ def test_what_the_system_says_of_files_is_one_line(number, said, mend):
     told = of_files(OSError(number, os.strerror(number), path))
     assert said in told.message
     assert mend in told.mend
+    assert told.exit_code == (4 if path else 1)
 
 
 @pytest.mark.parametrize("given", [float("nan"), float("inf"), -float("inf")])

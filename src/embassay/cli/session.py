@@ -103,10 +103,9 @@ def _kept(out: Path, command: str) -> Iterator[None]:
         told = of_files(error)
         if not (out / "cells").is_dir():
             raise told from error
-        raise EmbassayError(
-            f"{told.message} Finished work is kept in {out}.",
-            mend=f"{told.mend} Then resume with: {command}".strip(),
-        ) from error
+        told.message = f"{told.message} Finished work is kept in {out}."
+        told.mend = f"{told.mend} Then resume with: {command}".strip()
+        raise told from error
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -128,8 +127,10 @@ def of_files(error: OSError) -> EmbassayError:
         mend = "Allow larger files (ulimit -f), or use another disk."
     elif error.errno in _FILES:
         mend = "Allow more open files: ulimit -n 4096."
+    elif path is not None:
+        return DataError(said, path=path, mend="Check the path, and that you may write there.")
     else:
-        mend = "Check the path, and that you may write there." if place else ""
+        mend = ""
     return EmbassayError(f"{place}{said}.", mend=mend)
 
 

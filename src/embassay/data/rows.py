@@ -202,11 +202,6 @@ def key_of(row: Row, column: str) -> str:
     return value
 
 
-MISSING = frozenset({"", "na", "n/a", "null", "none"})
-"""Texts that stand for no number, besides NaN."""
-DECIMAL_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]+)")
-
-
 def plain_number(value: str | int | float | Decimal) -> float:
     """A number, or the one that a text spells in ASCII digits: Python reads `1_0` as 10 and Arabic digits too, and no
     file that other programs write or read means that. ValueError or OverflowError for what is none.
@@ -219,25 +214,33 @@ def plain_number(value: str | int | float | Decimal) -> float:
     return float(value)
 
 
+MISSING = frozenset({"", "nan", "na", "n/a", "<na>", "#n/a", "null", "none"})
+"""What other programs write where there is no value, in small letters."""
+
+
 def number_of(row: Row, column: str) -> float | None:
-    """A finite number, from a number or its text; None if it is missing, empty or NaN, also as R and databases write
-    it. A comma is a decimal comma where it cannot part thousands: `4,30` is 4.3, and `4,301` is refused."""
+    """A finite number, from a number or its text; None if it is missing: empty, NaN, NA or null."""
     value = row.cells.get(column)
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         return None
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise wrong(row, column, "a number")
-    comma = DECIMAL_COMMA.fullmatch(value.strip()) if isinstance(value, str) else None
-    if comma and len(comma[2]) == 3 and comma[1].lstrip("+-") != "0":
-        mend = "Write the number with a point, or without a mark between thousands."
-        raise wrong(row, column, "a number, whose comma could be either", mend)
     try:
-        number = plain_number(f"{comma[1]}.{comma[2]}" if comma else value)
+        number = plain_number(value)
     except (ValueError, OverflowError):
-        raise wrong(row, column, "a number") from None
+        raise wrong(row, column, "a number", _spelt(str(value).strip())) from None
     if math.isinf(number):
         raise wrong(row, column, "a finite number")
     return None if math.isnan(number) else number
+
+
+def _spelt(text: str) -> str:
+    """How a number that a spreadsheet wrote is to be written; empty for what is none."""
+    if re.fullmatch(r"[+-]?\d+,\d+", text):
+        return f"Write decimals with a point in the whole column: {text.replace(',', '.')}."
+    if re.fullmatch(r"[+-]?[\d.]+ ?%", text):
+        return f"Write numbers without a sign in the whole column: {text.rstrip(' %')}."
+    return ""
 
 
 def choice_of(row: Row, column: str) -> int | None:
@@ -261,8 +264,8 @@ _WORDS = {"1": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "0": 0, "no": 0, "n": 0, 
 
 
 def binary_of(row: Row, column: str, mend: str = "") -> int | None:
-    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, empty or NaN. `mend` is said where it
-    is another word."""
+    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `number_of`. `mend` is said
+    where it is another word."""
     value = row.cells.get(column)
     if isinstance(value, bool):
         return int(value)
@@ -274,8 +277,7 @@ def binary_of(row: Row, column: str, mend: str = "") -> int | None:
         number = math.inf
     if number in (None, 0, 1):
         return None if number is None else int(number)
-    told = mend.format(value=shown(value)) if mend and isinstance(value, str) else ""
-    raise wrong(row, column, "0 or 1, yes or no, true or false", told)
+    raise wrong(row, column, "0 or 1, yes or no, true or false", mend)
 
 
 def texts_of(row: Row, column: str) -> list[str | None]:

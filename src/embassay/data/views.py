@@ -11,7 +11,17 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Origin, Row, Source, key_of, missing_column, number_of, plain, text_of
+from embassay.data.rows import (
+    MISSING,
+    Origin,
+    Row,
+    Source,
+    key_of,
+    missing_column,
+    number_of,
+    plain,
+    text_of,
+)
 from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 
@@ -373,9 +383,14 @@ class Prefixed(View):
         return [self._own(one) for one in key] if isinstance(key, list) else f"{self.prefix}/{key}"
 
 
+OTHER = "other label"
+"""The cell with a label that is not the one asked for."""
+
+
 @dataclass(frozen=True)
 class Same(View):
-    """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none."""
+    """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none.
+    `OTHER` is what the row has where that is another."""
 
     value: str
 
@@ -387,11 +402,12 @@ class Same(View):
                 continue
             said = row.cells["label"]
             own = [self._label(one) for one in said] if isinstance(said, list) else self._label(said)
-            yield Row(row.path, row.line, {**row.cells, "label": own})
+            other = {OTHER: plain(said).strip()} if own == 0 else {}
+            yield Row(row.path, row.line, {**row.cells, "label": own, **other})
 
     def _label(self, said: Any) -> int | None:
-        text = plain(said).strip().lower()
-        return int(text == self.value.strip().lower()) if text else None
+        text, wanted = ("" if one is None else plain(one).strip().lower() for one in (said, self.value))
+        return int(text == wanted) if text == wanted or text not in MISSING else None
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from embassay.document.blocks import (
     Sentence,
     Text,
     Verdict,
+    file_tables,
+    folded,
     listed,
     plain,
 )
 from embassay.document.marks import Scale, scale_of
-from embassay.document.tables import file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import POINTS, Unit
@@ -249,7 +250,9 @@ def overview(runs: Sequence[ReportRun]) -> Overview:
 def _verdict(runs: Sequence[ReportRun]) -> Verdict:
     """That of the first run, which it names where there are several; then what the other protocols found."""
     first = runs[0]
-    verdict = board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first)
+    # Of a calibration nobody asks which system is first.
+    is_board = first.board.tasks and first.record.kind != "calibration"
+    verdict = board_verdict(first.record, first.board) if is_board else run_verdict(first)
     if len(runs) == 1:
         return verdict
     return Verdict((f"{first.title}: ", *verdict.heading), (*verdict.lede[:LEDE], *_others(runs[1:])))

@@ -114,7 +114,7 @@ def _too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
 
 def _warnings(data: KnownPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:
     if units < n:
-        yield f"{n:,} pairs share texts: promises and bounds count {units:,} of them, one of each group"
+        yield f"pairs that share a text count as one: promises and bounds count {units:,} of {n:,}"
     if same_from is not None and not data.is_graded:
         yield f"pairs have labels and no grades: that they mean the same from {same_from:g} on changes nothing"
 
@@ -219,7 +219,8 @@ def without(threshold: Threshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels don't suffice"
     if threshold.labels is not None:
-        return f"{labelled}: about {threshold.labels - threshold.n:,} more"
+        more = threshold.labels - threshold.n
+        return f"{labelled}: about {round(more, 2 - len(str(more))):,} more"
     if threshold.best is None or threshold.most is None:
         return labelled
     count = top_of(threshold.n, threshold.aim, threshold.confidence)

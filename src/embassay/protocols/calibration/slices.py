@@ -124,9 +124,11 @@ def labels(data: KnownPairs, same_from: float | None) -> Mask:
     if isinstance(pairs, LabelledPairs):
         return np.asarray(pairs.labels == 1)
     if same_from is None and len(set(pairs.scores.tolist())) > 2:
+        low, high = float(pairs.scores.min()), float(pairs.scores.max())
+        near = f"{low + 0.8 * (high - low):.3g}"
         raise UsageError(
-            f"Pairs have grades from {pairs.scores.min():g} to {pairs.scores.max():g}.",
-            mend="Say from which grade two texts mean the same, for example --same-from 4.",
+            f"Pairs have grades from {low:g} to {high:g}.",
+            mend=f"Say from which grade two texts mean the same, for example --same-from {near}.",
         )
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
 

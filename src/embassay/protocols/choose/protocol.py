@@ -334,7 +334,8 @@ class Choices(TaskProtocol):
             if len(answers) > 1:
                 found = self._concluded(plan, dataset.name, answers)
                 rows = self._to_grade(plan, dataset.source, answers, found)
-                write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
+                if rows:
+                    write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
                 self._rankings(dataset.name, {(row["asked by"], row["id"]) for row in rows}, found)
 
     def _write(self, listener: Silent, ledger: Ledger) -> None:

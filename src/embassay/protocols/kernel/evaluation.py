@@ -17,7 +17,7 @@ from embassay.contracts import Similarity, Spread, Tokenizer
 from embassay.data import Dataset
 from embassay.data.shapes import check_targets
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.conclusions import headline_table, standings, summarise
+from embassay.protocols.kernel.comparisons import headline_table, standings, summarise
 from embassay.protocols.kernel.forecast import (
     Forecaster,
     Work,
@@ -240,10 +240,7 @@ class TaskProtocol(Protocol):
         del task, data
         columns = [column for _, column in fields.values()]
         n = sum(map(len, columns))
-        parts = {
-            "texts": sum(map(text_bytes, columns)),
-            "replicates": replicates(n, 1, options.resamples),
-        }
+        parts = {"texts": sum(map(text_bytes, columns)), "replicates": replicates(n, 1, options.resamples)}
         dim = dimensions(system)
         parts |= {"vectors": vectors(n, dim)} if dim else {"tokens": sum(map(token_bytes, columns))}
         return footprint(parts, "Use fewer items (--limit).")

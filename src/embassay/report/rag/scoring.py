@@ -26,10 +26,11 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     Words,
+    beside,
+    entry,
 )
 from embassay.document.marks import Scale, axis, difference_mark, interval_mark, percent, scale_of
 from embassay.document.plots import Series, lines
-from embassay.document.tables import beside, entry
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
@@ -200,7 +201,7 @@ def _by_cutoff(record: Record, score: Score) -> Figure | None:
     found = [measure for measure in score.measures if measure.base == base and measure.cutoff]
     if len(found) < 2:
         return None
-    ks = sorted({measure_facts.cutoff or 0 for measure_facts in found})
+    ks = sorted({measure.cutoff or 0 for measure in found})
     series = [_line(record, score, run.name, found, ks[-1]) for run in score.runs]
     known = [one for one in series if one.points]
     if not known:

@@ -22,7 +22,7 @@ from embassay.data.documents import passage_places
 from embassay.data.judged_runs import read_qrels, read_run
 from embassay.data.rows import text_of
 from embassay.data.tables import table
-from embassay.errors import DataError, Unanswered, UsageError
+from embassay.errors import DataError, TextRefused, UsageError
 from embassay.limits import read_bounded
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.outcome import moment
@@ -38,7 +38,8 @@ from embassay.systems.remote import Ledger
 
 POOL, TERMS, ASK, DECISION, LABELS = "pool.jsonl", "terms.json", "ask.jsonl", "decision.json", "labels.jsonl"
 SAVED = 1
-_AT_ONCE = 8
+_AT_ONCE, _HOPELESS = 8, 8
+"""Calls at a time, and passages of which a judge takes at least one, or none ever."""
 
 
 @dataclass(frozen=True)
@@ -222,8 +223,9 @@ def open_study(path: Path) -> Study:
             texts = Texts({r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows})
         return Study(population, Terms(told["alpha"], told["seed"], told["block"], guide), texts)
     except (OSError, ValueError, KeyError, TypeError) as error:
+        said = f"no {Path(error.filename).name}" if isinstance(error, FileNotFoundError) else str(error)
         raise DataError(
-            "the folder holds no study of a decision", path=path, found=str(error), mend=mend
+            "the folder holds no study of a decision", path=path, found=said, mend=mend
         ) from error
 
 
@@ -290,9 +292,13 @@ def _bytes(text: str) -> int:
 async def _ask(
     judge: Judge, study: Study, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], None]
 ) -> None:
-    """Grade the passages, some at a time; each grade is kept as it comes, also where a later one fails."""
+    """Grade the passages, some at a time; each grade is kept as it comes, also where a later one fails.
+
+    A passage that the judge does not take, or does not answer, counts as one that nobody can judge; where it takes none
+    of many, its error is raised: the fault is not in the passages."""
     assert study.texts is not None
     texts, room = study.texts, asyncio.Semaphore(_AT_ONCE)
+    refused: dict[Key, TextRefused] = {}
 
     async def one(key: Key) -> None:
         async with room:
@@ -301,10 +307,14 @@ async def _ask(
                     Question(key[0], texts.queries[key[0]]), Passage(key[1], texts.documents[key[1]])
                 )
                 keep((key, verdict.grade))
-            except Unanswered:
-                keep((key, UNJUDGED))
+            except TextRefused as error:
+                refused[key] = error
 
     done = await asyncio.gather(*map(one, waiting), return_exceptions=True)
     for error in done:
         if isinstance(error, BaseException):
             raise error
+    if len(waiting) == len(refused) >= _HOPELESS:
+        raise next(iter(refused.values()))
+    for key in refused:
+        keep((key, UNJUDGED))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.data import open_dataset
 from embassay.data.documents import passage_places
+from embassay.data.documents.folder import identifier
 from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
 from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, qrels_of, read_spans
 from embassay.data.retrieval import fitting_map, grade_map
@@ -388,10 +389,15 @@ def _by_spans(
 
 
 def _called(document: str, known: Collection[str]) -> str:
-    """A document as the judgements call it: an engine says the whole path of its file."""
+    """A document as the judgements call it, by the most of its path: an engine says the whole path of its file, and
+    says it with the blanks that an id must not hold."""
     if document in known:
         return document
-    return next((one for one in known if document.replace("\\", "/").endswith(f"/{one}")), document)
+    plain = document.replace("\\", "/")
+    paths = [f"/{plain}", f"/{identifier(plain)}"]
+    return max(
+        (one for one in known if any(path.endswith(f"/{one}") for path in paths)), key=len, default=document
+    )
 
 
 @dataclass(frozen=True)
