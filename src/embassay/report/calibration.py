@@ -92,24 +92,24 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
     best = rows[0]
     datasets = record.datasets(task_of(record))
     aim = numbers.percent(record.arguments["options"]["precision"])
-    found = [row for dataset in datasets if (row := _threshold(record, best, dataset, PRECISION)) is not None]
-    kept = [row for row in found if row.value is not None]
+    bars = [row for dataset in datasets if (row := _threshold(record, best, dataset, PRECISION)) is not None]
+    held = [row for row in bars if row.value is not None]
     name = Name(best.label, best.system.index)
-    if kept and len(datasets) == 1:
+    if held and len(datasets) == 1:
         heading: Sentence = (
             name,
-            f": from {SCORE.text(kept[0].value or 0.0)} on at least {aim} {_words(record).are}",
+            f": from {SCORE.text(held[0].value or 0.0)} on at least {aim} {_words(record).are}",
         )
-    elif kept:
-        heading = (name, f" keeps {aim} precision on {len(kept)} of {len(datasets)} datasets")
+    elif held:
+        heading = (name, f" keeps {aim} precision on {len(held)} of {len(datasets)} datasets")
     else:
         heading = ("No threshold of ", name, f" is sure to keep {aim} precision")
-    return Verdict(heading, tuple(_lede(record, best, datasets, kept or found)))
+    return Verdict(heading, tuple(_lede(record, best, datasets, held or bars)))
 
 
-def _lede(record: Record, best: Row, datasets: Sequence[str], found: Sequence[Result]) -> Iterator[Sentence]:
+def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Result]) -> Iterator[Sentence]:
     confidence = numbers.percent(record.arguments["options"]["confidence"])
-    for result in found[:1]:
+    for result in bars[:1]:
         if result.value is None:
             yield (f"{result.reason[:1].upper()}{result.reason[1:]}.",)
             continue
@@ -199,9 +199,9 @@ def _next_labels(record: Record, board: Board, dataset: str, price: float | None
     """What more labels would buy, for every promise that these don't suffice for; with what they cost at a `price`."""
     names, rows = [], []
     of = {
-        (one.system, one.variant, one.measure, one.subset): one
-        for one in record.rows.values()
-        if one.dataset == dataset
+        (row.system, row.variant, row.measure, row.subset): row
+        for row in record.rows.values()
+        if row.dataset == dataset
     }
     options = record.arguments["options"]
     for row in board.ranked:
@@ -220,8 +220,8 @@ def _next_labels(record: Record, board: Board, dataset: str, price: float | None
             "What more labels would buy. Interval: of a probability. Chance: that a threshold can be guaranteed."
         )
         title = f"What more labels would buy, {dataset}"
-        made = outlook_table(title, "Labels", rows, names=names, price=price, chance="Chance of a threshold")
-        yield replace(made, id=f"{made.id}-{dataset}")
+        table = outlook_table(title, "Labels", rows, names=names, price=price, chance="Chance of a threshold")
+        yield replace(table, id=f"{table.id}-{dataset}")
 
 
 def _thresholds(record: Record, board: Board, dataset: str) -> Table:
@@ -231,20 +231,20 @@ def _thresholds(record: Record, board: Board, dataset: str) -> Table:
         *figures(f"Recall {options['recall']:g} from", "precision"),
     ]  # fmt: skip
     rows = [[row.label, *_promises(record, row, dataset)] for row in board.rows]
-    made = Table.of(f"thresholds-{dataset}", heads, rows)
+    table = Table.of(f"thresholds-{dataset}", heads, rows)
     kinds = [row.system.kind for row in board.rows]
     return replace(
-        made, lines=tuple(replace(line, kind=kind) for line, kind in zip(made.lines, kinds, strict=True))
+        table, lines=tuple(replace(line, kind=kind) for line, kind in zip(table.lines, kinds, strict=True))
     )
 
 
 def _promises(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
     skill = record.find(task_of(record), row.system.name, "skill", dataset=dataset)
     yield _entry(skill)
-    for measure, seen in ((PRECISION, RECALL), (RECALL, PRECISION)):
+    for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
         yield _entry(_threshold(record, row, dataset, measure))
         result = record.find(
-            task_of(record), row.system.name, f"sample_{seen}", dataset=dataset, variant=measure
+            task_of(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
         )
         yield _share(result.value if result is not None else None)
 
@@ -264,12 +264,12 @@ def _reliability(record: Record, board: Board, dataset: str) -> Figure | None:
         plots.Series(row.label, tuple(_points(record, row.system.name, dataset)), row.system.kind)
         for row in drawn
     )
-    if not any(one.points for one in series):
+    if not any(line.points for line in series):
         return None
     ticks = [(place / 4, f"{25 * place}") for place in range(5)]
-    said = "; ".join(_summary(one) for one in series if one.points)
+    summary = "; ".join(_summary(line) for line in series if line.points)
     return Figure(
-        dataset, plots.lines(series, ticks, SHARES, "percent predicted, held out", diagonal=True), said,
+        dataset, plots.lines(series, ticks, SHARES, "percent predicted, held out", diagonal=True), summary,
         "Up: the percent that came true, with its exact 95% interval, of each tenth of the "
         f"{_words(record).units}. On the diagonal the prediction holds.",
     )  # fmt: skip
@@ -279,27 +279,27 @@ def _tradeoffs(record: Record, board: Board, dataset: str) -> Iterator[Figure]:
     """Of the best systems: precision at every recall, and what is promised; of several datasets the best one alone."""
     aim = record.arguments["options"]["precision"]
     most = MOST_TRADEOFFS if len(record.datasets(task_of(record))) == 1 else 1
-    for row in [one for one in board.ranked if one.lead.value is not None][:most]:
-        seen = tuple(_curve(record, row.system.name, dataset))
-        if not seen:
+    for row in [row for row in board.ranked if row.lead.value is not None][:most]:
+        points = tuple(_curve(record, row.system.name, dataset))
+        if not points:
             continue
-        series = [plots.Series("seen", seen, row.system.kind)]
+        series = [plots.Series("seen", points, row.system.kind)]
         reached = record.find(
             task_of(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
         )
         threshold = _threshold(record, row, dataset, PRECISION)
-        said = f"No threshold of {row.label} is promised {numbers.percent(aim)} precision."
+        summary = f"No threshold of {row.label} is promised {numbers.percent(aim)} precision."
         if reached is not None and reached.value is not None and threshold is not None:
             bar = replace(reached, value=aim, ci_low=None, ci_high=None)
             series.append(plots.Series("promised", ((0.0, bar), (reached.value, bar)), row.system.kind))
-            said = (
+            summary = (
                 f"{row.label}: at least {numbers.percent(aim)} is promised from {SCORE.text(threshold.value or 0.0)} "
                 f"on, which finds {numbers.percent(reached.value)} of these labels."
             )
         ticks = [(place / 4, f"{25 * place}") for place in range(5)]
         yield Figure(
             f"{row.label}: precision and recall, {dataset}",
-            plots.lines(series, ticks, SHARES, "percent recall, among the labels"), said,
+            plots.lines(series, ticks, SHARES, "percent recall, among the labels"), summary,
             "Up: percent precision among the labels, with the exact 95% interval of each point. The straight line is "
             "the promise: up to that recall precision is at least as high, for others like these.",
         )  # fmt: skip
@@ -316,14 +316,14 @@ def _curve(record: Record, system: str, dataset: str) -> Iterator[tuple[float, R
 
 def _costs(record: Record, board: Board) -> Iterator[Block]:
     """Where mistakes cost least, beside accepting all and nothing; no block where no cost was asked for."""
-    made = (
+    pair = (
         replace(_cost_table(record, board, dataset), title=dataset)
         for dataset in record.datasets(task_of(record))
     )
-    tables = [table for table in made if table.lines]
+    tables = [table for table in pair if table.lines]
     if not tables:
         return
-    wrong, missed = (f"{one:g}" for one in costs_of(record.arguments["options"]["cost"]))
+    wrong, missed = (f"{cost:g}" for cost in costs_of(record.arguments["options"]["cost"]))
     confidence = numbers.percent(record.arguments["options"]["confidence"])
     yield Heading("Where mistakes cost least", "calibration-costs")
     yield Text(
@@ -367,12 +367,12 @@ def _summary(series: plots.Series) -> str:
 
 def _gap_table(record: Record, board: Board, dataset: str) -> Table:
     """A line per kind of pair, a column per system."""
-    found = {
+    gaps_of = {
         row.system.name: {gap.subset: gap for gap in _gaps(record, row.system.name, dataset)}
         for row in board.ranked
     }
-    kinds = dict.fromkeys(kind for gaps in found.values() for kind in gaps)
-    lines = (Line(kind, tuple(_gap(gaps.get(kind)) for gaps in found.values())) for kind in kinds)
+    kinds = dict.fromkeys(kind for gaps in gaps_of.values() for kind in gaps)
+    lines = (Line(kind, tuple(_gap(gaps.get(kind)) for gaps in gaps_of.values())) for kind in kinds)
     heads = figures(*(row.label for row in board.ranked))
     return Table(f"gaps-{dataset}", "", "Pairs", heads, tuple(lines), digits=2)
 
@@ -382,7 +382,7 @@ def _gap(row: Result | None) -> Entry:
         return Entry(numbers.NONE, why="too few pairs" if row is None else row.reason)
     low, high = row.ci_low, row.ci_high
     small = "" if low is None or high is None else f"{numbers.change(low, 2)} to {numbers.change(high, 2)}"
-    exact = [str(one) for one in (row.value, low, high) if one is not None]
+    exact = [str(value) for value in (row.value, low, high) if value is not None]
     return Entry(numbers.change(row.value, 2), small, ",".join(exact))
 
 
@@ -393,13 +393,13 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
     notes = []
     datasets = record.datasets(task_of(record))
     for dataset in datasets:
-        made = _thresholds(record, board, dataset)
-        yield replace(made, title=dataset) if len(datasets) > 1 else made
+        table = _thresholds(record, board, dataset)
+        yield replace(table, title=dataset) if len(datasets) > 1 else table
         for row in board.ranked:
-            found = (_threshold(record, row, dataset, measure) for measure in (PRECISION, RECALL))
+            results = (_threshold(record, row, dataset, measure) for measure in (PRECISION, RECALL))
             notes += [
                 f"{row.label} on {dataset}, {result.variant}: {result.reason}."
-                for result in found
+                for result in results
                 if result and result.reason
             ]
     notes += [note.plain for note in notes_of(record)]

@@ -64,10 +64,10 @@ class _Rows(Sequence[Sequence[int]]):
         for done, place in enumerate(places):
             if hear is not None and not done % _TOLD:
                 hear("words", done, len(places))
-            found = words(texts[int(place)])
-            for word in found:
-                known = word if asked is None or word in asked else ""
-                self._words.append(self.vocab.setdefault(known, len(self.vocab)))
+            terms = words(texts[int(place)])
+            for word in terms:
+                term = word if asked is None or word in asked else ""
+                self._words.append(self.vocab.setdefault(term, len(self.vocab)))
             self._ends.append(len(self._words))
 
     def __len__(self) -> int:
@@ -131,25 +131,25 @@ class BM25Index:
             raise UsageError("Two documents have one id.", mend="Give every document an id of its own.")
         # In the order of ids, so that the tie rule of a search by columns is that of ids.
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
-        known = None if asked is None else frozenset(word for query in asked for word in words(query))
-        rows = _Rows(texts, order, known, hear)
+        kept = None if asked is None else frozenset(word for query in asked for word in words(query))
+        rows = _Rows(texts, order, kept, hear)
         index = None
         if rows.some:
             index = BM25(k1=k1, b=b, method="lucene", dtype="float64")
             index.index(rows, show_progress=False)
-        return cls(tuple(ids[place] for place in order), k1, b, known, index, order)
+        return cls(tuple(ids[place] for place in order), k1, b, kept, index, order)
 
     def search(self, query: str, k: int) -> list[Hit]:
         """The k documents that score highest, best first, ties by id; fewer where fewer share a word with the query."""
         scores = self._scores(words(query))
-        found = np.flatnonzero(scores > 0)
-        best = found[np.lexsort((found, -scores[found]))[:k]]
+        places = np.flatnonzero(scores > 0)
+        best = places[np.lexsort((places, -scores[places]))[:k]]
         return [Hit(self.ids[place], float(scores[place])) for place in best]
 
     def scores(self, query: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """The scores of the documents `ids`, (n,), 0 where one shares no word with the query. UsageError for an id that
         is not there."""
-        return self._scores(words(query))[np.array([self._row(one) for one in ids], dtype=np.int64)]
+        return self._scores(words(query))[np.array([self._row(id) for id in ids], dtype=np.int64)]
 
     def place(self, one: str) -> int:
         """Where the document called `one` stands among those that the index was made of. UsageError where it is not
@@ -157,17 +157,17 @@ class BM25Index:
         row = self._row(one)
         return row if self._order is None else int(self._order[row])
 
-    def _row(self, one: str) -> int:
-        row = bisect_left(self.ids, one)
-        if self.ids[row : row + 1] != (one,):
-            raise UsageError(f"The index of words holds no document {one!r}.")
+    def _row(self, id: str) -> int:
+        row = bisect_left(self.ids, id)
+        if self.ids[row : row + 1] != (id,):
+            raise UsageError(f"The index of words holds no document {id!r}.")
         return row
 
     def _scores(self, query: Sequence[str]) -> NDArray[np.float64]:
         """The score of every document, (n,)."""
-        if self.asked is not None and (other := next((one for one in query if one not in self.asked), "")):
+        if self.asked is not None and (other := next((word for word in query if word not in self.asked), "")):
             raise UsageError(f"The index was made for queries without the word {other!r}.")
-        known = [word for word in query if self._index is not None and word in self._index.vocab_dict]
-        if not known:
+        terms = [word for word in query if self._index is not None and word in self._index.vocab_dict]
+        if not terms:
             return np.zeros(len(self.ids))
-        return np.asarray(self._index.get_scores(known), dtype=np.float64)
+        return np.asarray(self._index.get_scores(terms), dtype=np.float64)

@@ -169,7 +169,7 @@ def _halved(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, Tensor]:
     # Differences of a float32 and its rounding to fewer digits are exact.
     slack = 1 + 2 * rows.shape[1] * float(torch.finfo(torch.float32).eps)
     lengths, lost = (
-        one.square().sum(dim=1).double().sqrt() * slack for one in (scaled, scaled - halves.float())
+        values.square().sum(dim=1).double().sqrt() * slack for values in (scaled, scaled - halves.float())
     )
     return halves, lengths, lost + _TINY * _HALF
 
@@ -188,17 +188,17 @@ def _searched(queries: Floats, stored: Iterable[_Block], before: Ranked, offset:
             whole = _before(before, block.rows.device)
             best = [_Best(whole.indices[part], whole.scores[part]) for part in parts]
         _check_products(asked, block)
-        best = [_better(asked.part(part), block, one, offset) for part, one in zip(parts, best, strict=True)]
+        best = [_better(asked.part(part), block, top, offset) for part, top in zip(parts, best, strict=True)]
     if not best:
         return before
-    indices, scores = (torch.cat([getattr(one, name) for one in best]) for name in ("indices", "scores"))
+    indices, scores = (torch.cat([getattr(top, name) for top in best]) for name in ("indices", "scores"))
     return Ranked(indices.cpu().numpy(), scores.cpu().numpy())
 
 
-def _before(found: Ranked, device: Any) -> _Best:
+def _before(ranked: Ranked, device: Any) -> _Best:
     import torch
 
-    return _Best(*(torch.from_numpy(one.copy()).to(device) for one in (found.indices, found.scores)))
+    return _Best(*(torch.from_numpy(array.copy()).to(device) for array in (ranked.indices, ranked.scores)))
 
 
 def _check_products(asked: _Asked, block: _Block) -> None:
@@ -250,7 +250,7 @@ def _scores(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> 
 
     d = queries.shape[1]
     whole = d - d % 8
-    found = []
+    products = []
     for part in blocks(len(rows), max(1, _PAIR_VALUES // max(1, d))):
         left, right = queries[rows[part]], vectors[columns[part]]
         sums = torch.zeros(len(left), 8, dtype=torch.float64, device=left.device)
@@ -259,8 +259,8 @@ def _scores(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> 
         for j in range(whole, d):
             sums[:, 0] += left[:, j].double() * right[:, j].double()
         a, b, c, e, f, g, h, i = sums.unbind(dim=1)
-        found.append(((a + b) + (c + e)) + ((f + g) + (h + i)))
-    exact = torch.cat(found) if found else torch.empty(0, dtype=torch.float64, device=queries.device)
+        products.append(((a + b) + (c + e)) + ((f + g) + (h + i)))
+    exact = torch.cat(products) if products else torch.empty(0, dtype=torch.float64, device=queries.device)
     # As numpy rounds; the zero takes away the sign of one. A card divides by a number as it multiplies by its inverse,
     # which ends in another digit one time in ten; by a tensor it divides.
     unit = torch.tensor(10.0**SCORE_DECIMALS, dtype=torch.float64, device=exact.device)
@@ -296,11 +296,11 @@ def _full_sums() -> Iterator[None]:
     )  # fmt: skip
     with _TURN:
         # The settings hold for the whole process.
-        known = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+        before = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
         try:
-            for name in known:
+            for name in before:
                 setattr(settings, name, False)
             yield
         finally:
-            for name, value in known.items():
+            for name, value in before.items():
                 setattr(settings, name, value)

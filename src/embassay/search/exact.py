@@ -26,8 +26,8 @@ def top_k(scores: NDArray[np.floating[Any]], k: int) -> Ranked:
     """
     _check_scores(scores, k)
     queries, n = scores.shape
-    kept = min(k, n)
-    columns = np.broadcast_to(np.arange(n), (queries, n)) if kept == n else _best_columns(scores, kept)
+    size = min(k, n)
+    columns = np.broadcast_to(np.arange(n), (queries, n)) if size == n else _best_columns(scores, size)
     values = np.take_along_axis(scores, columns, axis=1).astype(np.float64)
     return _sorted(columns, values, k)
 
@@ -123,12 +123,12 @@ def ranked_blocks(
     """
     queries, n = shape
     parts = list(blocks(n, CANDIDATE_BLOCK)) or [slice(0, 0)]
-    found = []
+    rankings = []
     for candidates in parts:
         score = prepare(candidates)
         rows = max(1, _BLOCK_CELLS // max(1, candidates.stop - candidates.start))
-        found.append(_ranked(score, list(blocks(queries, rows)) or [slice(0, 0)], k, threads))
-    return merge(found, [part.start for part in parts], k)
+        rankings.append(_ranked(score, list(blocks(queries, rows)) or [slice(0, 0)], k, threads))
+    return merge(rankings, [part.start for part in parts], k)
 
 
 def _ranked(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> Ranked:
@@ -260,12 +260,12 @@ class Candidates:
         at = rows[at]
         exact = self._products(at, self.columns[at, places] - self.offset)
         self.scores[at, places] = np.round(exact, SCORE_DECIMALS) + 0.0
-        found = self._sorted(rows)
-        order = np.argsort(found.indices.astype(np.uint64), axis=1)
-        self.columns[rows, : self.k] = np.take_along_axis(found.indices, order, axis=1)
-        self.scores[rows, : self.k] = np.take_along_axis(found.scores, order, axis=1)
-        self.counts[rows] = np.count_nonzero(found.indices >= 0, axis=1)
-        self.best[rows] = np.maximum(self.best[rows], found.scores[:, -1])
+        ranked = self._sorted(rows)
+        order = np.argsort(ranked.indices.astype(np.uint64), axis=1)
+        self.columns[rows, : self.k] = np.take_along_axis(ranked.indices, order, axis=1)
+        self.scores[rows, : self.k] = np.take_along_axis(ranked.scores, order, axis=1)
+        self.counts[rows] = np.count_nonzero(ranked.indices >= 0, axis=1)
+        self.best[rows] = np.maximum(self.best[rows], ranked.scores[:, -1])
 
     def _products(self, rows: Numbers, columns: Numbers) -> NDArray[np.float64]:
         """The float64 product of each pair of a query and a vector of this array."""
@@ -335,20 +335,20 @@ def exact_search_shards(
     known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)
-    found = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
+    nothing = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
     lengths = _lengths(queries)
     offset = 0
     for shard in shards:
         _check_vectors(queries, shard, k)
         vectors = np.asarray(shard, dtype=np.float32)
-        ahead = _on_card(queries, vectors, found, offset)
+        ahead = _on_card(queries, vectors, nothing, offset)
         if ahead is None:
-            search = _Search(queries, lengths, vectors, found, offset, longest, block)
+            search = _Search(queries, lengths, vectors, nothing, offset, longest, block)
             parts = _over_queries(search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // room(k))))
-            ahead = stack(parts) if parts else found
-        found = ahead
+            ahead = stack(parts) if parts else nothing
+        nothing = ahead
         offset += len(vectors)
-    return found
+    return nothing
 
 
 def _on_card(queries: Floats, vectors: Floats, before: Ranked, offset: int) -> Ranked | None:

@@ -42,19 +42,19 @@ def distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Distinct:
             f"Near copies cannot be told with the threshold {threshold:g} and runs of {size} words.",
             mend="The threshold is a similarity above 0, at most 1; a run has 1 word or more.",
         )
-    kept: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     copies: dict[int, int] = {}
     having: dict[Shingle, list[int]] = defaultdict(list)
     for position, text in enumerate(texts):
-        own = shingles(text, size)
-        similarity, earlier = _nearest(own, having, kept)
+        grams = shingles(text, size)
+        similarity, earlier = _nearest(grams, having, sizes)
         if similarity >= threshold:
             copies[position] = earlier
             continue
-        kept[position] = len(own)
-        for shingle in own:
+        sizes[position] = len(grams)
+        for shingle in grams:
             having[shingle].append(position)
-    return Distinct(tuple(kept), copies)
+    return Distinct(tuple(sizes), copies)
 
 
 def jaccard(a: str, b: str, size: int = 3) -> float:
@@ -63,8 +63,8 @@ def jaccard(a: str, b: str, size: int = 3) -> float:
     >>> jaccard("the cat sat down", "The cat sat up.")
     0.3333333333333333
     """
-    one, other = shingles(a, size), shingles(b, size)
-    return len(one & other) / len(one | other)
+    first, other = shingles(a, size), shingles(b, size)
+    return len(first & other) / len(first | other)
 
 
 def shingles(text: str, size: int = 3) -> frozenset[Shingle]:
@@ -72,18 +72,18 @@ def shingles(text: str, size: int = 3) -> frozenset[Shingle]:
 
     Words are those of our BM25: case and punctuation make no difference. A text without words has one empty run.
     """
-    found = words(text)
-    return frozenset(tuple(found[start : start + size]) for start in range(max(1, len(found) - size + 1)))
+    terms = words(text)
+    return frozenset(tuple(terms[start : start + size]) for start in range(max(1, len(terms) - size + 1)))
 
 
 def _nearest(
-    own: frozenset[Shingle], having: Mapping[Shingle, Sequence[int]], sizes: Mapping[int, int]
+    grams: frozenset[Shingle], having: Mapping[Shingle, Sequence[int]], sizes: Mapping[int, int]
 ) -> tuple[float, int]:
     """The highest similarity with a kept text and which one it is; (-inf, -1) where none has a shingle in common."""
-    common = Counter(position for shingle in own for position in having.get(shingle, ()))
+    common = Counter(position for shingle in grams for position in having.get(shingle, ()))
     best = (-math.inf, -1)
     for position in sorted(common):
-        similarity = common[position] / (len(own) + sizes[position] - common[position])
+        similarity = common[position] / (len(grams) + sizes[position] - common[position])
         if similarity > best[0]:
             best = similarity, position
     return best
@@ -119,9 +119,9 @@ def rrf(rankings: Sequence[Sequence[str]], c: float = 60.0) -> list[Fused]:
     fused = [Fused(key, 0.0, tuple(ranks.get(key) for ranks in places)) for key in ids]
     # One exact sum: the order of the lists must not decide what ties.
     scored = [
-        Fused(one.id, math.fsum(1 / (c + rank) for rank in one.ranks if rank), one.ranks) for one in fused
+        Fused(hit.id, math.fsum(1 / (c + rank) for rank in hit.ranks if rank), hit.ranks) for hit in fused
     ]
-    return sorted(scored, key=lambda one: (-one.score, *(rank or MISSING for rank in one.ranks), one.id))
+    return sorted(scored, key=lambda hit: (-hit.score, *(rank or MISSING for rank in hit.ranks), hit.id))
 
 
 def _ranks(ranking: Sequence[str]) -> dict[str, int]:

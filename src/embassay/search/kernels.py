@@ -35,8 +35,8 @@ def _any_reaches(stride: Array, bar: float) -> bool:
     """Whether one of `_STRIDE` products is at least `bar`: a loop of fixed length and integers as wide as the products,
     so that it is compiled to vector instructions."""
     passing = np.int32(0)
-    for one in range(_STRIDE):
-        passing += np.int32(stride[one] >= bar)
+    for lane in range(_STRIDE):
+        passing += np.int32(stride[lane] >= bar)
     return bool(passing > 0)
 
 
@@ -48,12 +48,12 @@ def narrow(columns: Array, scores: Array, counts: Array, row: int, k: int, margi
     if count < k:
         return -np.inf
     kth = _kth_highest(scores[row, :count].copy(), k)
-    kept = 0
+    n = 0
     for place in range(count):
         if scores[row, place] >= kth - margin:
-            columns[row, kept], scores[row, kept] = columns[row, place], scores[row, place]
-            kept += 1
-    counts[row] = kept
+            columns[row, n], scores[row, n] = columns[row, place], scores[row, place]
+            n += 1
+    counts[row] = n
     return float(kth)
 
 
@@ -116,10 +116,10 @@ def scan(products: Array, first: int, places: Array, candidates: tuple[Array, ..
                 if 2 * count > k + room:
                     break
             # Every product is written down and the next one over it, unless it passes: no branch to guess wrong.
-            for one in range(place, end):
-                into[count] = first + one
-                scored[count] = line[one]
-                count += np.int64(line[one] >= bar)
+            for lane in range(place, end):
+                into[count] = first + lane
+                scored[count] = line[lane]
+                count += np.int64(line[lane] >= bar)
             place = end
         places[row], counts[row] = place, count
 

@@ -58,12 +58,12 @@ class TokenVectors:
 
     def blocks(self, tokens: int) -> list[slice]:
         """Consecutive texts with at most so many tokens together, or a single one."""
-        found, first = [], 0
+        parts, first = [], 0
         for text in range(1, len(self) + 1):
             if text == len(self) or self.starts[text + 1] - self.starts[first] > tokens:
-                found.append(slice(first, text))
+                parts.append(slice(first, text))
                 first = text
-        return found
+        return parts
 
 
 def maxsim(query: Floats, document: Floats) -> float:
@@ -107,7 +107,7 @@ def maxsim_search(queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVecto
     """
     if k < 1:
         raise UsageError(f"Cannot search for the best {k}.", mend="k is at least 1.")
-    found = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
+    ranked = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
     errors = _errors(queries)
     for places, part in corpus:
         if part.values.shape[1] != queries.values.shape[1]:
@@ -116,8 +116,8 @@ def maxsim_search(queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVecto
                 f"{part.values.shape[1]}."
             )
         if len(part):
-            found = _with(found, queries, places, part, errors)
-    return found
+            ranked = _with(ranked, queries, places, part, errors)
+    return ranked
 
 
 def _errors(queries: TokenVectors) -> NDArray[np.float64]:
@@ -129,15 +129,15 @@ def _errors(queries: TokenVectors) -> NDArray[np.float64]:
 
 
 def _with(
-    found: Ranked, queries: TokenVectors, places: Ints, part: TokenVectors, errors: NDArray[np.float64]
+    before: Ranked, queries: TokenVectors, places: Ints, part: TokenVectors, errors: NDArray[np.float64]
 ) -> Ranked:
     """The best so far, and those of one part more."""
     longest = float(np.sqrt(np.einsum("td,td->t", part.values, part.values).max(initial=1.0)))
     margin = 2 * errors * max(1.0, longest * _longest(queries))
-    rough, k = maxsim_matrix(queries, part), found.indices.shape[1]
-    kept = min(k, len(part))
-    least = np.partition(rough, len(part) - kept, axis=1)[:, len(part) - kept] if kept == k else -np.inf
-    wanted = rough >= (np.maximum(least, found.scores[:, -1]) - margin)[:, None]
+    rough, k = maxsim_matrix(queries, part), before.indices.shape[1]
+    size = min(k, len(part))
+    least = np.partition(rough, len(part) - size, axis=1)[:, len(part) - size] if size == k else -np.inf
+    wanted = rough >= (np.maximum(least, before.scores[:, -1]) - margin)[:, None]
     rows, columns = np.nonzero(wanted)
     exact = np.round(maxsim_pairs(queries, part, rows, columns), SCORE_DECIMALS) + 0.0
     width = int(wanted.sum(axis=1).max(initial=0))
@@ -145,8 +145,8 @@ def _with(
     indices = np.full((len(queries), width), -1, dtype=np.int64)
     scores = np.full((len(queries), width), -np.inf)
     indices[rows, column], scores[rows, column] = places[columns], exact
-    indices = np.concatenate([found.indices, indices], axis=1)
-    scores = np.concatenate([found.scores, scores], axis=1)
+    indices = np.concatenate([before.indices, indices], axis=1)
+    scores = np.concatenate([before.scores, scores], axis=1)
     order = np.lexsort((indices, -scores), axis=1)[:, :k]
     return Ranked(np.take_along_axis(indices, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
@@ -168,8 +168,8 @@ def _fill(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
 
     def work(part: slice) -> None:
         for rows, columns in tasks[part]:
-            asked, given = _values(queries, rows), _values(documents, columns)
-            products = given @ asked.T
+            asked, values = _values(queries, rows), _values(documents, columns)
+            products = values @ asked.T
             starts = (
                 queries.starts[rows.start : rows.stop + 1],
                 documents.starts[columns.start : columns.stop + 1],

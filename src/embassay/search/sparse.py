@@ -54,8 +54,8 @@ class Sparse:
 
     def scaled(self, scales: NDArray[np.float64]) -> Sparse:
         """Each row over its scale (rows,); one with the scale 0 stays as it is."""
-        each = np.repeat(np.where(scales == 0, 1.0, scales), np.diff(self.starts))
-        return Sparse(self.starts, self.places, self.weights / each, self.width)
+        divisors = np.repeat(np.where(scales == 0, 1.0, scales), np.diff(self.starts))
+        return Sparse(self.starts, self.places, self.weights / divisors, self.width)
 
     def inverted(self) -> Sparse:
         """A row per column, over the rows."""

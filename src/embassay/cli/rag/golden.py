@@ -137,18 +137,18 @@ def _print_json(path: Path, golden: Golden, written: Path | None) -> None:
 
     rows = [row.as_dict() for row in RunFolder(path).read_results()]
     per_query = [row for query in golden.queries for row in _of_query(query)]
-    said = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
-    typer.echo(json.dumps(said, ensure_ascii=False))
+    output = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
+    typer.echo(json.dumps(output, ensure_ascii=False))
 
 
-def _of_query(one: Any) -> Iterator[dict[str, Any]]:
-    grades = {f"grade_{grade}": count for grade, count in enumerate(one.grades, start=1)}
-    values = {"pool": one.pool, **grades, "kept": one.kept, "calls": one.calls}
-    done = one.status == "done"
-    reason = "" if done else one.reason or f"{one.status} after {one.stage or 'nothing'}"
+def _of_query(query: Any) -> Iterator[dict[str, Any]]:
+    grades = {f"grade_{grade}": count for grade, count in enumerate(query.grades, start=1)}
+    values = {"pool": query.pool, **grades, "kept": query.kept, "calls": query.calls}
+    done = query.status == "done"
+    reason = "" if done else query.reason or f"{query.status} after {query.stage or 'nothing'}"
     for name, value in values.items():
         yield {
-            "run": "golden", "query_id": one.query_id, "measure": name, "value": value if done else None,
+            "run": "golden", "query_id": query.query_id, "measure": name, "value": value if done else None,
             "reason": reason,
         }  # fmt: skip
 
@@ -235,8 +235,8 @@ def _own(run: Path) -> None:
         typer.echo(
             "\nThis shows how near the judge is to people. The run's own claims are about the judge alone."
         )
-    if said := doubts(golden):
-        typer.echo(said)
+    if doubt := doubts(golden):
+        typer.echo(doubt)
 
 
 def _show_check(check: HumanCheck, wide: bool) -> None:
@@ -273,10 +273,10 @@ def _verdict(check: HumanCheck) -> str:
     head = f"{check.queries:,} questions, {check.items:,} passages"
     if _is_untouched(check):
         return f"{head}: nothing was changed, so all is confirmed, if somebody looked at it."
-    told = [f"{check.moved:,} moved", f"{check.changed:,} with another grade"]
+    parts = [f"{check.moved:,} moved", f"{check.changed:,} with another grade"]
     if check.remarks:
-        told.append(f"{len(check.remarks):,} with a remark")
-    return f"{head}: {', '.join(told)}."
+        parts.append(f"{len(check.remarks):,} with a remark")
+    return f"{head}: {', '.join(parts)}."
 
 
 def _is_untouched(check: HumanCheck) -> bool:
@@ -290,17 +290,17 @@ def _rows(check: HumanCheck) -> Iterator[list[str]]:
     def row(name: str, figure: Figure, *, percent: bool = False) -> list[str]:
         if figure.value is None:
             return [name, "n/a", figure.reason, f"{figure.n:,}"]
-        said = numbers.percent(figure.value, 1) if percent else numbers.score(figure.value, 2)
+        value = numbers.percent(figure.value, 1) if percent else numbers.score(figure.value, 2)
         if figure.low is None or figure.high is None:
-            return [name, said, "", f"{figure.n:,}"]
+            return [name, value, "", f"{figure.n:,}"]
         if percent:
             return [
                 name,
-                said,
+                value,
                 numbers.interval(100 * figure.low, 100 * figure.high, 1) + "%",
                 f"{figure.n:,}",
             ]
-        return [name, said, numbers.interval(figure.low, figure.high, 2), f"{figure.n:,}"]
+        return [name, value, numbers.interval(figure.low, figure.high, 2), f"{figure.n:,}"]
 
     yield row("Kendall's tau, mean over questions", check.tau)
     yield row("Pairs in the other order", check.swapped, percent=True)
@@ -325,8 +325,8 @@ def prompts(shown: Shown) -> None:
         typer.echo(dumps([prompt(kind).as_dict() for kind in KINDS], ensure_ascii=False))
         return
     for kind in KINDS:
-        one = prompt(kind)
-        typer.echo(f"{one.identity}\n\n{one.text}\n")
+        text = prompt(kind)
+        typer.echo(f"{text.identity}\n\n{text.text}\n")
 
 
 @dataclass(frozen=True)
@@ -359,17 +359,17 @@ def judges(asked: Judges, shown: Shown) -> None:
 
     read = [panels.read_judge(judge, asked.grades) for judge in asked.judges]
     people = None if asked.people is None else panels.read_judge(asked.people, asked.grades)
-    found = panels.panel_of(read, people, seed=asked.seed)
-    written = None if asked.out is None else panels.write_panel(asked.out, found, asked.panel)
+    panel = panels.panel_of(read, people, seed=asked.seed)
+    written = None if asked.out is None else panels.write_panel(asked.out, panel, asked.panel)
     if shown.json:
         from embassay.runs.folder import to_json
 
-        typer.echo(to_json(found.as_dict()))
+        typer.echo(to_json(panel.as_dict()))
         return
     from embassay.cli.terminal import show_table
 
-    typer.echo(panels.verdict(found))
-    for titles, rows in panels.views(found):
+    typer.echo(panels.verdict(panel))
+    for titles, rows in panels.views(panel):
         typer.echo("")
         show_table(titles, rows, wide=shown.wide, numbers=True)
     if written is not None:

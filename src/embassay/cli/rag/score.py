@@ -93,10 +93,10 @@ def _one(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"
 
 
-def _only_until_decided(given: dict[str, object]) -> None:
+def _only_until_decided(options: dict[str, object]) -> None:
     from embassay.errors import UsageError
 
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None:
             raise UsageError(
                 f"{name} works only with --until-decided.", mend="Add --until-decided, or leave it out."

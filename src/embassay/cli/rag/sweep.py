@@ -99,8 +99,8 @@ def _labels(request: SweepRequest) -> float:
     """How many judged passages a query has, over the datasets."""
     from embassay.protocols.rag.sweep.collection import read_collection
 
-    found = [read_collection(dataset, request) for dataset in request.datasets]
-    grades = [own for collection in found for own in collection.grades]
+    collections = [read_collection(dataset, request) for dataset in request.datasets]
+    grades = [grade for collection in collections for grade in collection.grades]
     return sum(map(len, grades)) / max(len(grades), 1)
 
 
@@ -156,12 +156,12 @@ def _print_json(path: Path, written: Path | None) -> None:
     sweep = read_sweep(path)
     per_query = [
         {
-            "run": one.configuration.id, "dataset": one.dataset, "query_id": key, "measure": measure,
+            "run": quality.configuration.id, "dataset": quality.dataset, "query_id": key, "measure": measure,
             "value": None if value != value else value, "reason": "undefined" if value != value else "",
         }
-        for one in sweep.measured
-        for measure, values in one.quality.items()
-        for key, value in zip(sweep.queries[one.dataset], values.tolist(), strict=True)
+        for quality in sweep.measured
+        for measure, values in quality.quality.items()
+        for key, value in zip(sweep.queries[quality.dataset], values.tolist(), strict=True)
     ]  # fmt: skip
-    said = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
-    typer.echo(json.dumps(said, ensure_ascii=False))
+    output = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
+    typer.echo(json.dumps(output, ensure_ascii=False))

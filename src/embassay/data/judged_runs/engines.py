@@ -144,19 +144,19 @@ def is_answer(content: bytes) -> bool:
         or _table(value)
     ):
         return True
-    if any(_is_answer_within(one) for one in value.values()):
+    if any(_is_answer_within(value) for value in value.values()):
         return True
-    return bool(value) and all(isinstance(one, list | dict) for one in value.values())
+    return bool(value) and all(isinstance(value, list | dict) for value in value.values())
 
 
 def _is_partial(answer: Any) -> bool:
     """Whether a _search timed out, or lost shards, or ES|QL says so: then it answers with what it has, and no error."""
     for key in ("", "response", "body"):
-        one = answer.get(key) if key and isinstance(answer, dict) else answer
-        shards = one.get("_shards") if isinstance(one, dict) else None
-        if isinstance(one, dict) and (
-            one.get("timed_out") is True
-            or one.get("is_partial") is True
+        level = answer.get(key) if key and isinstance(answer, dict) else answer
+        shards = level.get("_shards") if isinstance(level, dict) else None
+        if isinstance(level, dict) and (
+            level.get("timed_out") is True
+            or level.get("is_partial") is True
             or (isinstance(shards, dict) and shards.get("failed"))
         ):
             return True
@@ -189,11 +189,11 @@ def _first_value(content: bytes) -> Any:
 def hits_of(path: Path, content: bytes, mapping: Mapping[str, str]) -> list[Hit]:
     """The items of all answers in a file, in its order. DataError, with the line where there is one, for what is no
     answer."""
-    found = []
+    hits = []
     for line, query, answer in _answers(path, content, mapping):
-        if said := _refusal(answer):
+        if refusal := _refusal(answer):
             raise DataError(
-                "the engine answered with an error", path=path, line=line, found=said,
+                "the engine answered with an error", path=path, line=line, found=refusal,
                 mend="Ask it again, or leave the question out: then it counts as not answered.",
             )  # fmt: skip
         items = _items(answer)
@@ -206,10 +206,10 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str]) -> list[Hit]
         named = _named_ids(answer)
         for rank, item in enumerate(items, 1):
             hit = _hit(path, query, item, named[rank - 1 : rank], rank, line, mapping)
-            found.append(replace(hit, is_partial=_is_partial(answer)))
-    if not found:
+            hits.append(replace(hit, is_partial=_is_partial(answer)))
+    if not hits:
         raise DataError("no answer holds a document", path=path, mend="Check that the engine found anything.")
-    return found
+    return hits
 
 
 def _answers(path: Path, content: bytes, mapping: Mapping[str, str]) -> Iterator[tuple[int, str, Any]]:
@@ -231,7 +231,7 @@ def _answers(path: Path, content: bytes, mapping: Mapping[str, str]) -> Iterator
         return
     records: Iterable[tuple[int, Any]]
     if isinstance(whole, list | dict):
-        records = ((1, one) for one in (whole if isinstance(whole, list) else [whole]))
+        records = ((1, record) for record in (whole if isinstance(whole, list) else [whole]))
     else:
         records = _lines(path, content)
     for line, record in records:
@@ -273,8 +273,8 @@ def _of_table(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
 def _printed(cell: str) -> list[str] | None:
     """The texts of a list as JSON, Python or numpy print it; None for what is none, as one that was cut."""
     try:
-        found = json.loads(cell)
-        return list(map(str, found)) if isinstance(found, list) else None
+        ids = json.loads(cell)
+        return list(map(str, ids)) if isinstance(ids, list) else None
     except (ValueError, RecursionError):
         pass
     try:
@@ -337,7 +337,7 @@ def _items(answer: Any) -> list[Any] | None:
             return _table(answer)
         key = next((key for key in LISTS if isinstance(answer.get(key), list | dict)), None)
         if key is None:
-            key = next((key for key, one in answer.items() if _is_answer_within(one)), None)
+            key = next((key for key, value in answer.items() if _is_answer_within(value)), None)
         if key is None:
             return None
         answer = answer[key]
@@ -360,7 +360,7 @@ def _scored(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _named_ids(answer: Any) -> list[str]:
     """ragas' ids beside its texts."""
     ids = answer.get(_CONTEXT_IDS) if isinstance(answer, dict) else None
-    return [str(one) for one in ids] if isinstance(ids, list) else []
+    return [str(id) for id in ids] if isinstance(ids, list) else []
 
 
 def _hit(
@@ -386,7 +386,7 @@ def _hit(
         )  # fmt: skip
     levels, returned = list(_levels(item)), list(_returned(_inside(item)))
     chosen = _dotted(levels, mapping["doc_id"]) if "doc_id" in mapping else None
-    own = [chosen, *ids, *(level.get(name) for level in (*reversed(levels), *returned) for name in _IDS)]
+    every = [chosen, *ids, *(level.get(name) for level in (*reversed(levels), *returned) for name in _IDS)]
     if score is None:
         wanted = (*((mapping["score"],) if "score" in mapping else ()), *_SCORES)
         score = next(
@@ -401,7 +401,7 @@ def _hit(
         ),
         "",
     )
-    named = tuple(dict.fromkeys(str(one) for one in own if isinstance(one, str | int) and str(one).strip()))
+    named = tuple(dict.fromkeys(str(id) for id in every if isinstance(id, str | int) and str(id).strip()))
     if not named and not text.strip():
         raise DataError(
             "a document of an answer has neither an id nor a text", path=path, line=line, found=", ".join(item),
@@ -432,8 +432,8 @@ def _levels(item: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _returned(hit: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """What a hit of a _search shows of its text where it doesn't return it: its best inner hits, and what is marked."""
     if isinstance(within := hit.get("inner_hits"), dict):
-        for one in within.values():
-            first = next(iter(_items(one) or ()), None)
+        for value in within.values():
+            first = next(iter(_items(value) or ()), None)
             if isinstance(first, dict):
                 yield from _levels(first)
     if isinstance(marked := hit.get("highlight"), dict):
@@ -508,22 +508,22 @@ def answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Know
     by_query: dict[str, list[Hit]] = {}
     for hit in hits:
         by_query.setdefault(hit.query if known is None else known.question(hit.query), []).append(hit)
-    found = Answered([], [], {}, ())
+    answers = Answered([], [], {}, ())
     before = (0, 0) if known is None else (known.matched, known.unmatched)
-    for query, own in by_query.items():
-        scores = [hit.score for hit in own]
+    for query, of_query in by_query.items():
+        scores = [hit.score for hit in of_query]
         falling = None not in scores and scores == sorted(scores, key=lambda score: -(score or 0.0))
-        seen = Counter[str]()
-        for rank, hit in enumerate(own, 1):
+        copies = Counter[str]()
+        for rank, hit in enumerate(of_query, 1):
             doc = _document(hit, known)
-            seen[doc] += 1
-            name = doc if seen[doc] == 1 else f"{doc}{REPEATS * (seen[doc] - 1)}"
-            found.entries.append((query, name, float(hit.score or 0.0) if falling else -float(rank)))
-            found.lines.append(hit.line)
+            copies[doc] += 1
+            name = doc if copies[doc] == 1 else f"{doc}{REPEATS * (copies[doc] - 1)}"
+            answers.entries.append((query, name, float(hit.score or 0.0) if falling else -float(rank)))
+            answers.lines.append(hit.line)
             if hit.start is not None and hit.end is not None and hit.end > hit.start >= 0:
-                found.places[name] = (hit.document, hit.start, hit.end)
-    notes = (*_notes(hits, known, *before), *_repeated(by_query, found.entries))
-    return Answered(found.entries, found.lines, found.places, notes)
+                answers.places[name] = (hit.document, hit.start, hit.end)
+    notes = (*_notes(hits, known, *before), *_repeated(by_query, answers.entries))
+    return Answered(answers.entries, answers.lines, answers.places, notes)
 
 
 def _repeated(
@@ -532,15 +532,15 @@ def _repeated(
     """What stands in the answers more than once."""
     if again := sum(doc.endswith(REPEATS) for _, doc, _ in entries):
         yield f"{again:,} of {len(entries):,} passages stand further up already: they keep their rank, worth nothing"
-    if twice := sum(sum(hit.rank == 1 for hit in own) > 1 for own in by_query.values()):
+    if twice := sum(sum(hit.rank == 1 for hit in hits) > 1 for hits in by_query.values()):
         asked = f"{twice:,} question is" if twice == 1 else f"{twice:,} questions are"
         yield f"{asked} answered more than once: the later answer is put after the first"
 
 
 def _notes(hits: Sequence[Hit], known: Known | None, matched: int, unmatched: int) -> Iterator[str]:
     """What is to be said of how documents were found; `matched` and `unmatched` are the counts before."""
-    if known is not None and (found := known.matched - matched):
-        yield f"{found:,} of {len(hits):,} passages were found in the corpus by their text"
+    if known is not None and (matches := known.matched - matched):
+        yield f"{matches:,} of {len(hits):,} passages were found in the corpus by their text"
     if known is not None and (lost := known.unmatched - unmatched):
         yield f"{lost:,} of {len(hits):,} passages are not in the corpus: they count as not judged"
     if partial := len({hit.query for hit in hits if hit.is_partial}):
@@ -550,15 +550,15 @@ def _notes(hits: Sequence[Hit], known: Known | None, matched: int, unmatched: in
 
 
 def _document(hit: Hit, known: Known | None) -> str:
-    own = hit.ids[0] if hit.ids else f"text:{hashlib.blake2b(hit.text.encode(), digest_size=6).hexdigest()}"
+    name = hit.ids[0] if hit.ids else f"text:{hashlib.blake2b(hit.text.encode(), digest_size=6).hexdigest()}"
     if known is None:
-        return own
-    for one in hit.ids:
-        if one in known.passages:
-            return one
+        return name
+    for id in hit.ids:
+        if id in known.passages:
+            return id
     passage = known.passage(hit.text) if hit.text else None
     if passage is None:
         known.unmatched += 1
-        return own
+        return name
     known.matched += 1
     return passage

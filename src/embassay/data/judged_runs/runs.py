@@ -208,19 +208,19 @@ def chosen_columns(
 ) -> dict[str, str]:
     """Our column -> theirs, by `--map` where it names one that is there and by its usual names otherwise; DataError
     for one that is missing."""
-    found = {}
+    chosen = {}
     for key, target in kind.targets.items():
         usual = kind.names if key == "value" else _NAMES[key]
         names = (mapping[target], *usual) if target in mapping else usual
-        name = next((one for one in names if one in columns), None)
+        name = next((name for name in names if name in columns), None)
         if name is None:
             near = nearest(mapping.get(target, target), columns) or "COLUMN"
             raise DataError(
                 f"there is no column {mapping.get(target, target)!r}", path=path,
                 found="columns " + ", ".join(columns), mend=f"Name it with --map {target}={near}.",
             )  # fmt: skip
-        found[key] = name
-    return found
+        chosen[key] = name
+    return chosen
 
 
 def _headed(
@@ -234,10 +234,10 @@ def _headed(
         return None
     if len(names) < 3:
         return None
-    known = names if mapped & set(names) else [name.lower() for name in names]
-    columns = {theirs: ours for ours, theirs in chosen_columns(path, kind, known, mapping).items()}
+    heads = names if mapped & set(names) else [name.lower() for name in names]
+    columns = {theirs: ours for ours, theirs in chosen_columns(path, kind, heads, mapping).items()}
     title = {"\t": "TSV", ",": "CSV", " ": "text"}[separator] + " with a header"
-    return Layout(title, separator, tuple(columns.get(name, "") for name in known), header=True)
+    return Layout(title, separator, tuple(columns.get(name, "") for name in heads), header=True)
 
 
 def _unknown(path: Path, content: bytes, kind: Kind, first: str) -> DataError:
@@ -337,8 +337,8 @@ def _of(kind: Kind, layout: Layout) -> str:
     return f"{layout.title}" if layout.title else kind.name
 
 
-def _mend(layout: Layout, found: int) -> str:
-    if found < len(layout.fields):
+def _mend(layout: Layout, n: int) -> str:
+    if n < len(layout.fields):
         return "Check that the file was written completely."
     if layout.separator == " ":
         return "Identifiers must not hold blanks; separate the columns by tabs if they do."
@@ -360,8 +360,8 @@ def text_columns(content: bytes, layout: Layout) -> pl.DataFrame | None:
     if layout.separator != " ":
         return _parsed(body, layout)
     # Most files have one blank between fields; the others are made so.
-    found = None if b"\t" in body else _parsed(body, layout)
-    return _parsed(_single_blanks(body), layout) if found is None else found
+    frame = None if b"\t" in body else _parsed(body, layout)
+    return _parsed(_single_blanks(body), layout) if frame is None else frame
 
 
 def _parsed(body: bytes, layout: Layout) -> pl.DataFrame | None:
@@ -486,7 +486,7 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
     what = RUN if kind == "run" else QRELS
     if isinstance(held, pl.DataFrame):
         return _of_frame(held, Path(name), what, _NOTHING, "polars frame")
-    rows = [(str(query), str(doc), value) for query, given in held.items() for doc, value in _pairs(given)]
+    rows = [(str(query), str(doc), value) for query, pairs in held.items() for doc, value in _pairs(pairs)]
     frame = pl.DataFrame(
         rows, schema=dict.fromkeys(KEYS[:2], pl.String) | {"value": pl.Float64}, orient="row"
     )
@@ -498,16 +498,16 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
     return Entries(name, "mapping", frame)
 
 
-def _pairs(given: Any) -> Sequence[tuple[str, float]]:
+def _pairs(values: Any) -> Sequence[tuple[str, float]]:
     """Documents with their numbers; documents in order get falling ones."""
-    if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
+    if not isinstance(values, Mapping | Sequence) or isinstance(values, str):
         raise DataError(
             "a query's documents cannot be read", expected="document -> number, or documents in order",
-            found=shown(given), mend="Give query -> document -> number, and runs by name.",
+            found=shown(values), mend="Give query -> document -> number, and runs by name.",
         )  # fmt: skip
-    if isinstance(given, Mapping):
-        return list(given.items())
-    return [(doc, -float(i)) for i, doc in enumerate(given)]
+    if isinstance(values, Mapping):
+        return list(values.items())
+    return [(doc, -float(i)) for i, doc in enumerate(values)]
 
 
 def _read(
@@ -556,21 +556,21 @@ def _check_ranks(path: Path, content: bytes, layout: Layout) -> None:
                 return
             steps += 1
             if steps == _LEAST_STEPS:
-                found = f"{before[2]:g} at rank {before[1]:g}, {now[2]:g} at rank {now[1]:g}", number
+                rise = f"{before[2]:g} at rank {before[1]:g}, {now[2]:g} at rank {now[1]:g}", number
         before = now
     if steps >= _LEAST_STEPS:
         raise DataError(
-            "the scores rise with the rank", path=path, line=found[1], expected="the highest score at the first rank",
-            found=found[0], mend="If they are distances, put a minus before each; else leave the ranks away (0).",
+            "the scores rise with the rank", path=path, line=rise[1], expected="the highest score at the first rank",
+            found=rise[0], mend="If they are distances, put a minus before each; else leave the ranks away (0).",
         )  # fmt: skip
 
 
 def _answers(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Entries:
     """What an engine answered, as entries."""
-    found = answered(path, content, mapping, known)
-    lines = found.lines
+    answers = answered(path, content, mapping, known)
+    lines = answers.lines
     return Entries(
-        str(path), "engine", _framed(found.entries), lambda row: lines[row], found.places, found.notes
+        str(path), "engine", _framed(answers.entries), lambda row: lines[row], answers.places, answers.notes
     )
 
 
@@ -623,8 +623,8 @@ def _of_frame(frame: pl.DataFrame, path: Path, kind: Kind, mapping: Mapping[str,
 
     if not len(frame):
         raise DataError("the table has no rows.", path=path, mend="Check that it was written completely.")
-    own = frame.columns
-    names = chosen_columns(path, kind, own, mapping)
+    columns = frame.columns
+    names = chosen_columns(path, kind, columns, mapping)
     chosen = frame.select(pl.col(theirs).alias(ours) for ours, theirs in names.items())
     right = all(chosen[key].dtype == pl.String or chosen[key].dtype.is_integer() for key in ("query", "doc"))
     numeric = chosen["value"].dtype.is_numeric()
@@ -649,12 +649,12 @@ def _in_folder(folder: Path, split: str | None) -> Path:
     """The qrels file of a folder in BEIR's layout."""
     names = [f"qrels/{split or 'test'}{end}" for end in (".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")]
     names += [f"qrels{end}" for end in (".tsv", ".trec", ".jsonl", ".jsonl.gz", ".tsv.gz")]
-    found = next((folder / name for name in names if (folder / name).is_file()), None)
-    if found is None:
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
         raise DataError(
             "the folder has no qrels", path=folder, expected=names[0], mend="Give the qrels file itself."
         )
-    return found
+    return path
 
 
 def _no_split(path: Path, split: str) -> DataError:

@@ -55,7 +55,7 @@ def are_spans(path: Path) -> bool:
 
 def read_spans(path: Path) -> list[Span]:
     """The judgements of a file; DataError with its line for one that is none."""
-    found, content = [], read_content(path)
+    spans, content = [], read_content(path)
     place = 0
     for line in content.split(b"\n"):
         number = line_at(content, place)
@@ -63,20 +63,20 @@ def read_spans(path: Path) -> list[Span]:
         if not line.strip():
             continue
         try:
-            said = json.loads(line)
-            found.append(_span(said))
+            fields = json.loads(line)
+            spans.append(_span(fields))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise DataError(
                 "the line is not a judgement of a span", path=path, line=number,
                 expected="query_id, document, start, end and relevance", found=shown(line.decode("utf-8", "replace")),
                 mend="Correct it, or leave it out.",
             ) from error  # fmt: skip
-    return found
+    return spans
 
 
-def _span(said: Mapping[str, Any]) -> Span:
-    start, end, value = said["start"], said["end"], said.get("relevance", said.get("grade", 1))
-    whole = [type(one) is int for one in (start, end)]
+def _span(fields: Mapping[str, Any]) -> Span:
+    start, end, value = fields["start"], fields["end"], fields.get("relevance", fields.get("grade", 1))
+    whole = [type(end) is int for end in (start, end)]
     if (
         not all(whole)
         or not 0 <= start < end
@@ -84,7 +84,7 @@ def _span(said: Mapping[str, Any]) -> Span:
         or not isinstance(value, int | float)
     ):
         raise ValueError("no span")
-    return Span(str(said["query_id"]), str(said["document"]), start, end, float(value))
+    return Span(str(fields["query_id"]), str(fields["document"]), start, end, float(value))
 
 
 def qrels_of(spans: Sequence[Span], path: Path) -> Entries:
@@ -126,10 +126,10 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
     counts = {"matched": 0, "unmatched": 0, "unplaced": 0}
     for row, query, doc in ordered.select("row", "query", "doc").iter_rows():
         place = places.get(doc)
-        found = [] if place is None else _overlapping(by_document.get((query, place[0]), ()), place)
-        free = [one for one in found if (query, one.name) not in claimed]
-        counts["unplaced" if place is None else "matched" if found else "unmatched"] += 1
-        named[row] = free[0].name if free else f"{doc}{REPEATS}" if found else doc
+        overlaps = [] if place is None else _overlapping(by_document.get((query, place[0]), ()), place)
+        free = [span for span in overlaps if (query, span.name) not in claimed]
+        counts["unplaced" if place is None else "matched" if overlaps else "unmatched"] += 1
+        named[row] = free[0].name if free else f"{doc}{REPEATS}" if overlaps else doc
         if free:
             claimed.add((query, free[0].name))
     rows = [
@@ -142,12 +142,12 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
 def _overlapping(spans: Iterable[Span], place: Place) -> list[Span]:
     """The evidence in a passage: most in common first, then worth most."""
     _, start, end = place
-    found = []
+    overlaps = []
     for span in spans:
         common = min(end, span.end) - max(start, span.start)
         if common > 0 and common >= OVERLAP * min(end - start, span.end - span.start):
-            found.append((-common, -span.value, span.start, span))
-    return [one for *_, one in sorted(found, key=lambda each: each[:3])]
+            overlaps.append((-common, -span.value, span.start, span))
+    return [span for *_, span in sorted(overlaps, key=lambda overlap: overlap[:3])]
 
 
 def _frame(pl: Any, rows: Sequence[tuple[str, str, float]]) -> Any:

@@ -20,9 +20,9 @@ from embassay.search.exact import SCORE_DECIMALS
 def keep_quiet(logger: str) -> None:
     """Let what `logger` logs go to handlers that somebody has set up, and not to standard error where nobody has: the
     error that is raised says it already, in one line."""
-    own = logging.getLogger(logger)
-    if not any(isinstance(handler, logging.NullHandler) for handler in own.handlers):
-        own.addHandler(logging.NullHandler())
+    library = logging.getLogger(logger)
+    if not any(isinstance(handler, logging.NullHandler) for handler in library.handlers):
+        library.addHandler(logging.NullHandler())
 
 
 _VARIABLE = re.compile(r"\$?([A-Z_][A-Z0-9_]*)")
@@ -90,8 +90,8 @@ def _read(index: str, url: str, origin: str, schemes: Sequence[str]) -> ServerAd
             mend=f"Write it like {schemes[0]}://localhost, or name an environment variable in capitals.",
         )
     # As it is written, and as it is meant.
-    found = dict.fromkeys(one for secret in _secrets(url) for one in (secret, unquote(secret)))
-    return ServerAddress(url, origin, tuple(found))
+    secrets = dict.fromkeys(key for secret in _secrets(url) for key in (secret, unquote(secret)))
+    return ServerAddress(url, origin, tuple(secrets))
 
 
 def _secrets(url: str) -> list[str]:
@@ -101,7 +101,7 @@ def _secrets(url: str) -> list[str]:
     user, at, _ = authority.rpartition("@")
     password = user.partition(":")[2] if at else ""
     pairs = (part.partition("=") for part in query.split("&"))
-    return [one for one in (password, *(value for name, _, value in pairs if _SECRET.search(name))) if one]
+    return [key for key in (password, *(value for name, _, value in pairs if _SECRET.search(name))) if key]
 
 
 Found = Sequence[tuple[int, float]]

@@ -147,8 +147,8 @@ def kept(document: Body) -> tuple[str, float, int]:
 
 def first_reason(errors: Sequence[Any]) -> str:
     """Why the first of the vectors of a bulk request was not taken."""
-    for one in errors:
-        for outcome in one.values():
+    for item in errors:
+        for outcome in item.values():
             error = outcome.get("error", outcome)
             return str(error.get("reason", error) if isinstance(error, dict) else error)
     return "no reason"
@@ -171,11 +171,11 @@ class Elastic:
         keep_quiet("elastic_transport")
         self._address, api_key = _with_key(address, key)
         url, self.place = _complete(address)
-        given = {"api_key": api_key, "ca_certs": ca_certs}
+        options = {"api_key": api_key, "ca_certs": ca_certs}
         with self.told():
             self.client = elasticsearch.Elasticsearch(
                 url, request_timeout=_SECONDS, max_retries=1,
-                **{name: value for name, value in given.items() if value is not None},
+                **{name: value for name, value in options.items() if value is not None},
             )  # fmt: skip
 
     @contextmanager
@@ -193,22 +193,22 @@ class Elastic:
         except ApiError as error:
             raise self._refusal(_reason(error), error.status_code) from error
         except TransportError as error:
-            said = self._address.redacted(error)
+            reason = self._address.redacted(error)
             raise ModelError(
-                f"Elasticsearch at {self.place} does not answer: {said}.", mend=_AGAIN
+                f"Elasticsearch at {self.place} does not answer: {reason}.", mend=_AGAIN
             ) from error
         except (LookupError, TypeError, ValueError) as error:
             # Its message may repeat the address, password and all.
             raise self._refusal(str(error)) from None
 
-    def _refusal(self, said: str, status: int = 0) -> ModelError:
+    def _refusal(self, reason: str, status: int = 0) -> ModelError:
         mend = ""
         if status in (401, 403):
             mend = f"Check the user and the password in {self._address.origin}, or name an API key: key=VARIABLE."
-        elif "compatible-with" in said or "media_type" in said:
+        elif "compatible-with" in reason or "media_type" in reason:
             mend = "Install the client of the server's major version: pip install 'elasticsearch>=8,<9'."
         return ModelError(
-            f"Elasticsearch at {self.place} refuses: {self._address.redacted(said)}.", mend=mend
+            f"Elasticsearch at {self.place} refuses: {self._address.redacted(reason)}.", mend=mend
         )
 
 
@@ -257,11 +257,11 @@ def _complete(address: ServerAddress) -> tuple[str, str]:
 def _reason(error: Any) -> str:
     """The server's own words, where its answer has any."""
     body = error.body if isinstance(error.body, dict) else {}
-    found = body.get("error", "")
-    if isinstance(found, dict):
-        causes = found.get("root_cause") or [found]
-        found = causes[0].get("reason") or found.get("reason")
-    return str(found or f"{error.message} ({error.status_code})")
+    reason = body.get("error", "")
+    if isinstance(reason, dict):
+        causes = reason.get("root_cause") or [reason]
+        reason = causes[0].get("reason") or reason.get("reason")
+    return str(reason or f"{error.message} ({error.status_code})")
 
 
 VARIABLE = "EMBASSAY_ELASTICSEARCH"
@@ -307,9 +307,9 @@ class ElasticSearch:
         self._listed = layout.name(digest)
         address = find_address("elasticsearch", target, schemes=SCHEMES, variable=VARIABLE)
         self._server = Elastic(address, key, ca_certs)
-        found = self._find()
-        self._index, seconds, size = found or self._load()
-        self.facts = IndexFacts(n, dim, seconds, size, memory_bytes=None, found=found is not None)
+        index = self._find()
+        self._index, seconds, size = index or self._load()
+        self.facts = IndexFacts(n, dim, seconds, size, memory_bytes=None, found=index is not None)
 
     def search(self, queries: Floats, k: int) -> Ranked:
         """The best k vectors of each query."""
@@ -348,9 +348,9 @@ class ElasticSearch:
             listed: Any = client.get(index=LIST, id=self._listed)
             if not listed.get("found"):
                 return None
-            found = kept(listed)
-            if client.indices.exists(index=found[0]):
-                return found
+            index = kept(listed)
+            if client.indices.exists(index=index[0]):
+                return index
             client.delete(index=LIST, id=self._listed, refresh=True)
         return None
 

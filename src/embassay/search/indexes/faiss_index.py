@@ -45,7 +45,7 @@ class FaissIndex:
     ) -> None:
         self.name = name
         faiss = faiss_library(recipe.kind)
-        found = kept(
+        index = kept(
             recipe,
             folder,
             Form(
@@ -54,15 +54,15 @@ class FaissIndex:
                 read=lambda read: faiss.read_index(faiss.PyCallbackIOReader(read)),
             ),
         )
-        self._index = found.value
+        self._index = index.value
         self._search_parameters = None if search_parameters is None else search_parameters(faiss)
         self.facts = IndexFacts(
             n=int(self._index.ntotal),
             dim=int(self._index.d),
-            build_seconds=found.seconds,
-            disk_bytes=found.disk_bytes,
+            build_seconds=index.seconds,
+            disk_bytes=index.disk_bytes,
             memory_bytes=memory_bytes(faiss, self._index),
-            found=found.found,
+            found=index.found,
         )
 
     def search(self, queries: Floats, k: int) -> Ranked:
@@ -396,7 +396,7 @@ def nearest_divisor(dim: int, m: int) -> int:
     >>> nearest_divisor(384, 50), nearest_divisor(100, 12)
     (48, 10)
     """
-    return min((one for one in range(1, dim + 1) if dim % one == 0), key=lambda one: (abs(one - m), one))
+    return min((d for d in range(1, dim + 1) if dim % d == 0), key=lambda d: (abs(d - m), d))
 
 
 def _check_codes(kind: str, n: int, dim: int, *, m: int, nbits: int, sample: int) -> None:

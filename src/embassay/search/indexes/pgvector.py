@@ -80,10 +80,10 @@ class Postgres:
         lost, so it is one transaction or changes nothing."""
         import psycopg
 
-        kept = getattr(self._own, "connection", None)
-        connection = kept
+        before = getattr(self._own, "connection", None)
+        connection = before
         try:
-            connection = kept or self._connect()
+            connection = before or self._connect()
             return work(connection)
         except psycopg.Error as error:
             if connection is not None and isinstance(error, psycopg.errors.UndefinedTable):
@@ -92,7 +92,7 @@ class Postgres:
             if connection is None or not connection.closed:
                 raise self._told(error) from error
             self._drop(connection)
-            if kept is None:
+            if before is None:
                 raise self._told(error) from error
         return self.do(work)
 
@@ -125,23 +125,23 @@ class Postgres:
                 self._all.remove(connection)
 
     def _told(self, error: psycopg.Error) -> ModelError:
-        said = self._address.redacted(error)
-        away = _is_away(error, said)
-        said = _WHERE.sub("", said)
+        reason = self._address.redacted(error)
+        away = _is_away(error, reason)
+        reason = _WHERE.sub("", reason)
         return ModelError(
-            f"PostgreSQL at {self.place} {'does not answer' if away else 'refuses'}: {said}.",
-            mend=self._mend(said) or (_AGAIN if away else ""),
+            f"PostgreSQL at {self.place} {'does not answer' if away else 'refuses'}: {reason}.",
+            mend=self._mend(reason) or (_AGAIN if away else ""),
         )
 
-    def _mend(self, said: str) -> str:
-        if "authentication failed" in said or "no password" in said:
+    def _mend(self, reason: str) -> str:
+        if "authentication failed" in reason or "no password" in reason:
             return f"Check the user and the password in {self._address.origin}."
-        if "database" in said and "does not exist" in said:
+        if "database" in reason and "does not exist" in reason:
             return f"Create the database, or name another in {self._address.origin}."
-        return _of_rights(said)
+        return _of_rights(reason)
 
 
-def _is_away(error: psycopg.Error, said: str) -> bool:
+def _is_away(error: psycopg.Error, reason: str) -> bool:
     """Whether the server is down, going down or coming up, or cannot be reached; not that it answers with a no."""
     from psycopg import OperationalError
 
@@ -149,13 +149,13 @@ def _is_away(error: psycopg.Error, said: str) -> bool:
         return False
     if error.sqlstate is not None:
         return error.sqlstate.startswith(("08", "57P"))
-    return "FATAL:" not in said or "the database system is" in said
+    return "FATAL:" not in reason or "the database system is" in reason
 
 
-def _of_rights(said: str) -> str:
-    if "vector" in said and ("extension" in said or "control file" in said):
+def _of_rights(reason: str) -> str:
+    if "vector" in reason and ("extension" in reason or "control file" in reason):
         return "Install pgvector on the server; its administrator runs CREATE EXTENSION vector once."
-    if "permission denied" in said:
+    if "permission denied" in reason:
         return "Let the user create a schema in the database, or make one: CREATE SCHEMA embassay AUTHORIZATION user."
     return ""
 
@@ -482,7 +482,7 @@ class PgVector:
         if self._iterates:
             wanted["hnsw.iterative_scan"] = "strict_order" if k > ef else "off"
         calls = ", ".join(["set_config(%s, %s, true)"] * len(wanted))
-        return f"SELECT {calls}", [one for pair in wanted.items() for one in pair]
+        return f"SELECT {calls}", [value for pair in wanted.items() for value in pair]
 
     def _statement(self, k: int) -> Any:
         from psycopg.sql import SQL, Identifier

@@ -59,10 +59,10 @@ def recall(found: Ranked, exact: Ranked, k: int) -> float:
     >>> recall(other, one, 2)
     0.5
     """
-    each = recalls(found, exact, k)
-    if not len(each):
+    values = recalls(found, exact, k)
+    if not len(values):
         raise UsageError("There is no recall without queries.", mend="Search at least one.")
-    return float(each.mean())
+    return float(values.mean())
 
 
 LADDER = (16, 32, 64, 128, 256, 512)
@@ -422,9 +422,9 @@ def checked(vectors: Vectors) -> Vectors:
     shapes = []
     for shard in shards_of(vectors):
         if not isinstance(shard, np.ndarray) or shard.dtype != np.float32 or shard.ndim != 2:
-            found = f"{shard.dtype} {shard.shape}" if isinstance(shard, np.ndarray) else type(shard).__name__
+            kind = f"{shard.dtype} {shard.shape}" if isinstance(shard, np.ndarray) else type(shard).__name__
             raise UsageError(
-                f"An index cannot be made of {found}.", mend="Give float32 vectors, shape (n, dimensions)."
+                f"An index cannot be made of {kind}.", mend="Give float32 vectors, shape (n, dimensions)."
             )
         shapes.append(shard.shape)
     if len({dim for _, dim in shapes}) != 1 or shapes[0][1] == 0:
