@@ -54,6 +54,23 @@ def test_numbers_of_spreadsheets_are_told_how_to_be_written(table: Table, score:
     assert mend in refused.value.mend
 
 
+@pytest.mark.parametrize("written", [" NA ", "null", "N/A", "None"])
+def test_what_other_programs_write_for_no_score_is_left_out(table: Table, written: str) -> None:
+    row = {"text": "a", "text2": "b"}
+    loaded = open_dataset(table({**row, "score": written}, {**row, "score": 1})).load("pairs")
+    assert loaded.data.scores.tolist() == [1.0]
+    assert [(left.reason, left.count) for left in loaded.skipped] == [("no score", 1)]
+
+
+def test_a_score_of_parquet_with_fixed_decimals(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    scores = pyarrow.array([0.25, 1.5]).cast(pyarrow.decimal128(5, 2))
+    path = tmp_path / "own.parquet"
+    parquet.write_table(pyarrow.table({"text": ["a", "c"], "text2": ["b", "d"], "score": scores}), path)
+    assert open_dataset(str(path)).load("pairs").data.scores.tolist() == [0.25, 1.5]
+
+
 def test_a_labelled_pair_is_no_labelled_text(table: Table) -> None:
     """A label beside a second text is no topic: the table is not clustered."""
     path = table({"text": "a", "text2": "b", "label": 1}, {"text": "c", "text2": "d", "label": False})

@@ -97,7 +97,9 @@ def _write_own_options(words: Sequence[str], formatter: Any) -> None:
     rows = []
     for own in fields(PROTOCOLS.build(name).options):
         default = "" if own.default in (MISSING, None, "") else f"[default: {own.default}]"
-        rows.append((f"-o {own.name}=VALUE", "  ".join(filter(None, (own.metadata.get("help", ""), default)))))
+        rows.append(
+            (f"-o {own.name}=VALUE", "  ".join(filter(None, (own.metadata.get("help", ""), default))))
+        )
     if rows:
         with formatter.section(f"Options of {name}"):
             formatter.write_dl(rows)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -141,7 +142,7 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     found = source.columns()
     lower = {name.lower(): name for name in found if name not in CALLED or name == "summary"}
     called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
-    likely = called[0] if len(called) == 1 else "" if called else nearest(column, found)
+    likely = called[0] if len(called) == 1 else "" if called else nearest(column, found, LIKE)
     pair = target or column, likely or "COLUMN"
     mend = (
         f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
@@ -172,9 +173,13 @@ def _offer(source: object) -> str:
     return str(getattr(source, "offer", ""))
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+LIKE = 0.6
+"""How like a column must be to the one that is wanted to be named in its place: `meta` is no `text`."""
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """The known name most like `name`, empty if none is near."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.5)), "")
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
 
 
 def text_of(row: Row, column: str) -> str | None:
@@ -197,7 +202,7 @@ def key_of(row: Row, column: str) -> str:
     return value
 
 
-def plain_number(value: str | int | float) -> float:
+def plain_number(value: str | int | float | Decimal) -> float:
     """A number, or the one that a text spells in ASCII digits: Python reads `1_0` as 10 and Arabic digits too, and no
     file that other programs write or read means that. ValueError or OverflowError for what is none.
 
@@ -209,7 +214,7 @@ def plain_number(value: str | int | float) -> float:
     return float(value)
 
 
-MISSING = frozenset({"", "nan", "na", "n/a", "<na>", "#n/a", "null"})
+MISSING = frozenset({"", "nan", "na", "n/a", "<na>", "#n/a", "null", "none"})
 """What other programs write where there is no value, in small letters."""
 
 
@@ -218,7 +223,7 @@ def number_of(row: Row, column: str) -> float | None:
     value = row.cells.get(column)
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         return None
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise wrong(row, column, "a number")
     try:
         number = plain_number(value)

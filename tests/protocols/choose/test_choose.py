@@ -16,9 +16,7 @@ import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.choose import ChoiceOptions
 from embassay.protocols.choose.conclusions import Answers, shipped, standing
-from embassay.protocols.choose.library import asked_of
-from embassay.protocols.choose.model_questions import cell_options
-from embassay.protocols.choose.signals import FITTED
+from embassay.protocols.choose.questions import FITTED, asked_of, cell_options
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
 from embassay.report.terminal import run_view

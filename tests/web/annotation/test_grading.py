@@ -11,9 +11,15 @@ import pytest
 
 from embassay.data.judged_runs import entries_of
 from embassay.protocols.rag.decision.course import Terms
-from embassay.protocols.rag.decision.outcome import read_decision
 from embassay.protocols.rag.decision.population import population_of
-from embassay.protocols.rag.decision.protocol import Study, Texts, open_study, read_labels, save_study
+from embassay.protocols.rag.decision.protocol import (
+    Study,
+    Texts,
+    open_study,
+    read_decision,
+    read_labels,
+    save_study,
+)
 from embassay.web.annotation.service import open_service
 
 pytest.importorskip("fastapi")

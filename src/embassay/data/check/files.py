@@ -8,6 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -415,7 +416,9 @@ def _kind(value: Any, text_only: bool) -> str:
         return "number" if text_only and is_number(value) else "text"
     if value is None or value != value:  # NaN is the one value that is not itself
         return "empty"
-    named = {bool: "truth value", int: "number", float: "number", list: "list", dict: "object"}
+    named = {
+        bool: "truth value", int: "number", float: "number", Decimal: "number", list: "list", dict: "object",
+    }  # fmt: skip
     return named.get(type(value), type(value).__name__)
 
 

@@ -47,6 +47,7 @@ from embassay.data.shapes import (
     CALLED,
     RETRIEVAL_PARTS,
     SHAPES,
+    lacking,
     missing_columns,
     table_shapes,
     usual_pairs,
@@ -100,7 +101,7 @@ def near_misses(
     """
     missing = {shape: missing_columns(shape, columns) for shape in table_shapes(columns)}
     mended = tuple(
-        NearMiss(shape, TASKS[shape], missing[shape], f"--map {written({**mapping, **found})}")
+        NearMiss(shape, TASKS[shape], tuple(found), f"--map {written({**mapping, **found})}")
         for shape, found in guesses(columns, mapping, facts).items()
     )
     if mended or not all(missing.values()):
@@ -123,9 +124,10 @@ def guesses(
         return {shape: found} if found else {}
     given = {}
     for shape in table_shapes(columns):
-        missing = missing_columns(shape, columns)
-        if missing and (found := _by_name(shape, missing, free, facts)):
-            given[shape] = found
+        ways = lacking(shape, columns)
+        found = (_by_name(shape, missing, free, facts) for missing in ways if all(ways))
+        if one := next(filter(None, found), None):
+            given[shape] = one
     return given
 
 
@@ -173,7 +175,9 @@ def _longest(called: Sequence[str], facts: Facts) -> str:
 
 def _makes_sense(shape: str, found: Mapping[str, str], columns: Sequence[str], facts: Facts) -> bool:
     """Whether what the columns hold fits: a summary is shorter than its text, and where one column asks and another
-    answers, a label is about both."""
+    answers, a label is about both. No column may be of objects: columns are read from the top of a row."""
+    if any(_share(facts[column], "object") > _MOSTLY for column in found.values() if column in facts):
+        return False
     if shape in ("summarised", "ratings") and {found.get("text", "text"), "summary"} <= facts.keys():
         text, summary = facts[found.get("text", "text")], facts[found.get("summary", "summary")]
         return text.words > summary.words
