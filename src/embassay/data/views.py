@@ -407,7 +407,7 @@ class Same(View):
 
     def _label(self, said: Any) -> int | None:
         text, wanted = ("" if one is None else plain(one).strip().lower() for one in (said, self.value))
-        return int(text == wanted) if text == wanted or text not in MISSING else None
+        return int(text == wanted) if text == wanted or text not in MISSING - {"none"} else None
 
 
 @dataclass(frozen=True)

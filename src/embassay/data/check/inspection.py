@@ -120,8 +120,8 @@ def guesses(
     if len(free) == 1 and set(free[0]) & set(MARKS.values()):
         return {}  # several names, between marks that were not seen
     if facts and all(name.isdecimal() for name in facts):
-        shape, found = _by_content([facts[name] for name in free if name in facts])
-        return {shape: found} if found else {}
+        shape, columns_of_shape = _by_content([facts[name] for name in free if name in facts])
+        return {shape: columns_of_shape} if columns_of_shape else {}
     given = {}
     for shape in table_shapes(columns):
         ways = lacking(shape, columns)
