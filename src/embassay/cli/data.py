@@ -117,7 +117,7 @@ def show(
 
     Example: embassay data show sample
     """
-    from embassay.data.catalogue.card import card
+    from embassay.data.catalogue.entries import card
     from embassay.data.catalogue.suites import suite_of
 
     if suite := suite_of(name):

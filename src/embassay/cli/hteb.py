@@ -14,9 +14,11 @@ import typer
 
 from embassay.cli.options import (
     App,
+    RatingFiles,
     Running,
     Shown,
     Spread,
+    StudyFolder,
     default_out,
     of_records,
     stopping_at_memory,
@@ -69,6 +71,7 @@ def run(request: Request, running: Spread, reference: Reference = False) -> None
 Generator = Annotated[
     str, typer.Option("--generator", metavar="ORG/MODEL", help="The model, as its hub calls it.")
 ]
+Texts = Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")]
 Root = Annotated[Path, typer.Option("--out", help="The folder above the generators' folders.")]
 
 
@@ -165,7 +168,7 @@ def import_(
 @stopping_at_memory
 @of_records(systems=(), without={*OF_SCORES, "runs", "transformer", "transformations", "generation"})
 def export(
-    texts: Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")],
+    texts: Texts,
     out: Root,
     request: Request,
     generator: Generator = "",
@@ -218,7 +221,7 @@ class Drawing:
 @stopping_at_memory
 @of_records()
 def sample(
-    texts: Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")],
+    texts: Texts,
     drawing: Drawing,
 ) -> None:
     """Draw pairs of original and transformed texts for people to rate.
@@ -247,11 +250,8 @@ def sample(
 @stopping_at_memory
 @of_records(json=False)
 def score(
-    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
-    ] = None,
+    folder: StudyFolder,
+    files: RatingFiles = None,
     system: Annotated[
         list[str] | None,
         typer.Option(

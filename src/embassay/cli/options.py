@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import partial
 from keyword import iskeyword
+from math import isfinite
 from pathlib import Path
 from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -317,6 +318,11 @@ def crew(workers: int, engine: str, address: str | None) -> int | Ray:
     return Ray(address)
 
 
+StudyFolder = Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")]
+RatingFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
+]
 Memory = Annotated[
     str | None,
     typer.Option(
@@ -358,10 +364,6 @@ def within_memory(command: Callable[..., Any], *, stop: bool = False) -> Callabl
 
 def check_finite(arguments: dict[str, Any]) -> None:
     """UsageError for a number that is none: every comparison with nan is false, so no range would refuse it."""
-    from math import isfinite
-
-    from embassay.errors import UsageError
-
     for name, given in arguments.items():
         for value in given if isinstance(given, list | tuple) else (given,):
             if isinstance(value, float) and not isfinite(value):

@@ -12,9 +12,9 @@ from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import UsageError
 from embassay.registry import Registry
 from embassay.spec import Spec
+from embassay.systems.cleanup import Cleanup
 from embassay.systems.cosine import PARAMETERS, Transform, Transformed
 from embassay.text import TOKENIZERS, open_tokenizer
-from embassay.text.cleanup import Cleanup
 
 if TYPE_CHECKING:
     from embassay.systems.remote.ledger import Ledger

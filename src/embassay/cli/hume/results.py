@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embassay.cli.hume.study import STUDY
 from embassay.cli.options import Spread, default_out, of_records
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     from embassay.cli.session import Display
     from embassay.protocols.kernel.outcome import Run
 
-Study = Annotated[
-    Path | None, typer.Argument(metavar="[STUDY]", help="A study folder from `embassay hume sample`.")
-]
+Study = Annotated[Path | None, typer.Argument(metavar="[STUDY]", help=STUDY)]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from threading import Timer
 from typing import IO, cast
 
 from embassay.data.documents.folder import NEEDS
-from embassay.data.documents.prose import Prose, Unread, heading
+from embassay.data.documents.markup import Prose, Unread, heading
 from embassay.errors import DataError
 from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, bounded_entries
 from embassay.machine import cache_folder

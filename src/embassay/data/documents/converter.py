@@ -72,8 +72,7 @@ def _whole(text: str) -> str:
 
 
 def _html(asked: dict[str, Any]) -> tuple[str, str, str]:
-    from embassay.data.documents.markup import declared_charset, html_text
-    from embassay.data.documents.prose import Unread, cleaned, decoded
+    from embassay.data.documents.markup import Unread, cleaned, declared_charset, decoded, html_text
 
     content = Path(asked["path"]).read_bytes()
     try:

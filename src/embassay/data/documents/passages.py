@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 from embassay.data.dataset import Dataset
 from embassay.data.documents.conversion import convert, versions
 from embassay.data.documents.folder import NEEDS, Entry, Survey, survey
-from embassay.data.documents.prose import Prose, Unread, markdown, plain_text
+from embassay.data.documents.markup import Prose, Unread, markdown, plain_text
 from embassay.data.intake import Tally
 from embassay.data.rows import File, Origin, Row, key_of, label_of, number_of, text_of
 from embassay.data.views import Titled

@@ -1,4 +1,5 @@
-"""`embassay pteb validate`: what people say of paraphrases."""
+"""`embassay pteb`: systems on fresh paraphrases, how much the prompt matters, which model rates as people do, which
+rewords, and what people say of paraphrases."""
 
 from __future__ import annotations
 
@@ -11,16 +12,21 @@ import typer
 
 from embassay.cli.options import (
     App,
+    RatingFiles,
     Running,
     Shown,
+    Spread,
+    StudyFolder,
     default_out,
     of_records,
     settings,
     stopping_at_memory,
+    within_memory,
 )
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, label_price, like, option
-from embassay.protocols.pteb.options import Batches, Drawing, Filters
+from embassay.protocols.pteb.candidates import SelectionRequest
+from embassay.protocols.pteb.options import PROMPT_NAMES, Batches, Drawing, Filters, JudgeRequest, Request
 from embassay.protocols.wordings.pairs import Rules, Sample
 
 if TYPE_CHECKING:
@@ -28,12 +34,109 @@ if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.scoring import Scored
     from embassay.protocols.pteb.validation.study import Study
 
-
-app = App("Have people check the paraphrases.")
+app = App("PTEB: benchmark scores after every text was paraphrased.")
+validation = App("Have people check the paraphrases.")
 
 
 @app.callback()
 def group() -> None:
+    """PTEB: benchmark scores after every text was paraphrased."""
+
+
+OF_CELLS = ("tokenizer", "tasks", "grades")
+"""What is asked of a run over tasks, and of nothing that rates pairs."""
+
+
+@app.command("judge")
+@stopping_at_memory
+@of_records(without=OF_CELLS)
+def judge(request: JudgeRequest, running: Running) -> None:
+    """Find the language model that rates pairs as people do.
+
+    Models rate pairs of texts from 0 to 5; their ratings are compared with gold scores.
+
+    Example: embassay pteb judge -j ollama:gemma3:27b -d sample
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.pteb.judging import Judging
+
+    do(Judging(), request, running, "judge")
+
+
+@app.command("paraphrasers")
+@stopping_at_memory
+@of_records(without=OF_CELLS, defaults={"judge": ...})
+def paraphrasers(request: SelectionRequest, running: Running) -> None:
+    """Select the paraphraser that keeps meaning and changes words.
+
+    A stated rule selects by rated similarity, edit distance and time. `pteb run -p stored:FOLDER` replays the
+    paraphrases.
+
+    Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.pteb.selection import Selecting
+
+    done = do(Selecting(), request, running, "paraphrasers")
+    if done is None:
+        return
+    selection = done.manifest["selection"]
+    typer.echo(f"Selected: {selection['selected'] or 'none'}, {selection['because']}.", err=True)
+    for warning in done.manifest["warnings"]:
+        typer.echo(f"Warning: {warning}", err=True)
+
+
+UNTIL_CI = (
+    "--until-ci narrows the noise of paraphrasing only: the interval over runs. It does not make up for few items; "
+    "both intervals are shown at the end."
+)
+
+
+@app.command("run")
+@within_memory
+@of_records(defaults={"paraphrasers": ()})
+def run(request: Request, running: Spread) -> None:
+    """Score systems on original texts and on fresh paraphrases.
+
+    The paraphrases stay in the run: `-p stored:FOLDER` replays them without a model.
+
+    Example: embassay pteb run -s minilm -p recorded
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.pteb.protocol import Pteb
+
+    if request.until_ci is not None:
+        typer.echo(UNTIL_CI, err=True)
+    do(Pteb(), request, running, "pteb")
+
+
+OF_RUNS = {
+    "grades", "until_ci", "max_runs", "control", "baseline", "on_failure", "exclude_copied", "seed_per", "last_seeds",
+    "original_only",
+}  # fmt: skip
+"""What can be told a run, and means nothing where prompts are compared."""
+
+
+@app.command("prompts")
+@within_memory
+@of_records(
+    tasks=("sts",),
+    without=OF_RUNS,
+    defaults={"paraphrasers": ..., "prompts": PROMPT_NAMES, "runs": 1},
+)
+def prompts(request: Request, running: Spread) -> None:
+    """Measure how much STS scores depend on the paraphrasing prompt.
+
+    Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.pteb.protocol import Pteb
+
+    do(Pteb(), request, running, "prompts")
+
+
+@validation.callback()
+def people() -> None:
     """Have people check the paraphrases."""
 
 
@@ -48,7 +151,7 @@ class Drawn:
     rules: Rules = field(default_factory=Rules)
 
 
-@app.command("sample")
+@validation.command("sample")
 @stopping_at_memory
 @of_records()
 def sample(
@@ -82,13 +185,10 @@ class Crowd:
     batches: Batches = field(default_factory=Batches)
 
 
-Folder = Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")]
-
-
-@app.command("crowd")
+@validation.command("crowd")
 @stopping_at_memory
 @of_records()
-def crowd(folder: Folder, asked: Crowd) -> None:
+def crowd(folder: StudyFolder, asked: Crowd) -> None:
     """Write a study's pairs as MTurk or Prolific take them.
 
     Every batch has the dummies. A pilot takes the first pairs; the main study leaves them out.
@@ -104,11 +204,11 @@ def crowd(folder: Folder, asked: Crowd) -> None:
         typer.echo(path)
 
 
-@app.command("collect")
+@validation.command("collect")
 @stopping_at_memory
 @settings(Filters)
 def collect(
-    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
+    folder: StudyFolder,
     files: Annotated[list[Path], typer.Argument(help="Results of MTurk or Prolific.", metavar="FILE...")],
     submissions: Annotated[
         list[Path] | None, typer.Option("--submissions", help="Prolific's export of submissions.")
@@ -150,16 +250,13 @@ class Scores(Shown):
     price: float | None = label_price()
 
 
-@app.command("score")
+@validation.command("score")
 @stopping_at_memory
 @of_records()
 def score(
-    folder: Folder,
+    folder: StudyFolder,
     asked: Scores,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
-    ] = None,
+    files: RatingFiles = None,
 ) -> None:
     """Decide which languages' paraphrases people accept.
 
@@ -339,3 +436,6 @@ def _command() -> str:
     import sys
 
     return shlex.join(["embassay", *sys.argv[1:]])
+
+
+app.add_typer(validation, name="validate")
