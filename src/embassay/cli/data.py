@@ -285,32 +285,27 @@ def _file(file: File, wide: bool) -> None:
         _table(["Column", "Holds", "Empty", "Values", "For example"], rows, wide)
 
 
-def _documents(document_files: DocumentFiles, wide: bool) -> None:
+def _documents(files: DocumentFiles, wide: bool) -> None:
     """What was read by kind, what was left out and why, and the languages."""
-    rows = [[kind, f"{count:,}", "read"] for kind, count in document_files.documents.items()]
-    rows += [
-        ["", f"{one.count:,}", f"{one.reason} ({', '.join(one.examples)})"] for one in document_files.skipped
-    ]
+    rows = [[kind, f"{count:,}", "read"] for kind, count in files.documents.items()]
+    rows += [["", f"{one.count:,}", f"{one.reason} ({', '.join(one.examples)})"] for one in files.skipped]
     _table(["Documents", "Files", ""], rows, wide)
     size, overlap = (
-        f"{document_files.chunk:,} words",
-        f", {document_files.overlap} of them shared" if document_files.overlap else "",
+        f"{files.chunk:,} words",
+        f", {files.overlap} of them shared" if files.overlap else "",
     )
     cut = f"in passages of at most {size}{overlap}: DIR?chunk=100 cuts them shorter."
-    lines = [f"{document_files.characters:,} characters, {cut}"]
-    if other := {
-        name: count for name, count in document_files.encodings.items() if not name.startswith("utf")
-    }:
+    lines = [f"{files.characters:,} characters, {cut}"]
+    if other := {name: count for name, count in files.encodings.items() if not name.startswith("utf")}:
         lines.append(f"Read as {_counts(other)}; all other text as UTF-8 or by its byte order mark.")
-    lines.append(f"Languages stated: {_counts(document_files.stated, 'none')}.")
-    if document_files.told is None:
+    lines.append(f"Languages stated: {_counts(files.stated, 'none')}.")
+    if files.told is None:
         lines.append("Languages detected in the text: needs pip install 'embassay[llm]'.")
     else:
         lines.append(
-            f"Languages detected in the text of {document_files.looked_at:,}: "
-            f"{_counts(document_files.told, 'not sure')}."
+            f"Languages detected in the text of {files.looked_at:,}: {_counts(files.told, 'not sure')}."
         )
-    _notes("Of the documents", (*lines, *document_files.notes))
+    _notes("Of the documents", (*lines, *files.notes))
 
 
 def _counts(counts: Mapping[str, int], nothing: str = "") -> str:

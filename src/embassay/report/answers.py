@@ -462,12 +462,12 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
         Contender(
             name,
             kinds.get(name, "embedding"),
-            stack_facts.latency,
-            stack_facts.latency_low,
-            stack_facts.latency_high,
+            facts.latency,
+            facts.latency_low,
+            facts.latency_high,
             None,
         )
-        for name, stack_facts in ordered
+        for name, facts in ordered
     )
     able = [
         contender for contender in top if search.level == "not run" or contender.name in _contending(search)

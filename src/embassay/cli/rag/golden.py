@@ -179,7 +179,7 @@ def sample(
     from embassay.protocols.rag.golden.checks import sample_check
 
     lists = sample_check(run, out, sampling)
-    passages = sum(len(final_list.passages) for final_list in lists)
+    passages = sum(len(final.passages) for final in lists)
     typer.echo(f"{len(lists):,} questions with {passages:,} passages are in {out}.")
     if sampling.blind:
         typer.echo(

@@ -504,13 +504,11 @@ def _with_split(record: EntryRecord, split: str) -> EntryRecord:
     """The record with `split` in the place of its test split; what trains and what is searched stay."""
     stays = {"train", "corpus", "queries", "top_ranked"}
     tables = []
-    for table_record in record.all_tables:
-        if not stays & set(table_record.shapes):
-            part = table_record.part if "qrels" in table_record.shapes else split
-            table_record = table_record.model_copy(
-                update={"split": [split], "rows": None, "part": part, "exact": True}
-            )
-        tables.append(table_record)
+    for table in record.all_tables:
+        if not stays & set(table.shapes):
+            part = table.part if "qrels" in table.shapes else split
+            table = table.model_copy(update={"split": [split], "rows": None, "part": part, "exact": True})
+        tables.append(table)
     return record.model_copy(update={"layout": "", "tables": tables})
 
 
@@ -546,9 +544,9 @@ def _on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables
         )  # fmt: skip
     tables: dict[str, list[tuple[list[str], Source]]] = {}
     seen: dict[str, HubTable] = {}
-    for table_record, lang, source in hub_tables(record, langs):
+    for table, lang, source in hub_tables(record, langs):
         same = seen.setdefault(source.address, source)
-        tables.setdefault(lang, []).append((table_record.shapes, _canonical(table_record, same)))
+        tables.setdefault(lang, []).append((table.shapes, _canonical(table, same)))
     return tables
 
 

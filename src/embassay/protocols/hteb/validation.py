@@ -357,42 +357,19 @@ def tables(scored: Scored) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
     rows: list[tuple[Value, ...]] = [
         (
-            outcome.transformation,
-            outcome.criterion,
-            outcome.pairs,
-            outcome.ratings,
-            f"{outcome.rejected} of {outcome.raters}",
-            outcome.mean,
-            *outcome.mean_ends,
-            outcome.median,
-            outcome.share,
-            *outcome.share_ends,
-            outcome.quadratic,
-            *outcome.quadratic_ends,
-            outcome.linear,
-            outcome.equal,
+            outcome.transformation, outcome.criterion, outcome.pairs, outcome.ratings,
+            f"{outcome.rejected} of {outcome.raters}", outcome.mean, *outcome.mean_ends, outcome.median, outcome.share,
+            *outcome.share_ends, outcome.quadratic, *outcome.quadratic_ends, outcome.linear, outcome.equal,
         )
         for outcome in scored.outcomes
-    ]
+    ]  # fmt: skip
     columns = (
-        Column("transformation", "text"),
-        Column("criterion", "text"),
-        Column("pairs", decimals=0),
-        Column("ratings", decimals=0),
-        Column("rejected", "text"),
-        Column("mean"),
-        Column("mean_low"),
-        Column("mean_high"),
-        Column("median", decimals=1),
-        Column("share_3_or_more"),
-        Column("share_low"),
-        Column("share_high"),
-        Column("ac2_quadratic"),
-        Column("ac2_low"),
-        Column("ac2_high"),
-        Column("ac2_linear"),
+        Column("transformation", "text"), Column("criterion", "text"), Column("pairs", decimals=0),
+        Column("ratings", decimals=0), Column("rejected", "text"), Column("mean"), Column("mean_low"),
+        Column("mean_high"), Column("median", decimals=1), Column("share_3_or_more"), Column("share_low"),
+        Column("share_high"), Column("ac2_quadratic"), Column("ac2_low"), Column("ac2_high"), Column("ac2_linear"),
         Column("equal"),
-    )
+    )  # fmt: skip
     note = "Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal ratings."
     yield ColumnTable("hteb_ratings", "HTEB: what people say of the texts", columns, tuple(rows), note)
     if scored.drift:

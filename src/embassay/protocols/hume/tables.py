@@ -97,22 +97,10 @@ def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
         )  # fmt: skip
     bar = agreement.value
     return (
-        pair.family,
-        pair.dataset,
-        pair.lang,
-        agreement.annotators,
-        agreement.items,
-        agreement.annotations,
-        agreement.coefficient,
-        bar.value,
-        bar.low,
-        bar.high,
-        agreement.band,
-        pair.trust or "",
-        *(_extra(agreement, *cell) for cell in cells),
-        who,
-        bar.reason,
-    )
+        pair.family, pair.dataset, pair.lang, agreement.annotators, agreement.items, agreement.annotations,
+        agreement.coefficient, bar.value, bar.low, bar.high, agreement.band, pair.trust or "",
+        *(_extra(agreement, *cell) for cell in cells), who, bar.reason,
+    )  # fmt: skip
 
 
 def _cells(found: Sequence[Agreement]) -> Cells:
@@ -132,20 +120,10 @@ def _extra(agreement: Agreement, name: str, end: str) -> float | None:
 def _annotator_row(pair: PairRecord, annotator: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
     conventions = (pair.conventions.get(name) for name in names)
     return (
-        pair.family,
-        pair.dataset,
-        pair.lang,
-        pair.measure,
-        annotator.id,
-        answered_by([annotator]),
-        annotator.items,
-        100 * annotator.score,
-        points(pair.human.value),
-        *(points(value) for value in conventions),
-        annotator.seconds,
-        annotator.flagged,
-        int(annotator in pair.annotators),
-    )
+        pair.family, pair.dataset, pair.lang, pair.measure, annotator.id, answered_by([annotator]), annotator.items,
+        100 * annotator.score, points(pair.human.value), *(points(value) for value in conventions), annotator.seconds,
+        annotator.flagged, int(annotator in pair.annotators),
+    )  # fmt: skip
 
 
 def points(value: float | None) -> float | None:

@@ -141,10 +141,7 @@ def _task_headline(
     expected = _datasets(plan, task) if datasets is None else datasets
     for name in expected:
         if name not in by_dataset:
-            reason = (
-                next((cell_record.reason for cell_record in of_task if cell_record.dataset == name), "")
-                or "not run yet"
-            )
+            reason = next((cell.reason for cell in of_task if cell.dataset == name), "") or "not run yet"
             return Headline.none(system, f"{name}: {reason}")
     parts: dict[str, dict[str, list[Component]]] = {}
     left_out = []

@@ -126,9 +126,7 @@ def select(candidates: Sequence[Candidate], rule: Rule = Rule()) -> Selection:
     most = max(_known(candidate.edit_distance) for candidate in fit)
     tied = [candidate for candidate in fit if most - _known(candidate.edit_distance) <= TIE]
     # Speed first; then what tells equally fast ones apart, so that the order of the command line does not.
-    best = min(
-        tied, key=lambda candidate: (_slowness(candidate), -_known(candidate.edit_distance), candidate.name)
-    )
+    best = min(tied, key=lambda each: (_slowness(each), -_known(each.edit_distance), each.name))
     return Selection(best.name, _because(best, fit, tied), front, rejected)
 
 
@@ -136,11 +134,7 @@ def pareto_front(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, in their order, that no other beats: more similar, more reworded and faster, or as good in all
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
-    known = [
-        candidate
-        for candidate in candidates
-        if candidate.similarity is not None and candidate.edit_distance is not None
-    ]
+    known = [each for each in candidates if each.similarity is not None and each.edit_distance is not None]
     return [candidate for candidate in known if not any(_beats(other, candidate) for other in known)]
 
 
@@ -305,11 +299,7 @@ def make_plan(
     )
     check_names(dataset.name for dataset in datasets)
     longest = max(
-        (
-            len(asked.text.encode())
-            for dataset in datasets
-            for asked in distinct_texts(request, dataset.source)
-        ),
+        (len(text.text.encode()) for dataset in datasets for text in distinct_texts(request, dataset.source)),
         default=0,
     )
     sources = _sources(request, datasets, longest, answers, ledger)
@@ -497,9 +487,7 @@ def criteria(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], conte
     at all, over 5% of the others without a rating no similarity. Items are `similarity`, `edit_distance` and `seconds`.
     """
     ids = ids_of(paraphrases)
-    unworded = by_reason(
-        "texts without a paraphrase", ids, [_why_unusable(paraphrase) for paraphrase in paraphrases]
-    )
+    unworded = by_reason("texts without a paraphrase", ids, [_why_unusable(row) for row in paraphrases])
     reason = too_many("texts had no usable paraphrase", len(paraphrases), unworded)
     rated, unrated = similarity(paraphrases, ratings, context)
     pairs = to_rate(paraphrases)
@@ -630,9 +618,7 @@ class Work:
         does the work: there is nothing to spread."""
         del spread
         source = next(one for one in self.plan.sources if one.name == job.candidate)
-        dataset = next(
-            planned_dataset for planned_dataset in self.plan.datasets if planned_dataset.name == job.dataset
-        )
+        dataset = next(planned for planned in self.plan.datasets if planned.name == job.dataset)
         found = self._paraphrased(source, dataset, advance, ledger or Ledger())
         ratings, counts = self._rated(job, found, advance, ledger)
         context = Context(dataset.name, seed=self.plan.request.seed, options=self.plan.request.options)

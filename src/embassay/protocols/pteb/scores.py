@@ -317,11 +317,11 @@ ENGLISH_ONLY = "English alone, as in the paper: what has other languages is in t
 
 def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
     """All tables of scores that the rows can fill."""
-    english = [(dataset_used, lang) for dataset_used, lang in _english(given) if dataset_used.task == "sts"]
+    english = [(dataset, lang) for dataset, lang in _english(given) if dataset.task == "sts"]
     if english:
         rows = [
-            entry for dataset_used, lang in english
-            for entry in _entries(given, dataset_used, (_called(dataset_used, lang),), lang)
+            entry for dataset, lang in english
+            for entry in _entries(given, dataset, (_called(dataset, lang),), lang)
         ]  # fmt: skip
         yield Grid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
@@ -335,9 +335,7 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
     ]
     if others:
         rows = [
-            entry
-            for dataset_used in others
-            for entry in _entries(given, dataset_used, (dataset_used.task, dataset_used.dataset))
+            entry for dataset in others for entry in _entries(given, dataset, (dataset.task, dataset.dataset))
         ]
         yield Grid(
             "pteb_table10", "PTEB table 10: datasets with other languages than English, x 100",
@@ -360,13 +358,13 @@ def _by_task(given: Given) -> Grid:
     mixed = bool(english) and any(is_multilingual(dataset) for dataset in given.datasets)
     rows: list[Entry] = []
     for task in given.tasks:
-        parts = [(dataset_used, lang) for dataset_used, lang in english if dataset_used.task == task]
+        parts = [(dataset, lang) for dataset, lang in english if dataset.task == task]
         used = parts if mixed else [(dataset, "") for dataset in given.datasets if dataset.task == task]
         if not used:
             continue
         label = (task, _called(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
         whole = [dataset for dataset in given.datasets if dataset.task == task]
-        if used == [(dataset_used, "") for dataset_used in whole]:
+        if used == [(dataset, "") for dataset in whole]:
             rows += _entries(given, DatasetUsed(task, "", (), headline(task)), label)
         else:
             rows += [Entry(label, kind, name, _mean(given, used, name)) for kind, name in given.systems()]
@@ -397,10 +395,10 @@ def _called(used: DatasetUsed, lang: str) -> str:
 
 def _mean(given: Given, used: Sequence[tuple[DatasetUsed, str]], system: str) -> Values:
     """The mean over these parts of datasets, and the standard deviations of it and of its change over runs."""
-    parts = [_values(given, dataset_used, system, lang) for dataset_used, lang in used]
+    parts = [_values(given, dataset, system, lang) for dataset, lang in used]
     orig, pteb, delta, whole = (mean([part[place] for part in parts]) for place in (0, 1, 2, 5))
     sd, delta_sd = (
-        points(_spread([given.runs(dataset_used, system, lang, measure) for dataset_used, lang in used]))
+        points(_spread([given.runs(dataset, system, lang, measure) for dataset, lang in used]))
         for measure in ("", "delta")
     )
     return orig, pteb, delta, sd, delta_sd, whole

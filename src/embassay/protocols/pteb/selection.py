@@ -150,11 +150,7 @@ def _parts(
     plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
 ) -> dict[str, Component]:
     """The value on every dataset."""
-    own = {
-        cell_record.dataset: cell_record
-        for cell_record in records
-        if (cell_record.system, cell_record.variant) == (candidate, variant)
-    }
+    own = {cell.dataset: cell for cell in records if (cell.system, cell.variant) == (candidate, variant)}
     found = {}
     for dataset in plan.datasets:
         record = own.get(dataset.name)

@@ -531,10 +531,10 @@ def _stacks(run: ReportRun, system: str) -> Iterator[Sentence]:
     own = [
         stack for stack in part.stacks if system in (stack.axes.get("encoder"), stack.axes.get("reranker"))
     ]
-    known = [stack_facts for stack_facts in own if stack_facts.value(measure) is not None]
+    known = [stack for stack in own if stack.value(measure) is not None]
     if not known:
         return
-    best = max(known, key=lambda stack_facts: stack_facts.value(measure) or 0.0)
+    best = max(known, key=lambda stack: stack.value(measure) or 0.0)
     yield (
         f"Its best stack of {len(own)} in {run.title} is ", f"{best.id}: {measure} {_quality(best, measure)}, "
         f"{_ms(best.latency)} at p{findings.asked.percentile:.0f}, {usd(best.cost)} per 1,000 queries (prices of "

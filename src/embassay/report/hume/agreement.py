@@ -157,19 +157,19 @@ def _extra(name: str, value: float) -> str:
 
 def noisy(every: Sequence[PairModels]) -> tuple[Noisy, ...]:
     """The pairs with low agreement, those with a model above people first."""
-    low = [pair_models for pair_models in every if pair_models.pair.trust == "low"]
-    low.sort(key=lambda pair_models: not pair_models.pair.superhuman_on_noise)
+    low = [models for models in every if models.pair.trust == "low"]
+    low.sort(key=lambda models: not models.pair.superhuman_on_noise)
     return tuple(
         Noisy(
-            pair_models.pair.name,
-            agreed(pair_models.pair),
-            scored(pair_models.pair.human),
-            "no model" if pair_models.best is None else scored(pair_models.best.score),
-            pair_models.side,
-            pair_models.pair.superhuman_on_noise,
-            pair_models.pair.advice,
+            models.pair.name,
+            agreed(models.pair),
+            scored(models.pair.human),
+            "no model" if models.best is None else scored(models.best.score),
+            models.side,
+            models.pair.superhuman_on_noise,
+            models.pair.advice,
         )
-        for pair_models in low
+        for models in low
     )
 
 
@@ -221,10 +221,10 @@ class Lead:
 def lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
     """A point per pair with agreement and a model; None under four of them."""
     known = [
-        (pair_models.pair.agreement.value.value, -gap, pair_models)
-        for pair_models in every
-        if pair_models.pair.agreement is not None and pair_models.pair.agreement.value.value is not None
-        and (gap := pair_models.gap()) is not None
+        (models.pair.agreement.value.value, -gap, models)
+        for models in every
+        if models.pair.agreement is not None and models.pair.agreement.value.value is not None
+        and (gap := models.gap()) is not None
     ]  # fmt: skip
     if len(known) < FEWEST:
         return None
@@ -246,8 +246,8 @@ def lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
     )
 
 
-def _point(agreement: float, ahead: float, pair_models: PairModels, *, named: bool) -> Point:
-    return Point(agreement, ahead, "embedding", pair_models.pair.name if named else "")
+def _point(agreement: float, ahead: float, models: PairModels, *, named: bool) -> Point:
+    return Point(agreement, ahead, "embedding", models.pair.name if named else "")
 
 
 def _said(summary: Summary, n: int) -> str:

@@ -55,7 +55,7 @@ def verdict_of(summary: Summary) -> Verdict:
     """The heading and up to four sentences."""
     every, who = standings(summary), answerers(summary)
     label = labels(system_names(summary))
-    if not any(pair_models.models for pair_models in every):
+    if not any(models.models for models in every):
         return _alone_verdict(summary, who)
     sentences = (
         *_overall(summary, who, label),
@@ -72,7 +72,7 @@ def heading(every: Sequence[PairModels], who: str) -> str:
     `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
     """
     ends = "people’s interval" if who == "people" else f"{who}’ interval"
-    known, above = [pair_models for pair_models in every if pair_models.side], of_side(every, "above")
+    known, above = [models for models in every if models.side], of_side(every, "above")
     if not known:
         return f"No interval for {who}: models cannot be compared with it"
     where = f" on {known[0].pair.name}"
@@ -97,8 +97,8 @@ def _trusted(above: Sequence[PairModels]) -> str:
     if len(above) == 1:
         known = above[0].pair.agreement
         return f"agreement {agreed(above[0].pair)}" if known is not None else "agreement unknown"
-    low = sum(pair_models.pair.trust == "low" for pair_models in above)
-    unknown = sum(pair_models.pair.trust is None for pair_models in above)
+    low = sum(models.pair.trust == "low" for models in above)
+    unknown = sum(models.pair.trust is None for models in above)
     if low or not unknown:
         return f"{'all' if low == len(above) else low or 'none'} with low agreement"
     return "agreement unknown" + (f" on {unknown}" if unknown < len(above) else "")
@@ -141,10 +141,10 @@ def _extent(known: int, pairs: int) -> str:
 
 
 def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
-    low = [pair_models.pair for pair_models in every if pair_models.pair.trust == "low"]
+    low = [models.pair for models in every if models.pair.trust == "low"]
     if low:
         yield (f"Annotators agree little on {pair_names(low, 3)}: do not rank models there.",)
-    elif every and all(pair_models.pair.trust is None for pair_models in every):
+    elif every and all(models.pair.trust is None for models in every):
         yield (
             "Agreement is not known on any pair, so nobody can say how far a score of people may be trusted.",
         )
@@ -152,11 +152,7 @@ def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
 
 def _extremes(every: Sequence[PairModels], who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
     """The largest lead of a model, and that of people, with interval and agreement."""
-    known = [
-        (gap, pair_models)
-        for pair_models in every
-        if (gap := pair_models.gap()) is not None and pair_models.side
-    ]
+    known = [(gap, models) for models in every if (gap := models.gap()) is not None and models.side]
     if not known:
         return
     gap, lowest = min(known, key=lambda item: item[0])
@@ -177,7 +173,7 @@ def _extremes(every: Sequence[PairModels], who: str, label: Mapping[str, str]) -
 
 def _wins(summary: Summary, every: Sequence[PairModels], who: str) -> Iterator[Sentence]:
     """The same by scores alone, which count otherwise than the interval in the heading."""
-    ahead = sum(gap < 0 for pair_models in every if (gap := pair_models.gap()) is not None)
+    ahead = sum(gap < 0 for models in every if (gap := models.gap()) is not None)
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if "best" in won and "median" in won and won["best"].wins < won["best"].pairs > 1:
         yield (
@@ -402,14 +398,14 @@ def _pairs(summary: Summary, label: Mapping[str, str]) -> Table:
     return Table.of("pairs", heads, (_row(standing, label) for standing in standings(summary)))
 
 
-def _row(pair_models: PairModels, label: Mapping[str, str]) -> list[str]:
-    pair, best = pair_models.pair, pair_models.best
+def _row(models: PairModels, label: Mapping[str, str]) -> list[str]:
+    pair, best = models.pair, models.best
     agreement = agreed(pair) + (" !" if pair.trust == "low" else "")
     people = f"{points(pair.human)} {interval(pair.human)}{' r' if is_range(pair.human) else '  '}"
     cells = [pair.name, numbers.count(pair.n), people, agreement]
     if best is None:
         return [*cells, numbers.NONE, numbers.NONE, "no model", numbers.NONE, numbers.NONE]
-    gap, paired = pair_models.gap(), best.difference
+    gap, paired = models.gap(), best.difference
     return [
         *cells, points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
@@ -457,12 +453,12 @@ def _leaders(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
 
 def _signs(summary: Summary) -> Iterator[str]:
     every: Sequence[PairModels] = standings(summary)
-    if any(pair_models.best is not None and pair_models.best.outside for pair_models in every):
+    if any(models.best is not None and models.best.outside for models in every):
         yield (
             f"* outside the interval of {answerers(summary)}. It is not a test: the model’s uncertainty is ignored."
         )
-    if any(is_range(pair_models.pair.human) for pair_models in every):
+    if any(is_range(models.pair.human) for models in every):
         yield "r: from the lowest to the highest annotator, which is no 95% interval. All others are at 95%."
-    if any(pair_models.pair.trust == "low" for pair_models in every):
+    if any(models.pair.trust == "low" for models in every):
         yield "! low agreement: kappa or ARI under 0.4, Spearman under 0.6."
     yield f"Points are a hundred times the measure. Difference: best model minus {answerers(summary)}."

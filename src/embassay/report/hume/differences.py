@@ -221,8 +221,8 @@ def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[
     known = [(gap, one) for one in every if (gap := one.gap(reference)) is not None]
     scale = scale_of([0.0, *(gap for gap, _ in known)], within=None, factor=100.0)
     by_lang: dict[str, list[tuple[float, PairModels]]] = {}
-    for gap, pair_models in sorted(known, key=lambda item: -item[0]):
-        by_lang.setdefault(pair_models.pair.lang, []).append((gap, pair_models))
+    for gap, models in sorted(known, key=lambda item: -item[0]):
+        by_lang.setdefault(models.pair.lang, []).append((gap, models))
     order = sorted(by_lang, key=lambda lang: -fmean(gap for gap, _ in by_lang[lang]))
     return GapChart(
         title, f"gaps-{reference}", scale,
@@ -231,11 +231,11 @@ def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[
     )  # fmt: skip
 
 
-def _bar(gap: float, pair_models: PairModels, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
-    best = pair_models.best if reference == "best" else None
-    other = points(best.score) if best is not None else POINTS.text(pair_models.median or 0.0)
+def _bar(gap: float, models: PairModels, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
+    best = models.best if reference == "best" else None
+    other = points(best.score) if best is not None else POINTS.text(models.median or 0.0)
     return GapRow(
-        pair_models.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
+        models.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
         label[best.system] if best is not None else "", in_percent(best.percent_of_human) if best is not None else "",
     )  # fmt: skip
 
@@ -303,16 +303,16 @@ def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
     found = []
-    for pair_models in every:
-        best, tested = pair_models.best, [own for own in _known(pair_models.pair) if own.p is not None]
+    for models in every:
+        best, tested = models.best, [own for own in _known(models.pair) if own.p is not None]
         if best is None or best not in tested or best.difference is None:
             continue
         low, high = best.difference.low, best.difference.high
         p = holm([own.p or 0.0 for own in tested])[tested.index(best)]
         if p >= ALPHA and low is not None and high is not None and high > low:
-            name = f"{labels(system_names(summary))[best.system]} on {pair_models.pair.name}"
-            people = len(pair_models.pair.annotators)
-            n, value = best.difference.n or pair_models.pair.n, best.difference.value or 0.0
+            name = f"{labels(system_names(summary))[best.system]} on {models.pair.name}"
+            people = len(models.pair.annotators)
+            n, value = best.difference.n or models.pair.n, best.difference.value or 0.0
             found.append(Open(name, value, (high - low) / 2, n, len(tested), people))
     return tuple(found)
 
@@ -434,18 +434,14 @@ class Ceilings:
 def ceilings(summary: Summary, every: Sequence[PairModels]) -> Ceilings | None:
     """The table; None where no pair has either."""
     label = labels(system_names(summary))
-    known = [
-        pair_models
-        for pair_models in every
-        if pair_models.pair.ceiling is not None or pair_models.pair.need is not None
-    ]
+    known = [models for models in every if models.pair.ceiling is not None or models.pair.need is not None]
     if not known:
         return None
     return Ceilings(
-        tuple(_ceiling_row(pair_models, label) for pair_models in known),
-        any(pair_models.pair.ceiling is not None for pair_models in known),
-        any(pair_models.pair.need is not None for pair_models in known),
-        _notes([pair_models.pair for pair_models in known]),
+        tuple(_ceiling_row(models, label) for models in known),
+        any(models.pair.ceiling is not None for models in known),
+        any(models.pair.need is not None for models in known),
+        _notes([models.pair for models in known]),
     )
 
 
@@ -461,8 +457,8 @@ def _notes(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
     return tuple(f"{pair_names(own)}: {why}." for why, own in where.items())
 
 
-def _ceiling_row(pair_models: PairModels, label: Mapping[str, str]) -> CeilingRow:
-    pair, need, best = pair_models.pair, pair_models.pair.need, pair_models.best
+def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> CeilingRow:
+    pair, need, best = models.pair, models.pair.need, models.best
     system = need.system if need is not None else best.system if best is not None else ""
     return CeilingRow(
         name=pair.name,

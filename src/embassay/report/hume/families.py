@@ -396,16 +396,16 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
     """The chart of all pairs."""
     scale = scale_of(_ends(every), most=5, factor=100.0)
     groups = [
-        (f"{TITLES[family]}, {_measures(own)}", tuple(_people_row(pair_models, scale) for pair_models in own))
+        (f"{TITLES[family]}, {_measures(own)}", tuple(_people_row(models, scale) for models in own))
         for family in FAMILIES
-        if (own := [pair_models for pair_models in every if pair_models.pair.family == family])
+        if (own := [models for models in every if models.pair.family == family])
     ]
     return PeopleChart(
         scale,
         tuple(groups),
         has_ranges,
-        max((len(pair_models.models) for pair_models in every), default=0),
-        any(len(pair_models.models) < len(pair_models.pair.models) for pair_models in every),
+        max((len(models.models) for models in every), default=0),
+        any(len(models.models) < len(models.pair.models) for models in every),
     )
 
 
@@ -417,34 +417,33 @@ def exact(bar: Bar) -> str:
 
 def _ends(every: Sequence[PairModels]) -> list[float]:
     found: list[float] = []
-    for pair_models in every:
-        human = pair_models.pair.human
+    for models in every:
+        human = models.pair.human
         found += [end for end in (human.value, human.low, human.high) if end is not None]
-        found += pair_models.scores
+        found += models.scores
     return found
 
 
 def _measures(own: Sequence[PairModels]) -> str:
     return ", ".join(
         dict.fromkeys(
-            MEASURES.get(pair_models.pair.measure, pair_models.pair.measure.replace("_", " "))
-            for pair_models in own
+            MEASURES.get(models.pair.measure, models.pair.measure.replace("_", " ")) for models in own
         )
     )
 
 
-def _people_row(pair_models: PairModels, scale: Scale) -> PeopleRow:
-    pair, best = pair_models.pair, pair_models.best
+def _people_row(models: PairModels, scale: Scale) -> PeopleRow:
+    pair, best = models.pair, models.best
     return PeopleRow(
         dataset=pair.dataset,
         lang=pair.lang,
-        mark=people_and_models(pair.human, pair_models.scores, pair_models.median, scale),
+        mark=people_and_models(pair.human, models.scores, models.median, scale),
         people=points(pair.human),
         interval=interval(pair.human) or pair.human.reason or "no interval",
         people_exact=exact(pair.human),
         best="no model" if best is None else points(best.score),
         best_exact="" if best is None else exact(Bar(value=best.score.value)),
-        side=pair_models.side,
+        side=models.side,
         agreement=agreed(pair),
         low=pair.trust == "low",
         noisy=pair.superhuman_on_noise,

@@ -39,14 +39,12 @@ def shown_frontier(part: Part, asked: Terms) -> tuple[Spot, ...]:
     chosen = part.recommendation.stack
     ids = dict.fromkeys([*part.frontiers[0].stacks, *([chosen] if chosen else [])])
     groups: list[list[StackFacts]] = []
-    for stack_facts in sorted(
-        (part.stack(id) for id in ids), key=lambda one: (one.latency, one.cost, one.id)
-    ):
-        same = next((group for group in groups if _equal(group[0], stack_facts, asked)), None)
+    for stack in sorted((part.stack(id) for id in ids), key=lambda one: (one.latency, one.cost, one.id)):
+        same = next((group for group in groups if _equal(group[0], stack, asked)), None)
         if same is None:
-            groups.append([stack_facts])
+            groups.append([stack])
         else:
-            same.append(stack_facts)
+            same.append(stack)
     spots = []
     for group in groups:
         first, *others = sorted(group, key=lambda one: (one.id != chosen, one.axes["k"], one.id))
@@ -120,18 +118,18 @@ def _shown(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]
 
 
 def _table_row(part: Part, findings: Findings, id: str, place: int) -> list[Entry]:
-    stack_facts, chosen = part.stack(id), id == part.recommendation.stack
-    total, mark = stack_facts.time("total"), "*" if chosen else ""
+    stack, chosen = part.stack(id), id == part.recommendation.stack
+    total, mark = stack.time("total"), "*" if chosen else ""
     times = ("n/a", "n/a") if total is None else (ms(total.p50), ms(total.p95))
     cells = (
-        f"{place}{mark} {id}", _quality(stack_facts, findings.asked.measure), times[0], usd(stack_facts.cost), times[1],
-        _reached(stack_facts, findings.asked.measure),
+        f"{place}{mark} {id}", _quality(stack, findings.asked.measure), times[0], usd(stack.cost), times[1],
+        _reached(stack, findings.asked.measure),
     )  # fmt: skip
     return [Entry((Words(cell, "b"),) if chosen else cell) for cell in cells]
 
 
-def _quality(stack_facts: StackFacts, measure: str) -> str:
-    quality = stack_facts.measured(measure)
+def _quality(stack: StackFacts, measure: str) -> str:
+    quality = stack.measured(measure)
     if quality is None or quality.value.value is None:
         return "n/a"
     value = quality.value
@@ -140,8 +138,8 @@ def _quality(stack_facts: StackFacts, measure: str) -> str:
     return f"{numbers.score(value.value or 0.0)} {numbers.interval(value.low, value.high)}"
 
 
-def _reached(stack_facts: StackFacts, measure: str) -> str:
-    quality = stack_facts.measured(measure)
+def _reached(stack: StackFacts, measure: str) -> str:
+    quality = stack.measured(measure)
     share = quality.reached.value if quality is not None and quality.reached is not None else None
     return "n/a" if share is None else percent(share)
 
@@ -205,28 +203,25 @@ class FrontierPlot:
 def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlot:
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
     known = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
-    shown = [stack_facts for stack_facts in known if stack_facts.id in order]
-    x = log_scale([end for stack_facts in known for end in (stack_facts.latency, _p95(stack_facts))])
+    shown = [stack for stack in known if stack.id in order]
+    x = log_scale([end for stack in known for end in (stack.latency, _p95(stack))])
     y = scale_of(
-        [_q(stack_facts, asked) for stack_facts in known]
-        + [end for stack_facts in shown for end in _ends(stack_facts, asked)]
+        [_q(stack, asked) for stack in known] + [end for stack in shown for end in _ends(stack, asked)]
     )
     ties = sorted(
         known,
-        key=lambda stack_facts: (
-            stack_facts.tie_tokens,
-            stack_facts.cost,
-            stack_facts.latency,
-            stack_facts.id,
+        key=lambda stack: (
+            stack.tie_tokens,
+            stack.cost,
+            stack.latency,
+            stack.id,
         ),
     )
     # What is on a frontier is drawn last, over the rings.
-    drawn = sorted(
-        ties, key=lambda stack_facts: ("latency" in stack_facts.on, part.frontiers[0].name in stack_facts.on)
-    )
+    drawn = sorted(ties, key=lambda stack: ("latency" in stack.on, part.frontiers[0].name in stack.on))
     parts = [
         _limits(part, asked, x), _grid(x, y, asked), _steps(part, asked, x, y), _whiskers(shown, asked, x, y),
-        *(_point(stack_facts, part, asked, x, y) for stack_facts in drawn), _numbers(part, asked, order, x, y),
+        *(_point(stack, part, asked, x, y) for stack in drawn), _numbers(part, asked, order, x, y),
         _pick(part, asked, x, y),
     ]  # fmt: skip
     rows = tuple((*_plot_row(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties)
@@ -235,36 +230,36 @@ def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlo
 
 
 def _plot_row(
-    stack_facts: StackFacts, asked: Terms, x: LogScale, y: Scale
+    stack: StackFacts, asked: Terms, x: LogScale, y: Scale
 ) -> tuple[str, float, float, float, float, float]:
-    quality = _q(stack_facts, asked)
+    quality = _q(stack, asked)
     return (
-        stack_facts.id,
-        round(stack_facts.cost, 6),
-        round(stack_facts.latency, 4),
+        stack.id,
+        round(stack.cost, 6),
+        round(stack.latency, 4),
         round(quality, 9),
-        _at(stack_facts, x),
+        _at(stack, x),
         _down(y, quality),
     )
 
 
-def _q(stack_facts: StackFacts, asked: Terms) -> float:
-    return stack_facts.value(asked.measure) or 0.0
+def _q(stack: StackFacts, asked: Terms) -> float:
+    return stack.value(asked.measure) or 0.0
 
 
-def _p95(stack_facts: StackFacts) -> float:
-    total = stack_facts.time("total")
-    return stack_facts.latency if total is None else max(total.p95, stack_facts.latency)
+def _p95(stack: StackFacts) -> float:
+    total = stack.time("total")
+    return stack.latency if total is None else max(total.p95, stack.latency)
 
 
-def _ends(stack_facts: StackFacts, asked: Terms) -> list[float]:
-    quality = stack_facts.measured(asked.measure)
+def _ends(stack: StackFacts, asked: Terms) -> list[float]:
+    quality = stack.measured(asked.measure)
     ends = () if quality is None else (quality.value.low, quality.value.high)
     return [end for end in ends if end is not None]
 
 
-def _at(stack_facts: StackFacts, x: LogScale) -> float:
-    return round(_across(x, stack_facts.latency), 2)
+def _at(stack: StackFacts, x: LogScale) -> float:
+    return round(_across(x, stack.latency), 2)
 
 
 def _across(x: LogScale, value: float) -> float:
@@ -321,35 +316,30 @@ def _steps(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
 def _whiskers(shown: Sequence[StackFacts], asked: Terms, x: LogScale, y: Scale) -> str:
     """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
     parts = []
-    for stack_facts in shown:
-        at, down = _at(stack_facts, x), _down(y, _q(stack_facts, asked))
+    for stack in shown:
+        at, down = _at(stack, x), _down(y, _q(stack, asked))
         parts.append(
-            f'<line class="o" x1="{at}%" x2="{_across(x, _p95(stack_facts)):.2f}%" y1="{down}" y2="{down}"/>'
+            f'<line class="o" x1="{at}%" x2="{_across(x, _p95(stack)):.2f}%" y1="{down}" y2="{down}"/>'
         )
-        if ends := _ends(stack_facts, asked):
+        if ends := _ends(stack, asked):
             low, high = (_down(y, end) for end in ends)
             parts.append(f'<line class="o" x1="{at}%" x2="{at}%" y1="{low}" y2="{high}"/>')
     return "".join(parts)
 
 
-def _point(stack_facts: StackFacts, part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
+def _point(stack: StackFacts, part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
-    on = "e" if "latency" in stack_facts.on else "w" if part.frontiers[0].name in stack_facts.on else "ring"
-    over = " over" if (asked.budget is not None and stack_facts.cost > asked.budget) else ""
-    quality = numbers.score(_q(stack_facts, asked))
-    title = f"{stack_facts.id}: {quality}, {ms(stack_facts.latency)}, {usd(stack_facts.cost)}"
-    place = (
-        f'cx="{_at(stack_facts, x)}%" cy="{_down(y, _q(stack_facts, asked))}" r="{4 if on == "ring" else 5}"'
-    )
+    on = "e" if "latency" in stack.on else "w" if part.frontiers[0].name in stack.on else "ring"
+    over = " over" if (asked.budget is not None and stack.cost > asked.budget) else ""
+    quality = numbers.score(_q(stack, asked))
+    title = f"{stack.id}: {quality}, {ms(stack.latency)}, {usd(stack.cost)}"
+    place = f'cx="{_at(stack, x)}%" cy="{_down(y, _q(stack, asked))}" r="{4 if on == "ring" else 5}"'
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
 
 
 def _numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Scale) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
-    spots = [
-        (_at(stack_facts, x), _down(y, _q(stack_facts, asked)))
-        for stack_facts in (part.stack(id) for id in order)
-    ]
+    spots = [(_at(stack, x), _down(y, _q(stack, asked))) for stack in (part.stack(id) for id in order)]
     picked = part.stack(part.recommendation.stack or part.recommendation.nearest)
     ring = (_at(picked, x) * PIXELS, _down(y, _q(picked, asked)))
     taken: list[tuple[float, float]] = []
@@ -367,10 +357,8 @@ def _numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Sca
 
 def _pick(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """A ring around the recommended point, or the nearest where none keeps the limits."""
-    stack_facts = part.stack(part.recommendation.stack or part.recommendation.nearest)
-    return (
-        f'<circle class="pick" cx="{_at(stack_facts, x)}%" cy="{_down(y, _q(stack_facts, asked))}" r="10"/>'
-    )
+    stack = part.stack(part.recommendation.stack or part.recommendation.nearest)
+    return f'<circle class="pick" cx="{_at(stack, x)}%" cy="{_down(y, _q(stack, asked))}" r="10"/>'
 
 
 def _summary(part: Part, asked: Terms, order: Sequence[str]) -> str:

@@ -200,7 +200,7 @@ def _by_cutoff(record: Record, score: Score) -> Figure | None:
     found = [measure for measure in score.measures if measure.base == base and measure.cutoff]
     if len(found) < 2:
         return None
-    ks = sorted({measure_facts.cutoff or 0 for measure_facts in found})
+    ks = sorted({measure.cutoff or 0 for measure in found})
     series = [_line(record, score, run.name, found, ks[-1]) for run in score.runs]
     known = [one for one in series if one.points]
     if not known:

@@ -69,17 +69,17 @@ def usd_entry(value: float) -> Entry:
     return Entry(usd(value), exact=f"{value:.6g}")
 
 
-def time_entries(stack_facts: StackFacts) -> tuple[Entry, Entry]:
+def time_entries(stack: StackFacts) -> tuple[Entry, Entry]:
     """p50 and p95 of a query."""
-    total = stack_facts.time("total")
+    total = stack.time("total")
     if total is None:
         return ms_entry(None), ms_entry(None)
     return ms_entry(total.p50), ms_entry(total.p95, total.few)
 
 
-def reached_entry(stack_facts: StackFacts, measure: str) -> Entry:
+def reached_entry(stack: StackFacts, measure: str) -> Entry:
     """%PROC of a measure."""
-    quality = stack_facts.measured(measure)
+    quality = stack.measured(measure)
     return figure_entry(quality.reached if quality is not None else None, factor=100, sign="%")
 
 
@@ -117,16 +117,16 @@ def frontier_table(part: Part, asked: Terms, spots: Sequence[Spot], place: int) 
     """The stacks that no other one dominates, fastest first, numbered as in the plot."""
     lines = []
     for number, spot in enumerate(spots, start=1):
-        stack_facts = part.stack(spot.stack)
-        quality = stack_facts.measured(asked.measure)
+        stack = part.stack(spot.stack)
+        quality = stack.measured(asked.measure)
         entries = (
-            *time_entries(stack_facts),
-            usd_entry(stack_facts.cost),
+            *time_entries(stack),
+            usd_entry(stack.cost),
             figure_entry(quality.value if quality is not None else None),
-            reached_entry(stack_facts, asked.measure),
-            Entry("; ".join(filter(None, (_said(stack_facts, part, asked), _equal(spot))))),
+            reached_entry(stack, asked.measure),
+            Entry("; ".join(filter(None, (_said(stack, part, asked), _equal(spot))))),
         )
-        lines.append(Line(named(stack_facts.id, number), entries))
+        lines.append(Line(named(stack.id, number), entries))
     columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "In words")
     title = "The frontier, fastest first"
     return Table(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
@@ -139,20 +139,20 @@ def _equal(spot: Spot) -> str:
     return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
-def _said(stack_facts: StackFacts, part: Part, asked: Terms) -> str:
+def _said(stack: StackFacts, part: Part, asked: Terms) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
-    if asked.sla_ms is not None and stack_facts.latency > asked.sla_ms:
-        over.append(f"{ms(stack_facts.latency - asked.sla_ms)} over")
-    if asked.budget is not None and stack_facts.cost > asked.budget:
-        over.append(f"{usd(stack_facts.cost - asked.budget)} over")
-    if asked.target is not None and (stack_facts.value(asked.measure) or 0.0) < asked.target - 1e-9:
-        over.append(f"{numbers.score(asked.target - (stack_facts.value(asked.measure) or 0.0))} short")
-    if stack_facts.id == part.recommendation.stack:
+    if asked.sla_ms is not None and stack.latency > asked.sla_ms:
+        over.append(f"{ms(stack.latency - asked.sla_ms)} over")
+    if asked.budget is not None and stack.cost > asked.budget:
+        over.append(f"{usd(stack.cost - asked.budget)} over")
+    if asked.target is not None and (stack.value(asked.measure) or 0.0) < asked.target - 1e-9:
+        over.append(f"{numbers.score(asked.target - (stack.value(asked.measure) or 0.0))} short")
+    if stack.id == part.recommendation.stack:
         return "recommended"
     if over:
         return ", ".join(over)
-    if stack_facts.id in part.recommendation.alike:
+    if stack.id in part.recommendation.alike:
         return "cannot be told apart"
     return (
         "kept" if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target)) else "worse"
@@ -184,12 +184,12 @@ def families(part: Part, asked: Terms) -> frozenset[str]:
         kind = (stack.axes["mode"], stack.axes["reranker"])
         if kind not in best or _quality(stack, asked) > _quality(best[kind], asked):
             best[kind] = stack
-    ids = {*part.frontiers[0].stacks, *(stack_facts.id for stack_facts in best.values())}
+    ids = {*part.frontiers[0].stacks, *(facts.id for facts in best.values())}
     return frozenset(step.family for step in part.steps if step.less in ids or step.more in ids)
 
 
-def _quality(stack_facts: StackFacts, asked: Terms) -> float:
-    value = stack_facts.value(asked.measure)
+def _quality(stack: StackFacts, asked: Terms) -> float:
+    value = stack.value(asked.measure)
     return -1.0 if value is None else value
 
 
@@ -304,36 +304,34 @@ def every_stack(part: Part, findings: Findings, most: int) -> Table:
     asked = findings.asked
     ordered = sorted(
         part.stacks,
-        key=lambda stack_facts: (
-            -(stack_facts.value(asked.measure) or -1.0),
-            stack_facts.latency,
-            stack_facts.id,
+        key=lambda stack: (
+            -(stack.value(asked.measure) or -1.0),
+            stack.latency,
+            stack.id,
         ),
     )
     spots = enumerate(shown_frontier(part, asked), start=1)
     order = {id: i for i, spot in spots for id in (spot.stack, *spot.equal)}
     names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
     columns = (*names, "%PROC", "p50", "p95", "$ per 1,000", "Per second", "On the frontier")
-    lines = tuple(
-        _stack(stack_facts, asked, names, order.get(stack_facts.id)) for stack_facts in ordered[:most]
-    )
+    lines = tuple(_stack(stack, asked, names, order.get(stack.id)) for stack in ordered[:most])
     return Table("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
 
 
-def _stack(stack_facts: StackFacts, asked: Terms, names: Sequence[str], place: int | None) -> Line:
+def _stack(stack: StackFacts, asked: Terms, names: Sequence[str], place: int | None) -> Line:
     first, *others = names
-    quality = stack_facts.measured(first)
-    second = stack_facts.per_second
-    reached = stack_facts.measured(asked.measure)
+    quality = stack.measured(first)
+    second = stack.per_second
+    reached = stack.measured(asked.measure)
     share = reached.reached.value if reached is not None and reached.reached is not None else None
     return Line(
-        named(stack_facts.id),
+        named(stack.id),
         (
             figure_entry(quality.value if quality is not None else None),
-            *(score_entry(stack_facts.value(name)) for name in others),
+            *(score_entry(stack.value(name)) for name in others),
             Entry("n/a", why="no ceiling") if share is None else Entry(percent(share), exact=f"{100 * share:.6g}"),
-            *time_entries(stack_facts),
-            usd_entry(stack_facts.cost),
+            *time_entries(stack),
+            usd_entry(stack.cost),
             Entry("n/a", why="needs measures at 10 and 30") if second is None else Entry(
                 numbers.score(second, 2), exact=f"{second:.6g}"),
             Entry("no" if place is None else f"{place}"),
@@ -378,8 +376,8 @@ def stage_bars(part: Part, asked: Terms) -> Bars:
     return Bars(tuple(rows), scale, len(order) - len(shown))
 
 
-def _bar(place: int, stack_facts: StackFacts, scale: Scale) -> Bar:
-    stages = [time for time in stack_facts.times if time.stage in SHADES]
+def _bar(place: int, stack: StackFacts, scale: Scale) -> Bar:
+    stages = [time for time in stack.times if time.stage in SHADES]
     rects, start = [], 0.0
     for time in stages:
         width = scale.at(time.p50)
@@ -387,12 +385,12 @@ def _bar(place: int, stack_facts: StackFacts, scale: Scale) -> Bar:
             f'<rect class="{SHADES[time.stage]}" x="{across(start)}" width="{across(width)}" height="100%"/>'
         )
         start += width
-    total = stack_facts.time("total")
+    total = stack.time("total")
     words = ", ".join(f"{time.stage} {ms(time.p50)}" for time in stages)
     mark = Markup(f'<svg class="stack" aria-hidden="true">{"".join(rects)}</svg>')
     return Bar(
         place,
-        named(stack_facts.id),
+        named(stack.id),
         mark,
         ms(total.p50) if total else "",
         ms(total.p95) if total else "",

@@ -190,14 +190,11 @@ def _by_cutoff(score: Score) -> Table:
     rows = []
     for base in dict.fromkeys(measure.base for measure in score.measures):
         found = [names.get((base, k)) for k in cutoffs]
-        label = next(_label(measure_facts, base) for measure_facts in found if measure_facts)
+        label = next(_label(measure, base) for measure in found if measure)
         rows.append(
             [
                 label,
-                *(
-                    value_text(score.value(run.name, measure_facts.name) if measure_facts else None)
-                    for measure_facts in found
-                ),
+                *(value_text(score.value(run.name, measure.name) if measure else None) for measure in found),
             ]
         )
     return Table.of("cutoffs", ("Measure", *figures(*titles)), rows)
@@ -225,7 +222,7 @@ def _board(score: Score) -> Table:
     others = [measure for measure in score.measures if measure.name != score.headline]
     titles = (
         f"{score.headline}, 95%",
-        *(_label(measure_facts, measure_facts.name) for measure_facts in others),
+        *(_label(measure, measure.name) for measure in others),
     )
     ranks = (
         dict(zip(ranked, zip(comparison.rank_low, comparison.rank_high, strict=False), strict=False))
@@ -235,7 +232,7 @@ def _board(score: Score) -> Table:
     rows = []
     for name in order:
         rank = numbers.rank(*ranks[name]) if name in ranks else numbers.NONE
-        values = [_bare(score.value(name, measure_facts.name)) for measure_facts in others]
+        values = [_bare(score.value(name, measure.name)) for measure in others]
         rows.append([rank, name, value_text(score.value(name, score.headline)), *values])
     return Table.of("ranks", ("Rank", "Run", *figures(*titles)), rows, at=1)
 

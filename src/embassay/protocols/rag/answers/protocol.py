@@ -396,8 +396,7 @@ class Answering(Protocol):
         del plan
         done = [record for record in records if record.done]
         headlines = [
-            Headline.of(cell_record.system, cell_record.components[HEADLINE], "bootstrap over questions")
-            for cell_record in done
+            Headline.of(cell.system, cell.components[HEADLINE], "bootstrap over questions") for cell in done
         ]
         comparisons = {
             "alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": {TASK: compared(headlines)},

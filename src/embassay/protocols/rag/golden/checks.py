@@ -332,12 +332,8 @@ def score_check(
 ) -> HumanCheck:
     """How far a person and the judge agree on the questions that the file is about."""
     said = {(one.query_id, one.doc_id): one for one in edited}
-    checked = [
-        final_list
-        for final_list in lists
-        if any((final_list.query_id, p.doc_id) in said for p in final_list.passages)
-    ]
-    both = {final_list.query_id: _both(final_list, said) for final_list in checked}
+    checked = [final for final in lists if any((final.query_id, p.doc_id) in said for p in final.passages)]
+    both = {final.query_id: _both(final, said) for final in checked}
     orders = {query: _order(own) for query, own in both.items()}
     every = [pair for own in both.values() for pair in own]
     corrected, off = _corrected(lists, said)
@@ -374,10 +370,10 @@ def _corrected(
     not independent."""
     rows = [
         (place, passage.grade, None if own is None else own.grade, passage.place)
-        for place, final_list in enumerate(lists)
-        for passage in final_list.passages
+        for place, final in enumerate(lists)
+        for passage in final.passages
         if passage.grade is not None
-        for own in [said.get((final_list.query_id, passage.doc_id))]
+        for own in [said.get((final.query_id, passage.doc_id))]
     ]
     if not any(row[2] is not None for row in rows):
         return (), ()
@@ -408,8 +404,8 @@ def _band(place: int) -> str:
 Pairs = Sequence[tuple[Listed, Edited]]
 
 
-def _both(final_list: FinalList, said: Mapping[tuple[str, str], Edited]) -> Pairs:
-    keys = [(passage, (final_list.query_id, passage.doc_id)) for passage in final_list.passages]
+def _both(final: FinalList, said: Mapping[tuple[str, str], Edited]) -> Pairs:
+    keys = [(passage, (final.query_id, passage.doc_id)) for passage in final.passages]
     return [(passage, said[key]) for passage, key in keys if key in said]
 
 
@@ -481,8 +477,8 @@ def sample_check(run: Path, out: Path, sampling: Sampling | None = None) -> list
     """
     sampling = sampling or Sampling()
     lists = read_final_lists(run)
-    chosen = set(draw_questions([final_list.query_id for final_list in lists], sampling.share, sampling.seed))
-    drawn = [final_list for final_list in lists if final_list.query_id in chosen]
+    chosen = set(draw_questions([final.query_id for final in lists], sampling.share, sampling.seed))
+    drawn = [final for final in lists if final.query_id in chosen]
     if out.exists():
         raise UsageError(f"{out} is there already.", mend="Name another file: this one may have been edited.")
     write_check(out, drawn, blind=sampling.blind, excerpt=sampling.excerpt, seed=sampling.seed)
@@ -495,9 +491,7 @@ def score_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheck:
     edited, blind = read_check(file, lists)
     checked = {one.query_id for one in edited}
     check = score_check(lists, edited, file=file.name, blind=blind, seed=seed)
-    check = replace(
-        check, lists=_seal([final_list for final_list in lists if final_list.query_id in checked])
-    )
+    check = replace(check, lists=_seal([final for final in lists if final.query_id in checked]))
     write_atomic(
         run / FOLDER / f"{slug(file.stem)}.json",
         to_json({**asdict(check), "questions": sorted(checked)}) + "\n",
@@ -522,7 +516,7 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
                 "the human check cannot be read", path=path, found=str(error),
                 mend="Delete it, and score the edited file again.",
             ) from error  # fmt: skip
-        if check.lists == _seal([final_list for final_list in lists if final_list.query_id in checked]):
+        if check.lists == _seal([final for final in lists if final.query_id in checked]):
             found.append(check)
     return tuple(found)
 
@@ -548,8 +542,5 @@ def _into_record(run: Path) -> None:
 
 def _seal(lists: Sequence[FinalList]) -> str:
     return digest(
-        [
-            [final_list.query_id, [[p.doc_id, p.place, p.grade] for p in final_list.passages]]
-            for final_list in lists
-        ]
+        [[final.query_id, [[p.doc_id, p.place, p.grade] for p in final.passages]] for final in lists]
     )

@@ -88,9 +88,9 @@ def write_check(
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=_delimiter(path), lineterminator="\r\n")
     writer.writerow(_columns(blind))
-    for final_list in lists:
-        for passage in _shuffled(final_list, seed) if blind else final_list.passages:
-            row = _row(final_list, passage, excerpt, blind)
+    for final in lists:
+        for passage in _shuffled(final, seed) if blind else final.passages:
+            row = _row(final, passage, excerpt, blind)
             writer.writerow([row[column] for column in _columns(blind)])
     # Spreadsheets take a file without the mark for one in an old code page.
     write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
@@ -102,11 +102,7 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
     Rows may be in any order, separators commas, semicolons or tabs, and 1,5 is 1.5. DataError with file and line for a
     passage that is not in the lists or stands twice, one that is missing, and places and grades that are none.
     """
-    items = {
-        item_of(final_list.query_id, p.doc_id): (final_list, p)
-        for final_list in lists
-        for p in final_list.passages
-    }
+    items = {item_of(final.query_id, p.doc_id): (final, p) for final in lists for p in final.passages}
     source = _source(path)
     for column in NEEDED:
         if column not in source.columns():
@@ -140,13 +136,13 @@ def _check_whole(
     path: Path, found: Mapping[str, Edited], lines: Mapping[str, int], lists: Sequence[FinalList]
 ) -> None:
     """DataError if a question has rows, but not all of them."""
-    for final_list in lists:
-        wanted = [item_of(final_list.query_id, passage.doc_id) for passage in final_list.passages]
+    for final in lists:
+        wanted = [item_of(final.query_id, passage.doc_id) for passage in final.passages]
         there = [item for item in wanted if item in found]
         if there and len(there) < len(wanted):
             missing = next(item for item in wanted if item not in found)
             raise DataError(
-                f"question {final_list.query_id} lacks a passage", path=path, line=max(lines[item] for item in there),
+                f"question {final.query_id} lacks a passage", path=path, line=max(lines[item] for item in there),
                 expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(there)),
                 mend="Restore the row; leave place and grade blank where you have nothing to say.",
             )  # fmt: skip
@@ -157,20 +153,18 @@ def _columns(blind: bool) -> tuple[str, ...]:
     return ("item", "query_id", "question", "place", "grade", "remark", *judges, "doc_id", "text")
 
 
-def _shuffled(final_list: FinalList, seed: int) -> Iterator[Listed]:
-    for place in (
-        generator(seed, "human check", final_list.query_id).permutation(len(final_list.passages)).tolist()
-    ):
-        yield final_list.passages[place]
+def _shuffled(final: FinalList, seed: int) -> Iterator[Listed]:
+    for place in generator(seed, "human check", final.query_id).permutation(len(final.passages)).tolist():
+        yield final.passages[place]
 
 
-def _row(final_list: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
+def _row(final: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
     grade = "" if passage.grade is None else passage.grade
     said = ("", "") if blind else (passage.place, grade)
     return {
-        "item": item_of(final_list.query_id, passage.doc_id),
-        "query_id": inert(final_list.query_id),
-        "question": inert(_cut(final_list.question, excerpt)),
+        "item": item_of(final.query_id, passage.doc_id),
+        "query_id": inert(final.query_id),
+        "question": inert(_cut(final.question, excerpt)),
         "place": said[0],
         "grade": said[1],
         "remark": "",

@@ -27,19 +27,12 @@ def scope(part: Part) -> str:
     return part.dataset or ALL
 
 
-def of_stack(part: Part, stack_facts: StackFacts) -> Row:
+def of_stack(part: Part, stack: StackFacts) -> Row:
     """Under STACK."""
-    axes = stack_facts.axes
+    axes = stack.axes
     return (
-        scope(part),
-        stack_facts.id,
-        axes["encoder"],
-        axes["dims"],
-        axes["index"],
-        axes["k"],
-        axes["reranker"],
-        axes["mode"],
-    )
+        scope(part), stack.id, axes["encoder"], axes["dims"], axes["index"], axes["k"], axes["reranker"], axes["mode"],
+    )  # fmt: skip
 
 
 def named(findings: Findings, columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -47,16 +40,16 @@ def named(findings: Findings, columns: Sequence[Column]) -> tuple[Column, ...]:
     return (*columns, *(Column(name, decimals=3) for name in findings.measures))
 
 
-def measured(findings: Findings, stack_facts: StackFacts) -> Row:
+def measured(findings: Findings, stack: StackFacts) -> Row:
     """Under MEASURED and the measures."""
-    total = stack_facts.time("total")
+    total = stack.time("total")
     times: Row = (None, None, None) if total is None else (total.p50, total.p95, total.samples)
-    return stack_facts.cost, *times, *(stack_facts.value(name) for name in findings.measures)
+    return stack.cost, *times, *(stack.value(name) for name in findings.measures)
 
 
-def is_reranked(stack_facts: StackFacts) -> bool:
+def is_reranked(stack: StackFacts) -> bool:
     """Whether a reranker orders its candidates."""
-    return bool(stack_facts.axes["reranker"] != NONE)
+    return bool(stack.axes["reranker"] != NONE)
 
 
 ENDS = (Column("95% low", "signed", 3), Column("95% high", "signed", 3))
@@ -106,12 +99,12 @@ MEMORY = tuple(
 )
 
 
-def _together(stack_facts: StackFacts) -> Row:
+def _together(stack: StackFacts) -> Row:
     """Times with several queries in flight, where they were taken."""
     return (
         (None, None, None)
-        if stack_facts.together is None
-        else (stack_facts.concurrency, stack_facts.together.p50, stack_facts.together.p95)
+        if stack.together is None
+        else (stack.concurrency, stack.together.p50, stack.together.p95)
     )
 
 
@@ -126,9 +119,9 @@ def _frontiers(findings: Findings) -> ColumnTable:
         by_id = {stack.id: stack for stack in part.stacks}
         for frontier in part.frontiers:
             for id in frontier.stacks:
-                stack_facts = by_id[id]
+                facts = by_id[id]
                 rows.append((
-                    frontier.name, frontier.measure, *of_stack(part, stack_facts), *measured(findings, stack_facts)
+                    frontier.name, frontier.measure, *of_stack(part, facts), *measured(findings, facts)
                 ))  # fmt: skip
     return ColumnTable("rag_frontier", "Frontiers", columns, tuple(rows))
 
@@ -322,18 +315,18 @@ def efficiency(findings: Findings) -> ColumnTable:
     for part in findings.parts:
         known = [stack for stack in part.stacks if stack.average is not None]
         known.sort(key=lambda one: (-(one.per_rerank_second or 0.0), -(one.per_second or 0.0), one.id))
-        for place, stack_facts in enumerate(known, start=1):
-            rerank, total = stack_facts.time("rerank"), stack_facts.time("total")
+        for place, facts in enumerate(known, start=1):
+            rerank, total = facts.time("rerank"), facts.time("total")
             rows.append(
                 (
                     place,
-                    *of_stack(part, stack_facts),
-                    stack_facts.average,
-                    stack_facts.per_rerank_second,
+                    *of_stack(part, facts),
+                    facts.average,
+                    facts.per_rerank_second,
                     rerank.p50 if rerank else None,
-                    stack_facts.per_second,
+                    facts.per_second,
                     total.p50 if total else None,
-                    *([_p50(stack_facts, GENERATE), _p50(stack_facts, WHOLE)] if answered else []),
+                    *([_p50(facts, GENERATE), _p50(facts, WHOLE)] if answered else []),
                 )
             )
     weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
@@ -344,8 +337,8 @@ def efficiency(findings: Findings) -> ColumnTable:
     return ColumnTable("rag_table9", "Efficiency", columns, tuple(rows), note)
 
 
-def _p50(stack_facts: StackFacts, stage: str) -> float | None:
-    time = stack_facts.time(stage)
+def _p50(stack: StackFacts, stage: str) -> float | None:
+    time = stack.time(stage)
     return None if time is None else time.p50
 
 
@@ -415,7 +408,7 @@ def _numbered(findings: Findings) -> Iterator[ColumnTable]:
 
 def _having(**axes: Value) -> Pick:
     """Whether a stack has these values."""
-    return lambda stack_facts: all(stack_facts.axes[axis] == value for axis, value in axes.items())
+    return lambda stack: all(stack.axes[axis] == value for axis, value in axes.items())
 
 
 def depths(findings: Findings) -> list[int]:
@@ -442,11 +435,11 @@ def _quality(findings: Findings, number: int, title: str, pick: Pick) -> ColumnT
     columns = (*STACK, *(Column(name, decimals=3) for name in findings.measures), *TIMES)
     rows = [
         (
-            *of_stack(part, stack_facts),
-            *(stack_facts.value(name) for name in findings.measures),
-            *_times(stack_facts),
+            *of_stack(part, stack),
+            *(stack.value(name) for name in findings.measures),
+            *_times(stack),
         )
-        for part, stack_facts in _each(findings, pick)
+        for part, stack in _each(findings, pick)
     ]
     return ColumnTable(f"rag_table{number}", title, columns, tuple(rows), "Times in ms: p50.")
 
@@ -454,8 +447,8 @@ def _quality(findings: Findings, number: int, title: str, pick: Pick) -> ColumnT
 TIMES = (Column("Embed ms", decimals=1), Column("Retrieve ms", decimals=1), Column("Total ms", decimals=1))
 
 
-def _times(stack_facts: StackFacts) -> Iterator[Value]:
-    found = {time.stage: time.p50 for time in stack_facts.times}
+def _times(stack: StackFacts) -> Iterator[Value]:
+    found = {time.stage: time.p50 for time in stack.times}
     return (found.get(stage) for stage in ("embed", "retrieve", "total"))
 
 
@@ -470,9 +463,7 @@ def _best_stacks(findings: Findings) -> ColumnTable:
                 key not in best or (stack.value(measure) or 0.0) > (best[key].value(measure) or 0.0)
             ):
                 best[key] = stack
-        rows += [
-            (*of_stack(part, stack_facts), *measured(findings, stack_facts)) for stack_facts in best.values()
-        ]
+        rows += [(*of_stack(part, facts), *measured(findings, facts)) for facts in best.values()]
     title = f"Stacks: of each mode and reranker the best by {measure}"
     return ColumnTable("rag_table2", title, (*STACK, *named(findings, MEASURED)), tuple(rows))
 
@@ -480,12 +471,12 @@ def _best_stacks(findings: Findings) -> ColumnTable:
 def _ceilings(findings: Findings, number: int, title: str, pick: Pick) -> ColumnTable:
     columns = (*STACK, *(Column(f"PROC {name}", decimals=3) for name in findings.measures))
     rows = []
-    for part, stack_facts in _each(findings, pick):
+    for part, stack in _each(findings, pick):
         ceilings = [
-            quality.ceiling if (quality := stack_facts.measured(name)) else None for name in findings.measures
+            quality.ceiling if (quality := stack.measured(name)) else None for name in findings.measures
         ]
         if any(value is not None for value in ceilings):
-            rows.append((*of_stack(part, stack_facts), *ceilings))
+            rows.append((*of_stack(part, stack), *ceilings))
     return ColumnTable(f"rag_table{number}", title, columns, tuple(rows))
 
 
@@ -520,10 +511,10 @@ def _leaderboard(findings: Findings, number: int, cutoff: int) -> ColumnTable:
         found = [(stack, stack.measured(measure)) for stack in part.stacks]
         known = [(one, q) for one, q in found if q is not None and q.value.value is not None]
         known.sort(key=lambda pair: (-(pair[1].value.value or 0.0), pair[0].latency, pair[0].id))
-        for place, (stack_facts, q) in enumerate(known, start=1):
+        for place, (facts, q) in enumerate(known, start=1):
             share = None if q.reached is None or q.reached.value is None else 100 * q.reached.value
             rows.append((
-                place, *of_stack(part, stack_facts), q.value.value, q.value.low, q.value.high, q.ceiling, share
+                place, *of_stack(part, facts), q.value.value, q.value.low, q.value.high, q.ceiling, share
             ))  # fmt: skip
     note = "Rows in the order of the mean: neighbours whose intervals overlap need not differ."
     return ColumnTable(f"rag_table{number}", f"Leaderboard by {measure}", columns, tuple(rows), note)
