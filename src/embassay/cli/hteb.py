@@ -135,9 +135,9 @@ def _show_counts(kept: object, json: bool, wide: bool) -> None:
         return
     heads = ["Transformation", "Dataset", "Seed", "Texts", "Unchanged", "Failed"]
     shown = [
-        [name, dataset, str(seed), f"{sum(one.values()):,}", f"{one.get('copied', 0):,}",
-         f"{sum(n for what, n in one.items() if what not in ('ok', 'copied')):,}"]
-        for name, dataset, seed, one in rows
+        [name, dataset, str(seed), f"{sum(outcomes.values()):,}", f"{outcomes.get('copied', 0):,}",
+         f"{sum(n for outcome, n in outcomes.items() if outcome not in ('ok', 'copied')):,}"]
+        for name, dataset, seed, outcomes in rows
     ]  # fmt: skip
     show_table(heads, shown, wide=wide, numbers=True)
 
@@ -158,8 +158,8 @@ def import_(
     """
     from embassay.protocols.hteb.exchange import import_
 
-    found = import_(root, out, generator=generator, datasets=tuple(dataset or ()))
-    for (name, of, seed), (texts, failed) in found.texts.items():
+    imported = import_(root, out, generator=generator, datasets=tuple(dataset or ()))
+    for (name, of, seed), (texts, failed) in imported.texts.items():
         typer.echo(f"{name} of {of}, seed {seed}: {texts:,} texts, {failed:,} failed")
     typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{out}", err=True)
 
@@ -188,11 +188,11 @@ def export(
     from embassay.protocols.hteb.exchange import export
     from embassay.protocols.wordings.sets import ParaphraseSet
 
-    for one in export(ParaphraseSet.open(texts), request, out, generator=generator, date=date):
-        told = one.statistics
+    for layout in export(ParaphraseSet.open(texts), request, out, generator=generator, date=date):
+        counts = layout.statistics
         typer.echo(
-            f"{one.path}: {told['text_fields_total']:,} texts, {told['unchanged_outputs']:,} unchanged, "
-            f"{told['text_fields_with_fallback']:,} failed"
+            f"{layout.path}: {counts['text_fields_total']:,} texts, {counts['unchanged_outputs']:,} unchanged, "
+            f"{counts['text_fields_with_fallback']:,} failed"
         )
 
 

@@ -315,15 +315,15 @@ def _show_study(study: Study) -> None:
     from embassay.cli.terminal import show_table
 
     rows = [
-        [lang, f"{one['pairs']:,}", f"{one['dummies']:,}", f"{one['copies']:,}", f"{one['candidates']:,}"]
-        for lang, one in study.facts["languages"].items()
+        [lang, f"{n['pairs']:,}", f"{n['dummies']:,}", f"{n['copies']:,}", f"{n['candidates']:,}"]
+        for lang, n in study.facts["languages"].items()
     ]
-    pairs = sum(one["pairs"] for one in study.facts["languages"].values())
+    pairs = sum(n["pairs"] for n in study.facts["languages"].values())
     typer.echo(f"{pairs:,} pairs drawn for {study.raters} ratings each; the rules are sealed.\n")
     show_table(["Language", "Pairs", "Dummies", "Copies", "Drawn from"], rows, wide=False)
-    asked = study.facts["sample"]["pairs"]
-    if short := [lang for lang, one in study.facts["languages"].items() if one["pairs"] < asked]:
-        typer.echo(f"\nFewer than {asked} pairs in {', '.join(short)}: there are no more.")
+    wanted = study.facts["sample"]["pairs"]
+    if short := [lang for lang, n in study.facts["languages"].items() if n["pairs"] < wanted]:
+        typer.echo(f"\nFewer than {wanted} pairs in {', '.join(short)}: there are no more.")
     for lang, language in study.facts["languages"].items():
         if language["other_language"]:
             typer.echo(
@@ -359,7 +359,7 @@ def _show_undecided(scored: Scored, wide: bool, price: float | None) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.report.notes import Open, open_table
 
-    bar, each = scored.study.rules.threshold, float(scored.study.raters)
+    bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
     open_ = [
         Open(
             result.lang,
@@ -367,14 +367,14 @@ def _show_undecided(scored: Scored, wide: bool, price: float | None) -> None:
             (result.mean.high - result.mean.low) / 2,
             result.rated,
             1,
-            each,
+            ratings,
         )
         for result in scored.results
         if result.lang and result.mean is not None and result.mean.low <= bar <= result.mean.high
     ]
     if open_:
         typer.echo(
-            f"\nOther pairs could turn these verdicts. More of them, with {each:g} ratings each, would buy:"
+            f"\nOther pairs could turn these verdicts. More of them, with {ratings:g} ratings each, would buy:"
         )
         chance = "Chance of a decision"
         show_blocks(
@@ -391,25 +391,25 @@ def _show_judged(scored: Scored, wide: bool, price: float | None) -> None:
 
     for judge in dict.fromkeys(language.judge for language in scored.corrected):
         # All languages together come first: what more labels would buy is told of these.
-        own = sorted(
+        languages = sorted(
             (language for language in scored.corrected if language.judge == judge),
             key=lambda language: bool(language.lang),
         )
-        means = [replace(language.mean, name=language.lang or "all pairs") for language in own]
+        means = [replace(language.mean, name=language.lang or "all pairs") for language in languages]
         typer.echo("")
         bar = scored.study.rules.threshold
-        title, each = f"Mean rating with {judge}", float(scored.study.raters)
-        show_blocks(quantities_blocks(means, own[0].off, title, bar, price, each), wide)
+        title, ratings = f"Mean rating with {judge}", float(scored.study.raters)
+        show_blocks(quantities_blocks(means, languages[0].off, title, bar, price, ratings), wide)
 
 
 def _verdict(scored: Scored) -> str:
     langs = [result for result in scored.results if result.lang]
-    told = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
+    parts = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
     if rejected := [lang.lang for lang in langs if lang.accepted is False]:
-        told.append(f"{', '.join(rejected)} not")
+        parts.append(f"{', '.join(rejected)} not")
     if undecided := [lang.lang for lang in langs if lang.accepted is None]:
-        told.append(f"no verdict on {', '.join(undecided)}")
-    return f"{'; '.join(told)} (a mean rating of {scored.study.rules.threshold:g} or more)."
+        parts.append(f"no verdict on {', '.join(undecided)}")
+    return f"{'; '.join(parts)} (a mean rating of {scored.study.rules.threshold:g} or more)."
 
 
 def _cells(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:

@@ -62,11 +62,11 @@ def _labels(n: int, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArr
             item = parent[item]
         return item
 
-    for one, other in zip(lower.tolist(), upper.tolist(), strict=True):
-        parent[root(one)] = root(other)
+    for low, high in zip(lower.tolist(), upper.tolist(), strict=True):
+        parent[root(low)] = root(high)
     roots = [root(item) for item in range(n)]
-    label = {found: number for number, found in enumerate(dict.fromkeys(roots))}
-    return np.array([label[found] for found in roots], dtype=np.int64)
+    label = {root_of: number for number, root_of in enumerate(dict.fromkeys(roots))}
+    return np.array([label[root_of] for root_of in roots], dtype=np.int64)
 
 
 Groups = Sequence[Hashable] | NDArray[np.generic]
@@ -192,8 +192,8 @@ def _codes(groups: Groups) -> NDArray[np.int64]:
     """0, 1, 2 ... per distinct value. Values are told apart as Python does: "1" is not 1."""
     if isinstance(groups, np.ndarray) and groups.dtype != object:
         return np.unique(groups, return_inverse=True)[1].astype(np.int64)
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(value, len(known)) for value in groups], dtype=np.int64)
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in groups], dtype=np.int64)
 
 
 def _table(labels: Groups, clusters: Groups) -> _Table:

@@ -198,8 +198,8 @@ def _relevant(judged: Judged, places: Places, rel: Level) -> Places:
         return places
     if not least > 0:
         raise UsageError(f"rel is {least}.", mend="A relevant document has a gain or grade above 0.")
-    kept = places.gain >= least
-    return Places(places.query[kept], places.rank[kept], places.gain[kept])
+    good = places.gain >= least
+    return Places(places.query[good], places.rank[good], places.gain[good])
 
 
 def _number_relevant(judged: Judged, rel: Level) -> NDArray[np.float64]:

@@ -198,7 +198,7 @@ def evaluate(
             mend="Write evaluate(['nDCG@10'], {'q1': {'d1': 1}}, {'q1': ['d1', 'd2']}).",
         )
     judged = judge(qrels, retrieved)
-    return {str(given): _ranking(given).compute(judged) for given in measures}
+    return {str(wanted): _ranking(wanted).compute(judged) for wanted in measures}
 
 
 def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[str, NDArray[np.float64]]:
@@ -215,13 +215,13 @@ def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[s
     """
     judged: list[Judged] = []
     values = {}
-    for given in measures:
-        built = MEASURES.build(given) if isinstance(given, str) else given
+    for wanted in measures:
+        built = MEASURES.build(wanted) if isinstance(wanted, str) else wanted
         if isinstance(built, GradedMeasure):
-            values[str(given)] = built.compute(graded)
+            values[str(wanted)] = built.compute(graded)
         else:
             judged = judged or [as_judged(graded)]
-            values[str(given)] = _ranking(built, given).compute(judged[0])
+            values[str(wanted)] = _ranking(built, wanted).compute(judged[0])
     return values
 
 
@@ -270,5 +270,5 @@ def _chosen(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> d
             usual = {part.name: getattr(option.default, part.name) for part in fields(option.default)}
         else:
             values, usual = {option.name: value}, {option.name: option.default}
-        chosen |= {name: each for name, each in values.items() if each != usual[name]}
+        chosen |= {name: setting for name, setting in values.items() if setting != usual[name]}
     return chosen

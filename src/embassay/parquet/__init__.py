@@ -79,7 +79,7 @@ class Reader:
     def __init__(self) -> None:
         self.answered = True
         # Where this process finds its libraries that one finds them, and not in the folder it happens to stand in.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment,
@@ -127,8 +127,8 @@ class Reader:
         content = b"" if kind == b"." else self._content()
         self.answered = True
         if kind == b"f":
-            number, said = json.loads(content)
-            raise OSError(number, said, str(path))
+            number, reason = json.loads(content)
+            raise OSError(number, reason, str(path))
         if kind == b"m":
             raise _too_large(path, mend, "no memory for it")
         if kind == b"e":

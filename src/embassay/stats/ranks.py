@@ -85,7 +85,7 @@ def compare_replicates(
     draws, values = _checked(replicates, estimates)
     check_confidence(confidence)
     scale = float(np.abs(values).max(initial=0))
-    most, found = shared_degrees(strata), []
+    most, tests = shared_degrees(strata), []
     for a, b in combinations(range(len(values)), 2):
         free = freedom_of_difference(strata[a], strata[b], most=most) if strata else NORMAL
         difference, error = float(values[a] - values[b]), free.error(draws[a] - draws[b])
@@ -93,12 +93,12 @@ def compare_replicates(
         score, p = t_test(difference, error, scale, free.df)
         low, high = difference - reach, difference + reach
         apart = bool(intervals) and not_meeting(intervals[a], intervals[b])
-        found.append(PairTest(a, b, difference, low, high, error, score, p, p, free.df, apart))
+        tests.append(PairTest(a, b, difference, low, high, error, score, p, p, free.df, apart))
     adjusted = corrected_pairs(
-        [test.p for test in found], [test.disjoint for test in found],
-        [test.error > ROUNDING * scale or test.statistic != 0 for test in found],
+        [test.p for test in tests], [test.disjoint for test in tests],
+        [test.error > ROUNDING * scale or test.statistic != 0 for test in tests],
     )  # fmt: skip
-    return tuple(replace(test, p_adjusted=p) for test, p in zip(found, adjusted, strict=True))
+    return tuple(replace(test, p_adjusted=p) for test, p in zip(tests, adjusted, strict=True))
 
 
 def not_meeting(a: tuple[float | None, float | None], b: tuple[float | None, float | None]) -> bool:
@@ -120,10 +120,11 @@ def corrected_pairs(p: Sequence[float], disjoint: Sequence[bool], tested: Sequen
     >>> corrected_pairs([0.03, 0.03, 1.0], [False, True, False], [True, True, False])
     [0.06, 0.03, 1.0]
     """
-    family = iter(holm([own for own, counts in zip(p, tested, strict=True) if counts]))
+    family = iter(holm([raw for raw, counts in zip(p, tested, strict=True) if counts]))
     holms = [next(family) if counts else 1.0 for counts in tested]
     return [
-        own if alone and one >= ALPHA else one for own, one, alone in zip(p, holms, disjoint, strict=True)
+        raw if alone and holm_ >= ALPHA else holm_
+        for raw, holm_, alone in zip(p, holms, disjoint, strict=True)
     ]
 
 

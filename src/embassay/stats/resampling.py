@@ -297,11 +297,11 @@ def resample_defined_means(
         )
     defined = ~np.isnan(table)
     masks, which = np.unique(defined, axis=1, return_inverse=True)
-    both = np.column_stack([np.where(defined, table, 0.0), masks])
-    sums = np.empty((n_resamples, both.shape[1]))
+    table_and_masks = np.column_stack([np.where(defined, table, 0.0), masks])
+    sums = np.empty((n_resamples, table_and_masks.shape[1]))
     done = 0
     for rows in resampled_rows(len(table), n_resamples, rng, most=_MASKED_DRAWS // len(table)):
-        sums[done : done + len(rows)] = _product(row_counts(rows).astype(np.float64), both)
+        sums[done : done + len(rows)] = _product(row_counts(rows).astype(np.float64), table_and_masks)
         done += len(rows)
     counts = sums[:, table.shape[1] :][:, which.ravel()]
     means = np.full((n_resamples, table.shape[1]), np.nan)

@@ -209,8 +209,8 @@ def _shift_replicates(values: Floats, averages: Floats, n_resamples: int, rng: n
         weights[:, itself] += counts[:, first[itself]]
         weights[:, itself] //= 2
         upto = np.cumsum(weights, axis=1, out=weights)
-        places = np.array([np.searchsorted(row, middle, side="right") for row in upto])
-        replicates.append(averages[places].mean(axis=1))
+        middles = np.array([np.searchsorted(row, middle, side="right") for row in upto])
+        replicates.append(averages[middles].mean(axis=1))
     return np.concatenate(replicates)
 
 

@@ -54,8 +54,8 @@ def plain_unicode(text: str) -> str:
 @cache
 def _invisible() -> re.Pattern[str]:
     """Control and format characters, but tabs and line ends."""
-    found = (c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) in ("Cc", "Cf"))
-    return re.compile(f"[{''.join(re.escape(c) for c in found if c not in _KEPT)}]")
+    characters = (c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) in ("Cc", "Cf"))
+    return re.compile(f"[{''.join(re.escape(c) for c in characters if c not in _KEPT)}]")
 
 
 def plain_whitespace(text: str) -> str:
@@ -105,9 +105,9 @@ class Speller:
             return word
         if any(map(str.isdigit, word)):
             read = (word.lower().translate(letters) for letters in _LETTERS)
-            made = next((one for one in read if one.isalpha() and self._known(one)), "")
-            if made:
-                return _cased(made, word)
+            word_read = next((w for w in read if w.isalpha() and self._known(w)), "")
+            if word_read:
+                return _cased(word_read, word)
             mended = word.lower().translate(_LETTERS[0])
         else:
             mended = word.lower()
@@ -115,8 +115,8 @@ class Speller:
         if len(mended) < _SHORT or maybe_name or not (mended.isascii() and mended.isalpha()):
             return word
         reach = 2 if len(mended) >= _LONG else 1
-        found = self._list.lookup(mended, self._nearest, max_edit_distance=reach)
-        return _cased(found[0].term, word) if found else word
+        nearest = self._list.lookup(mended, self._nearest, max_edit_distance=reach)
+        return _cased(nearest[0].term, word) if nearest else word
 
 
 def _cased(made: str, word: str) -> str:
@@ -200,10 +200,10 @@ class CleanEncoder:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = getattr(self._encoder, name)
+        attribute = getattr(self._encoder, name)
         if name in _MANY:
-            return lambda chunks, **more: found(_Cleaned(chunks, self._cleanup.all), **more)
-        return found
+            return lambda chunks, **more: attribute(_Cleaned(chunks, self._cleanup.all), **more)
+        return attribute
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """The vectors of the cleaned texts."""
@@ -212,8 +212,8 @@ class CleanEncoder:
     def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
         """The token vectors of the cleaned texts, where the encoder has them."""
         encoder: Any = self._encoder
-        found: list[NDArray[np.float32]] = encoder.encode_tokens(self._cleanup.all(texts), role=role)
-        return found
+        vectors: list[NDArray[np.float32]] = encoder.encode_tokens(self._cleanup.all(texts), role=role)
+        return vectors
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the cleaned texts are too long."""
@@ -295,10 +295,10 @@ class CleanSimilarity:
         spread: Spread | None = None,
     ) -> Iterator[Ranked]:  # fmt: skip
         system: Any = self._system
-        found: Iterator[Ranked] = system.search_corpora(
+        ranked: Iterator[Ranked] = system.search_corpora(
             self._cleanup.all(queries), self._shards(shards), each, k, spread=spread
         )
-        return found
+        return ranked
 
     def _shards(self, shards: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
         return _Cleaned(shards, lambda shard: _Shard(shard, self._cleanup))

@@ -49,8 +49,8 @@ class Constant:
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
         """The first k texts for each query."""
         first = np.arange(k)
-        known = np.broadcast_to(first < len(corpus), (len(queries), k))
-        return Ranked(np.where(known, first, -1), np.where(known, 1.0, -np.inf))
+        inside = np.broadcast_to(first < len(corpus), (len(queries), k))
+        return Ranked(np.where(inside, first, -1), np.where(inside, 1.0, -np.inf))
 
     def search_shards(
         self,

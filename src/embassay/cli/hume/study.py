@@ -78,8 +78,8 @@ def sample(asked: DataOptions, writing: Writing) -> None:
         _print_json(None if dry_run else out, study)
         return
     _show_sampled(study, writing.wide)
-    for left in study.left_out:
-        typer.echo(f"Left out: {left}")
+    for reason in study.left_out:
+        typer.echo(f"Left out: {reason}")
     typer.echo("")
     typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next(out, study))
 
@@ -90,11 +90,11 @@ def _show_missing(suites: Sequence[Suite], as_json: bool) -> None:
 
     from embassay.protocols.kernel.plan import of_missing
 
-    said = of_missing(suites)
+    why = of_missing(suites)
     if as_json:
-        typer.echo(dumps({"study": None, "content": None, "tasks": [], "left_out": said}, ensure_ascii=False))
+        typer.echo(dumps({"study": None, "content": None, "tasks": [], "left_out": why}, ensure_ascii=False))
         return
-    typer.echo("\n".join((*said, "", "Nothing is written (--dry-run).")))
+    typer.echo("\n".join((*why, "", "Nothing is written (--dry-run).")))
 
 
 def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
@@ -115,7 +115,7 @@ def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
 def _show_sampled(sampled: Sampled, wide: bool) -> None:
     from embassay.cli.terminal import show_table
 
-    rows = [[one.name, one.family, one.lang, str(one.n), _source(one)] for one in sampled.study.tasks]
+    rows = [[task.name, task.family, task.lang, str(task.n), _source(task)] for task in sampled.study.tasks]
     show_table(["task", "family", "lang", "n", "source"], rows, wide=wide)
     # Not in a column: a narrow screen would hide them, or fold them letter by letter.
     for task in sampled.study.tasks:
@@ -143,7 +143,7 @@ def _next(out: Path, sampled: Sampled) -> str:
 def _print_json(out: Path | None, sampled: Sampled) -> None:
     from json import dumps
 
-    told = [
+    tasks = [
         {
             "task": task.name, "family": task.family, "lang": task.lang, "n": task.n, "source": task.source.dataset,
             "notes": _notes(sampled, task),
@@ -151,7 +151,7 @@ def _print_json(out: Path | None, sampled: Sampled) -> None:
         for task in sampled.study.tasks
     ]  # fmt: skip
     study = {
-        "study": None if out is None else str(out), "content": sampled.study.content, "tasks": told,
+        "study": None if out is None else str(out), "content": sampled.study.content, "tasks": tasks,
         "left_out": sampled.left_out,
     }  # fmt: skip
     typer.echo(dumps(study, ensure_ascii=False))
@@ -405,7 +405,7 @@ def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
     if json:
         from embassay.runs.folder import to_json
 
-        rows = [one.as_dict() for one in outcome.annotated]
+        rows = [row.as_dict() for row in outcome.annotated]
         typer.echo(to_json({"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)}))
     else:
         from embassay.cli.terminal import show_table
@@ -413,9 +413,9 @@ def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
         titles = ["model", "task", "family", "asked", "read", "mended", "unread", "failed", "tokens", "cost"]
         names = ("ok", "completed", "unparsed", "failed")
         rows_shown = [
-            [one.model, one.task, one.family, f"{one.asked:,}", *(f"{one.statuses.get(name, 0):,}" for name in names),  # type: ignore[call-overload]
-             f"{one.tokens:,}", dollars(one.usd)]
-            for one in outcome.annotated
+            [row.model, row.task, row.family, f"{row.asked:,}", *(f"{row.statuses.get(name, 0):,}" for name in names),  # type: ignore[call-overload]
+             f"{row.tokens:,}", dollars(row.usd)]
+            for row in outcome.annotated
         ]  # fmt: skip
         show_table(titles, rows_shown, wide=wide, numbers=True)
         typer.echo(f"\nScore them beside people: embassay hume score {shlex.quote(str(outcome.path))}")
@@ -455,16 +455,16 @@ def hybrid(study: Study, asked: Splitting) -> None:
     from embassay.protocols.hume.study import read_study
     from embassay.report.hume.conclusions import divided_view
 
-    found = study_hybrid(read_study(study), asked.llm, asked.options)
+    splits = study_hybrid(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
-    write_hybrid(path, found)
-    rows = divided(found)
+    write_hybrid(path, splits)
+    rows = divided(splits)
     write_divided(study, rows)
     if asked.json:
         from dataclasses import asdict
         from json import dumps
 
-        typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
+        typer.echo(dumps([asdict(split) for split in splits], ensure_ascii=False))
         return
     show_blocks(divided_view(rows), asked.wide)
     typer.echo(f"Items: {path}")
@@ -503,8 +503,8 @@ def simulate(study: Study, scripts: Scripts, shown: Shown) -> None:
     if shown.json:
         from json import dumps
 
-        told = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}
-        typer.echo(dumps(told, ensure_ascii=False))
+        facts = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}
+        typer.echo(dumps(facts, ensure_ascii=False))
         return
     typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
     typer.echo(
@@ -539,16 +539,16 @@ def _say_imported(done: Imported) -> None:
     for name, kind in done.files:
         typer.echo(f"Read {name} as {kind}.")
     for (who, task), n in done.answers.items():
-        left = done.open.get((who, task), 0)
-        typer.echo(f"{who}, {task}: {n} answers" + (f", {left} items open" if left else ", complete"))
+        open_ = done.open.get((who, task), 0)
+        typer.echo(f"{who}, {task}: {n} answers" + (f", {open_} items open" if open_ else ", complete"))
     for (who, task), n in done.decisions.items():
         typer.echo(f"{who}, {task}: {n} decisions")
     if done.impossible:
         typer.echo(f"{done.impossible} of them say that the item cannot be judged.")
     if done.replaced:
         typer.echo(f"{done.replaced} earlier answers were replaced.")
-    for what, n in done.left_out.items():
-        typer.echo(f"Left out: {n} {what}.")
+    for reason, n in done.left_out.items():
+        typer.echo(f"Left out: {n} {reason}.")
     if done.new_annotators:
         typer.echo(f"New in this study: {', '.join(done.new_annotators)}.")
     for remark in done.remarks:

@@ -177,13 +177,13 @@ class EntryRecord(Record):
     @property
     def all_shapes(self) -> tuple[str, ...]:
         """The shapes that the tables together can give."""
-        given = {shape for table in self.all_tables for shape in table.shapes}
-        found = given & set(SHAPES)
-        if {"train", "test"} <= given:
-            found.add("classification")
-        if given >= set(RETRIEVAL_PARTS):
-            found.add("reranking" if "top_ranked" in given else "retrieval")
-        return tuple(shape for shape in SHAPES if shape in found)
+        parts = {shape for table in self.all_tables for shape in table.shapes}
+        possible = parts & set(SHAPES)
+        if {"train", "test"} <= parts:
+            possible.add("classification")
+        if parts >= set(RETRIEVAL_PARTS):
+            possible.add("reranking" if "top_ranked" in parts else "retrieval")
+        return tuple(shape for shape in SHAPES if shape in possible)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ def entries() -> Mapping[str, EntryRecord]:
     """Name -> record, in the order of the files: sts, classification, clustering, and so on."""
 
     files = sorted(Path(__file__).parent.glob("*.yaml"))
-    records = [EntryRecord.model_validate(one) for file in files for one in read_yaml(file)]
+    records = [EntryRecord.model_validate(facts) for file in files for facts in read_yaml(file)]
     return {record.name: record for record in records}
 
 
@@ -329,8 +329,8 @@ def place(record: EntryRecord) -> str:
 def _is_whole(record: EntryRecord, folder: Path) -> bool:
     """Whether every table is there in every language, or every shape in a file of its own."""
     langs = tuple(record.langs)
-    found = [table_files(folder, table.part, table.splits[0], langs) for table in record.all_tables]
-    tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in found)
+    by_language = [table_files(folder, table.part, table.splits[0], langs) for table in record.all_tables]
+    tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in by_language)
     return tables or all(table_files(folder, shape, "", ()) for shape in record.all_shapes)
 
 

@@ -44,15 +44,15 @@ def versions(kind: str) -> tuple[str, ...]:
 def convert(path: Path, kind: str) -> Prose:
     """The document in `path`. Unread, with the reason, for one that is damaged, locked, without text, or takes more
     than the limits allow (CONVERTER, SECONDS, PROSE, TIMES)."""
-    kept = _kept(path, kind)
-    said = _read(kept)
-    if said is None:
-        said = _asked(path, kind)
-        _write(kept, said)
-    if "refused" in said:
-        raise Unread(said["refused"])
-    title = said["title"] or (heading(said["text"]) if kind != "PDF" else "")
-    return Prose(said["text"], title, said["lang"])
+    cached = _kept(path, kind)
+    reply = _read(cached)
+    if reply is None:
+        reply = _asked(path, kind)
+        _write(cached, reply)
+    if "refused" in reply:
+        raise Unread(reply["refused"])
+    title = reply["title"] or (heading(reply["text"]) if kind != "PDF" else "")
+    return Prose(reply["text"], title, reply["lang"])
 
 
 def _asked(path: Path, kind: str) -> dict[str, str]:
@@ -61,12 +61,12 @@ def _asked(path: Path, kind: str) -> dict[str, str]:
         "characters": PROSE.most, "times": TIMES.most,
     }  # fmt: skip
     process = _idle.pop() if _idle else _Process()
-    said = process.asked(json.dumps(request), SECONDS.most)
-    if said is None:
+    reply = process.asked(json.dumps(request), SECONDS.most)
+    if reply is None:
         process.close()
         return {"refused": "files that take more memory or time than is allowed"}
     _idle.append(process)
-    return cast(dict[str, str], json.loads(said))
+    return cast(dict[str, str], json.loads(reply))
 
 
 class _Process:
@@ -74,7 +74,7 @@ class _Process:
 
     def __init__(self) -> None:
         # Where this process finds its libraries that one finds them, and not in the folder it happens to stand in.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment, encoding="utf-8",
@@ -204,5 +204,5 @@ class Kept:
 
 def _conversions() -> list[tuple[Path, int]]:
     folder = conversions_folder()
-    found = bounded_entries(folder.iterdir(), folder) if folder.is_dir() else []
-    return [(path, path.stat().st_size) for path in found if path.suffix in (".json", ".part")]
+    files = bounded_entries(folder.iterdir(), folder) if folder.is_dir() else []
+    return [(path, path.stat().st_size) for path in files if path.suffix in (".json", ".part")]

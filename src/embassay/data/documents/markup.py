@@ -121,8 +121,8 @@ def markdown(content: bytes, path: Path) -> Prose:
 
 def heading(text: str) -> str:
     """The heading of the first level that a text begins with; empty where it begins with none."""
-    found = _TITLE.match(text)
-    return (found["atx"] or found["setext"]).strip().rstrip("#").strip() if found else ""
+    match = _TITLE.match(text)
+    return (match["atx"] or match["setext"]).strip().rstrip("#").strip() if match else ""
 
 
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
@@ -146,18 +146,18 @@ def front_matter(text: str, path: Path) -> tuple[str, Mapping[str, Any], tuple[s
         return text, {}, ()
     try:
         inside = text[4 : closing.start()]
-        said = tomllib.loads(inside) if opening == "+++" else yaml_of(inside, path)
+        facts = tomllib.loads(inside) if opening == "+++" else yaml_of(inside, path)
     except (DataError, tomllib.TOMLDecodeError, RecursionError):
         return text, {}, ("front matter that cannot be read, kept as text",)
-    if not isinstance(said, dict):
+    if not isinstance(facts, dict):
         # Two rules with a paragraph between them are no front matter.
-        return (text, {}, ()) if said is not None else (text[closing.end() :], {}, ())
-    about = {str(key).lower(): value for key, value in said.items() if value is not None}
+        return (text, {}, ()) if facts is not None else (text[closing.end() :], {}, ())
+    about = {str(key).lower(): value for key, value in facts.items() if value is not None}
     return text[closing.end() :], about, ()
 
 
 def _said(about: Mapping[str, Any], *names: str) -> str:
-    return next((found.strip() for name in names if isinstance(found := about.get(name), str)), "")
+    return next((value.strip() for name in names if isinstance(value := about.get(name), str)), "")
 
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -221,8 +221,8 @@ _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})
 
 def declared_charset(content: bytes) -> str:
     """The encoding that a page says it has, empty where it says none."""
-    found = _CHARSET.search(content[:4096])
-    return found[1].decode("ascii") if found else ""
+    match = _CHARSET.search(content[:4096])
+    return match[1].decode("ascii") if match else ""
 
 
 def html_text(page: str) -> tuple[str, str, str]:
@@ -274,11 +274,11 @@ class _Reader(HTMLParser):
         return set(self._skipped)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "title" and not self.title:
             self._in_title = True
         elif tag == "html":
-            self.lang = self.lang or (given.get("lang") or given.get("xml:lang") or "").strip()
+            self.lang = self.lang or (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
         elif tag == "body" and self._skipped == ["head"]:
             self._skipped.clear()  # a head may end without a word
         elif tag in self._unread:
@@ -286,7 +286,7 @@ class _Reader(HTMLParser):
         elif tag == "br":
             self._block.append("\n" if self._pre else _BREAK)
         elif tag == "a":
-            self._permalink = "headerlink" in (given.get("class") or "")
+            self._permalink = "headerlink" in (attributes.get("class") or "")
         else:
             self._open(tag)
 
@@ -350,6 +350,6 @@ def _is_close(one: str, other: str) -> bool:
 
 def _joined(blocks: list[str], close: Callable[[str, str], bool]) -> str:
     parts = blocks[:1]
-    for one, other in pairwise(blocks):
-        parts += ["\n" if close(one, other) else "\n\n", other]
+    for block, following in pairwise(blocks):
+        parts += ["\n" if close(block, following) else "\n\n", following]
     return "".join(parts)
