@@ -61,6 +61,7 @@ class Command(TyperCommand):
             elif not param.hidden and param.name != "help":
                 rows[_panel(param)].append(_row(param))
         for title, entries in rows.items():
+            # Stable: within each the order of declaration stays.
             entries.sort(key=lambda row: not row[1].endswith("[required]"))
             if entries:
                 with formatter.section(title):

@@ -152,6 +152,7 @@ def krippendorff_alpha(
     """
     values, codes = _coded(ratings, level)
     coincidences = _per_item(codes, len(values))
+    # Coincidences of items add up: a resample is a weighted sum, and no rating is counted again.
     together = coincidences.sum(axis=0) if counts is None else _drawn(counts, coincidences)
     alpha = _alpha(together, values, level)
     return float(alpha) if counts is None else alpha
@@ -332,6 +333,7 @@ def _apart(n: int, weights: Weights | None) -> Floats:
 def _kappa(table: Floats, disagreement: Floats) -> float:
     """1 - observed over expected disagreement."""
     expected = float((np.outer(table.sum(axis=1), table.sum(axis=0)) * disagreement).sum())
+    # Whole numbers up to the quotient, so that full agreement is exactly 1.
     observed = float((table * disagreement).sum()) * float(table.sum())
     return 1 - observed / expected if expected else math.nan
 

@@ -58,7 +58,7 @@ def _labels(n: int, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArr
 
     def root(item: int) -> int:
         while parent[item] != item:
-            parent[item] = parent[parent[item]]
+            parent[item] = parent[parent[item]]  # halves the way for the next search
             item = parent[item]
         return item
 
@@ -124,6 +124,7 @@ def _v(table: _Table, beta: float) -> float:
     if not table.n:
         return float("nan")
     of_classes, of_clusters = _entropy(table.classes, table.n), _entropy(table.clusters, table.n)
+    # Rounding: shared information is never below 0, nor above either entropy.
     shared = max(of_classes + of_clusters - _entropy(table.cells, table.n), 0.0)
     homogeneity = min(shared / of_classes, 1.0) if of_classes else 1.0
     completeness = min(shared / of_clusters, 1.0) if of_clusters else 1.0
@@ -212,6 +213,7 @@ def _check_lengths(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> No
 
 
 def _entropy(sizes: NDArray[np.int64], n: int) -> float:
+    # -(1 x log 1) would be -0.0.
     if len(sizes) == 1:
         return 0.0
     shares = sizes[sizes > 0] / n

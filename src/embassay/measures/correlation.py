@@ -95,6 +95,7 @@ Lists = Retrieved | Mapping[str, Retrieved]
 Floats = NDArray[np.float64]
 
 _COMPARISONS = 1 << 22
+# Items above which rows are taken one by one, in n log n: pairs grow with the square.
 _WIDE = 80
 
 

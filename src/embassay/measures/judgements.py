@@ -124,6 +124,7 @@ def order_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> order_in_group(np.array([4, 4, 7, 7, 7])).tolist()
     [1, 2, 1, 2, 3]
     """
+    # The search finds where each run begins.
     return np.arange(len(group)) - np.searchsorted(group, group) + 1
 
 
@@ -214,6 +215,7 @@ def find_ranks(
     end = np.searchsorted(ordered, sought, side="right")
     rank = np.zeros(len(query), dtype=np.int64)
     rank[ranked] = np.cumsum(sizes)[query[ranked]] - end + 1
+    # Its neighbour below has the same key: only then ids decide, which are slow to compare.
     tied = np.flatnonzero((end > 1) & (ordered[end - 2] == sought))
     if len(tied):
         wanted_at = ranked[tied]
@@ -252,6 +254,7 @@ def _keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[np.uint64]:
         # Adding 0 turns -0 into 0, which compares equal but has other bits.
         bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32)
     negative = bits >> np.uint32(31) == 1
+    # Bits of floats sort as whole numbers once those below 0 are reversed.
     ascending = np.where(negative, ~bits, bits | np.uint32(1 << 31))
     return query.astype(np.uint64) << np.uint64(32) | ascending
 
@@ -371,6 +374,7 @@ def best_sum(weight: Floats, counts: Ints, k: int) -> Floats:
 
     By weight, not by grade: a rare grade 3 may weigh more than a common grade 4.
     """
+    # By weight and not by grade: caps and rarity may put a lower grade above a higher one.
     order = np.argsort(-weight, axis=1, kind="stable")
     worth, there = np.take_along_axis(weight, order, axis=1), np.take_along_axis(counts, order, axis=1)
     before = np.cumsum(there, axis=1) - there
@@ -503,6 +507,7 @@ def treat_unjudged(graded: Graded, how: Unjudged, k: int | None = None) -> Grade
 
 
 def _condensed(graded: Graded, unjudged: NDArray[np.bool_]) -> Graded:
+    # Stable, so that what stays keeps its order.
     order = np.argsort(unjudged, axis=1, kind="stable")
     moved = np.take_along_axis(np.where(unjudged, np.int8(ABSENT), graded.top), order, axis=1)
     sources = graded.sources

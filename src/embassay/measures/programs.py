@@ -158,7 +158,7 @@ def _run(graded: Graded, record: Callable[..., Any]) -> list[Any]:
     code = np.zeros(len(query), np.int64) if graded.sources is None else graded.sources.top[query, rank]
     columns = (query, rank, level, code, _numbered(query, level, code))
     return [
-        record(str(q), f"{g}-{c}-{n}", float(-r))
+        record(str(q), f"{g}-{c}-{n}", float(-r))  # distinct scores: nothing is left to their rule for ties
         for q, r, g, c, n in zip(*(column.tolist() for column in columns), strict=True)
     ]
 

@@ -40,6 +40,7 @@ _ranking = partial(
     needs="judgements, ranking",
     undefined="no relevant document is judged",
 )
+# 2^1024 is no float, and a sum of gains needs some room below it.
 _LARGEST_EXPONENT = 1000
 
 
@@ -157,6 +158,7 @@ def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -
     check_cutoff(cutoff)
     best = _discounted(judged, judged.ideal, cutoff, gain)
     reached = _discounted(judged, judged.found, cutoff, gain)
+    # The same gains summed in another order may pass 1 in the last bit.
     return np.minimum(_over(reached, best), 1.0)
 
 

@@ -220,7 +220,7 @@ def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[s
         if isinstance(built, GradedMeasure):
             values[str(wanted)] = built.compute(graded)
         else:
-            judged = judged or [as_judged(graded)]
+            judged = judged or [as_judged(graded)]  # ranked once, for whichever measures need it
             values[str(wanted)] = _ranking(built, wanted).compute(judged[0])
     return values
 
@@ -255,6 +255,7 @@ def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
         chosen.pop("cutoff", None)
         return kind(Spec(name, "", chosen, cutoff), partial(function, **given))
 
+    # The registry reads what a measure takes from its factory, as of any other entry.
     factory.__doc__, factory.__module__ = function.__doc__, function.__module__
     factory.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     return factory

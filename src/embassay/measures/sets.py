@@ -413,6 +413,7 @@ def _values(counts: Ints, found: Ints, k: int, weighting: Weighting) -> Floats:
 def _places(scores: Floats) -> Floats:
     """The place of each system, 1 = best; those that are equal but for rounding share one, undefined ones are last."""
     order = np.argsort(-scores, kind="stable")
+    # Neighbours in order are compared, so equal ones share the place of the first.
     falls = -np.diff(scores[order])
     steps = (falls > SAME) | (np.isnan(falls) & ~np.isnan(scores[order][:-1]))
     places = np.empty(len(scores))

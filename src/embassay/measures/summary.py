@@ -47,6 +47,7 @@ def counted_average_precision(labels: ArrayLike, scores: ArrayLike, counts: Arra
     ranked, relevant = _column(scores, drawn), _column(labels, drawn) > 0
     if not drawn.size:
         return np.full(len(drawn), np.nan)
+    # The order is the same in every resample: only counts change.
     order = np.argsort(-ranked, kind="stable")
     last = np.append(ranked[order][1:] != ranked[order][:-1], True)
     return np.asarray(average_precision_of_counts(order, last, relevant, drawn))

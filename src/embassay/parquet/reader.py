@@ -103,6 +103,7 @@ def _bound(asked: Any, before: int) -> None:
 
 def _address_space() -> int:
     """Bytes of address space of this process with its threads running; 0 where the system does not say."""
+    # The threads start with the first work, and their stacks count as address space.
     pl.select(pl.int_range(0, 100_000)).sum()
     try:
         with open("/proc/self/statm", "rb") as stream:  # noqa: PTH123

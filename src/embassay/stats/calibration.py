@@ -59,7 +59,7 @@ class Beta:
     def fit(cls, scores: Values, same: Labels) -> Beta:
         """By maximum likelihood."""
         middle = float(np.median(scores))
-        scale = float(scores.std()) or 1.0
+        scale = float(scores.std()) or 1.0  # scores that are all equal
         up, down = _sides(scores, middle, scale)
         signs = np.where(same, 1.0, -1.0)
 
@@ -71,6 +71,7 @@ class Beta:
             ridge = _RIDGE * np.array([a, b, 0.0])
             return float(np.logaddexp(0.0, -margin).sum() + ridge @ weights / 2), gradient + ridge
 
+        # Begins at the odds of all pairs; a half more on each side, as one label may be missing.
         base = math.log((same.sum() + 0.5) / ((~same).sum() + 0.5))
         fitted = minimize(
             loss, np.array([1.0, 1.0, base]), jac=True, method="L-BFGS-B",
@@ -135,6 +136,7 @@ def choose(scores: Values, same: Labels, groups: Groups, rng: np.random.Generato
         for kind in KINDS:
             foretold[kind][out] = fit(kind, scores[~out], same[~out])(scores[out])
     losses = {kind: float(log_losses(foretold[kind], same).mean()) for kind in KINDS}
+    # Of equal losses the first kind: beta, which is smooth.
     kind = min(KINDS, key=lambda kind: losses[kind])
     return Chosen(kind, foretold[kind], losses)
 
@@ -272,6 +274,7 @@ def precise(
     """
     _check(aim, confidence)
     n, alpha = len(scores), 1 - confidence
+    # Equal scores in a drawn order: that of a file may tell the labels.
     order = np.lexsort((rng.permutation(n), -scores))
     ranked, right = scores[order], np.cumsum(same[order], dtype=np.int64)
     last = np.flatnonzero(
@@ -280,7 +283,9 @@ def precise(
     starts, later = _places(n, aim, alpha)
     sizes = np.append(starts[_first(right, last, starts, aim) :], later)
     ends = last[np.searchsorted(last, sizes)]
+    # The pair at place `ends` sets the threshold and is not counted: `ends` pairs lie before it.
     failed = np.flatnonzero(binom.sf(right[ends - 1] - 1, ends, aim) > alpha)
+    # The first that fails ends the test: trying on would spend the confidence twice.
     kept = ends[: failed[0]] if len(failed) else ends
     threshold = Threshold("precision", aim, confidence, None, n, int(same.sum()))
     return _at(threshold, float(ranked[kept[-1]]), scores, same) if len(kept) else threshold
@@ -373,13 +378,15 @@ def cheapest(
     half = np.zeros(len(scores), dtype=bool)
     half[rng.permutation(len(scores))[: len(scores) // 2]] = True
     ranked = np.unique(scores[half])
-    edges = np.append(ranked, np.inf)
+    edges = np.append(ranked, np.inf)  # the last: accept nothing
     accepted_wrong = (~same[half] & (scores[half] >= edges[:, None])).sum(axis=1)
     refused = (same[half] & (scores[half] < edges[:, None])).sum(axis=1)
+    # Of equal costs the lowest threshold.
     value = float(edges[np.argmin(wrong * accepted_wrong + missed * refused)])
     rest, right = scores[~half], same[~half]
     n = len(rest)
     mistakes = int((~right & (rest >= value)).sum()), int((right & (rest < value)).sum())
+    # Two bounds hold together where each may fail half as often.
     alpha = (1 - confidence) / 2
     upper = [float(beta.ppf(1 - alpha, k + 1, n - k)) if k < n else 1.0 for k in mistakes]
     return Cost(
@@ -424,6 +431,7 @@ def best(probability: Values, aim: float, confidence: float) -> float:
 def recall_chance(positives: int, n: int, aim: float, confidence: float) -> Callable[[int], float]:
     """The chance that `sensitive` finds a threshold, by how many labels there are beside the `n` of which `positives`
     are the same; as many of the new ones are taken to be."""
+    # From so many positives on the lowest of them is a threshold.
     needed = math.ceil(math.log(1 - confidence) / math.log(aim))
     return lambda more: float(binom.sf(needed - positives - 1, more, positives / n))
 
@@ -455,6 +463,7 @@ class PrecisionChance:
         starts = _starts(self._n + more, self._aim, self._alpha)
         for begin in reversed(starts):
             chance = self._begins(begin, more) if begin > starts[0] else 1.0
+            # A start that is hardly reached is not worth its sum.
             if unspent * chance > 1e-6:
                 total += unspent * chance * self._passes(begin, more)
             unspent *= 1 - chance
@@ -480,6 +489,7 @@ class PrecisionChance:
         # At least j kept ones are among the first, where at most begin - j new ones score more than the j-th.
         least = np.append(binom.cdf(begin - counts[1:], more, (counts[1:] - 0.5) / n), 0.0)
         odds = np.append(1.0, least[:-1]) - least
+        # The tails of the sum are below any digit that is shown.
         counts, odds = counts[odds > 1e-9], odds[odds > 1e-9]
         share = np.clip(
             (begin - counts) / max(more, 1), (counts - 0.5).clip(0) / n, (counts + 0.5).clip(None, n) / n
@@ -511,6 +521,7 @@ def mean_half(scores: Scores, probability: Values, n: int, rng: np.random.Genera
     scores and fitted probabilities are drawn from."""
     at, total = np.quantile(scores, (np.arange(GRID) + 0.5) / GRID), 0.0
     for _ in range(BANDS):
+        # Scores first, then labels: the order decides what a seed gives.
         rows = rng.integers(0, len(scores), n)
         low, high = band(at, scores[rows], rng.random(n) < probability[rows])
         total += float((high - low).mean()) / 2

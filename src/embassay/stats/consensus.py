@@ -108,6 +108,7 @@ def _learned(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floa
     counts = np.einsum("nt,njs->jts", posterior, one_hot) + smoothing
     totals = counts.sum(axis=2, keepdims=True)
     uniform = np.full_like(counts, 1.0 / counts.shape[2])
+    # Without smoothing a class may have no vote of a judge: then nothing is known of how he errs.
     return prior, np.divide(counts, totals, out=uniform, where=totals > 0)
 
 
@@ -115,6 +116,7 @@ def _told(prior: Floats, confusion: Floats, one_hot: Floats) -> tuple[Floats, fl
     """E step: the probability of each class of each item, and the log-likelihood of all votes."""
     with np.errstate(divide="ignore"):
         logs = np.log(prior) + np.einsum("njs,jts->nt", one_hot, np.log(np.maximum(confusion, 1e-300)))
+    # Products of many small rates would be 0 as floats.
     most = logs.max(axis=1, keepdims=True)
     weights = np.exp(logs - most)
     totals = weights.sum(axis=1, keepdims=True)

@@ -165,6 +165,7 @@ def corrected(
         narrowed = _interval(value, ends, bounds)
         # Cut off at a bound, the interval of people alone may be the narrower one.
         if narrowed.width <= alone.width:
+            # No judge is worth more than labels of all units.
             more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
             return Corrected(
                 narrowed, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1], arms
@@ -242,6 +243,7 @@ def _regressed(
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
     x, y = rows.x - center, rows.y - mean
     spread, whole = rows.product(x, x), rows.product(y, y)
+    # A judge who says one thing has no slope, and three labels leave the residual one degree.
     if spread <= 1e-12 or count <= 3:
         return (mean, np.inf), 0.0, 1.0
     slope = rows.product(x, y) / spread
@@ -344,6 +346,7 @@ def outlook(
     unit = half / reach / max(1 / n - whole, 1e-12) ** 0.5 if n < total else 0.0
     for more in dict.fromkeys(min(step, total - n) for step in steps if total > n):
         error = unit * max(1 / (n + more) - whole, 0.0) ** 0.5
+        # What the estimate still moves by is what is gone of its variance.
         moved = max((half / reach) ** 2 - error**2, 1e-24) ** 0.5
         end = reach * error
         chance = float(ndtr((-end - distance) / moved) + ndtr((distance - end) / moved))

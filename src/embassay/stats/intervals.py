@@ -58,6 +58,7 @@ def freedom(strata: Sequence[Stratum]) -> Freedom:
     >>> round(found.df, 2), round(found.factor, 2)
     (2.01, 1.22)
     """
+    # One unit, drawn with itself only, shows no variance.
     raw = [(stratum.units, _variance(stratum.draws)) for stratum in strata if stratum.units > 1]
     mended = [variance * units / (units - 1) for units, variance in raw]
     total = sum(mended)
@@ -108,15 +109,19 @@ def shared_freedom(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
     raw = []
     for shared in zip(*strata, strict=True):
         units, draws = min(one.units for one in shared), np.stack([one.draws for one in shared])
+        # A resample counts where every system has a value, so that all pairs are of the same ones.
         draws = draws[:, np.isfinite(draws).all(axis=0)]
         if units < 2 or draws.shape[1] < 2:
             continue
         summed, total = np.var(draws, axis=1, ddof=1).sum(), np.var(draws.sum(axis=0), ddof=1)
+        # The sum of Var(i - j) over all pairs is m times the sum of Var(i) less Var(sum); rounding may leave less than
+        # 0.
         raw.append((units, max(0.0, float(many * summed - total)) / (many * (many - 1) / 2)))
     mended = [(units, var * units / (units - 1)) for units, var in raw]
     total = sum(var for _, var in mended)
     if not total > 0:
         return None
+    # Each unit has m - 1 independent differences of m systems.
     expected = [(units, var * _expected((units - 1) * (many - 1))) for units, var in mended]
     return Freedom(_satterthwaite(expected), math.sqrt(total / sum(var for _, var in raw)))
 
@@ -249,6 +254,7 @@ def wilson(p: float, n: int, *, confidence: float = 0.95) -> Estimate:
     scale = 1 + z * z / n
     centre = (p + z * z / (2 * n)) / scale
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / scale
+    # At shares of 0 and 1 an end may pass them in the last bit.
     return Estimate(float(p), max(0.0, centre - half), min(1.0, centre + half), n, f"{confidence:.0%} Wilson")
 
 
@@ -273,6 +279,7 @@ def fisher_z(r: float, n: int, *, confidence: float = 0.95, error: Error = "fish
         raise UsageError(f"The error is {error!r}.", mend="Use fisher or bonett-wright.")
     spread = 1.0 if error == "fisher" else 1 + r * r / 2
     half = critical(confidence) * math.sqrt(spread / (n - 3))
+    # math.atanh raises at -1 and 1, where the interval is the point.
     centre = math.atanh(r) if abs(r) < 1 else math.copysign(math.inf, r)
     name = "Fisher z" if error == "fisher" else "Bonett-Wright"
     return Estimate(

@@ -61,6 +61,7 @@ def mixed_mean(
     _check_once(rows, columns)
     shares = _weights(weights, design["rows"])
     estimate = float(shares @ values)
+    # Values that differ in the last bits would have variances that are rounding.
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         values = np.full_like(values, estimate)
     if len(values) == 1:
@@ -126,6 +127,7 @@ def _forms(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
 def _projection(effects: list[Floats], n: int) -> Floats:
     """Onto the space of the mean and the effects, (n, n)."""
     directions, sizes, _ = np.linalg.svd(np.column_stack([np.ones(n), *effects]), full_matrices=False)
+    # Indicators overlap, as rows and columns both sum to 1: no solve takes such a matrix.
     basis = directions[:, sizes > 1e-9 * sizes[0]]
     return np.asarray(basis @ basis.T)
 
@@ -138,7 +140,7 @@ def _interval(estimate: float, fit: _Fit, shares: Floats, confidence: float) -> 
         return estimate, estimate, float("nan")
     estimator = np.tensordot(loads, fit.forms, axes=1) @ np.tensordot(fit.variances, fit.covariances, axes=1)
     df = variance**2 / float((estimator * estimator.T).sum())
-    reach = t_quantile(0.5 + confidence / 2, df) * variance**0.5
+    reach = t_quantile(0.5 + confidence / 2, df) * variance**0.5  # `df` is fractional
     return estimate - reach, estimate + reach, df
 
 

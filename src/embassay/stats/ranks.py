@@ -84,6 +84,7 @@ def compare_replicates(
     """
     draws, values = _checked(replicates, estimates)
     check_confidence(confidence)
+    # What is rounding depends on the size of what was summed, not of the difference.
     scale = float(np.abs(values).max(initial=0))
     most, tests = shared_degrees(strata), []
     for a, b in combinations(range(len(values)), 2):
@@ -246,6 +247,7 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Floats:
     first, second = np.triu_indices(left.shape[-1], 1)
     signs = [np.sign(side[..., first] - side[..., second]) for side in (left, right)]
     sizes = np.sqrt((signs[0] ** 2).sum(axis=-1) * (signs[1] ** 2).sum(axis=-1))
+    # 0 / 0 where one side is all equal, which is NaN as promised.
     with np.errstate(invalid="ignore"):
         return np.asarray((signs[0] * signs[1]).sum(axis=-1) / sizes)
 
@@ -309,6 +311,7 @@ def rank_quantiles(
     tail = (1 - confidence) / 2
     best = np.stack([1 + (draws > row).sum(axis=0) for row in draws])
     worst = np.stack([(draws >= row).sum(axis=0) for row in draws])
+    # Ranks that were seen, never one between two.
     low = np.quantile(best, tail, axis=1, method="inverted_cdf")
     high = np.quantile(worst, 1 - tail, axis=1, method="higher")
     return low.astype(np.int64), high.astype(np.int64)

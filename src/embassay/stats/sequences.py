@@ -71,6 +71,7 @@ class Left:
 
 def block_order(weight: Floats, rng: np.random.Generator) -> Ints:
     """All items in the order in which successive draws with chances proportional to `weight` (n,) take them."""
+    # Exponential clocks: the next to ring has a chance proportional to its rate (Efraimidis and Spirakis 2006).
     return np.argsort(rng.standard_exponential(len(weight)) / weight, kind="stable")
 
 
@@ -112,8 +113,10 @@ def log_stakes(draws: Draws, at: Floats, *, above: bool) -> Floats:
     risk = sign * (missing - (draws.low if above else draws.high))
     # A risk of 0 or less: what is left cannot be so little, so any stake is safe.
     most = 1.0 / np.maximum(risk, _TINY)
+    # No bet loses more than its stake, but for rounding.
     move = np.maximum(gain * most, -1.0)
     stakes = np.cumsum(np.log1p(FRACTIONS[:, None, None] * move), axis=1)
+    # The mean of the stakes, whose own size no float may hold.
     top = stakes.max(axis=0)
     return np.asarray(top + np.log(np.exp(stakes - top).mean(axis=0)))
 
@@ -134,7 +137,7 @@ def interval(draws: Draws, column: int, low: float, high: float, alpha: float) -
     own = Draws(*(getattr(draws, name)[:, [column]] for name in _NAMES))
     seen = own.known + own.values
     low, high = max(low, float((seen + own.rest_low).max())), min(high, float((seen + own.rest_high).min()))
-    high = max(low, high)
+    high = max(low, high)  # rounding, once all is drawn
     least, most = (_end(own, low, high, alpha, above=above) for above in (True, False))
     least, most = min(least, most), max(least, most)
     return Interval(min(max(estimate(own)[0], least), most), least, most)
@@ -155,6 +158,7 @@ def _end(draws: Draws, low: float, high: float, alpha: float, *, above: bool) ->
 
 
 def _ruled_out(draws: Draws, total: float, alpha: float, *, above: bool) -> bool:
+    # Two bets, one to each side, share alpha.
     return bool(log_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
 
 
@@ -181,6 +185,7 @@ def verdicts(draws: Draws, bars: Floats, alpha: float) -> Verdicts:
     k = len(bars)
     if not len(draws):
         return Verdicts(np.full(k, -1), np.full(k, -1), np.zeros(k, bool))
+    # Two bets, one to each side, share alpha.
     limit = np.log(2 / np.broadcast_to(np.asarray(alpha, float), (k,)))
     seen = draws.known + draws.values
     sure_above, sure_below = seen + draws.rest_low > bars + _TINY, seen + draws.rest_high < bars - _TINY

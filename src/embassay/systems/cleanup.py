@@ -36,6 +36,7 @@ _LETTERS = (
 )
 """Letters that digits are written for."""
 _SHORT, _LONG = 4, 9
+# Queries and pairs come again for every task and every system with this step; corpora would not fit.
 _KEPT_TEXTS = 2**13
 
 

@@ -137,7 +137,7 @@ def _kept(model: Any, name: str) -> str:
         from embassay.systems import forget
 
         _given[name] = GivenEncoder(model, name)
-        forget(f"own:{name}")
+        forget(f"own:{name}")  # or the opened system would go on with the earlier object
     return f"own:{name}"
 
 
@@ -181,6 +181,7 @@ def _identity(model: Any) -> str:
         digest = hashlib.sha256()
         for key, tensor in sorted(state().items()):
             digest.update(key.encode())
+            # By key, since a state_dict has the order in which modules were made.
             digest.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).tobytes())
         return digest.hexdigest()[:16]
     return f"process-{uuid.uuid4().hex[:12]}"

@@ -76,6 +76,7 @@ class _Process:
         # Where this process finds its libraries that one finds them, and not in the folder it happens to stand in.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         self._process = subprocess.Popen(
+            # -P: a file beside the program must not pass for a library.
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment, encoding="utf-8",
         )  # fmt: skip
@@ -92,6 +93,7 @@ class _Process:
 
     def asked(self, request: str, seconds: int) -> str | None:
         """The line that it answers; None where it died or took too long."""
+        # CPU seconds bound work; a process that only waits uses none, so there is a clock too.
         clock = Timer(_IMPATIENT * seconds, self._process.kill)
         clock.start()
         try:
@@ -136,6 +138,7 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
+    # Two processes that write to one pipe would each read the other's answers.
     os.register_at_fork(after_in_child=_forked)
 
 
@@ -173,7 +176,7 @@ def _write(kept: Path | None, said: dict[str, str]) -> None:
         handle, name = tempfile.mkstemp(dir=kept.parent, suffix=".part")
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             json.dump(said, stream)
-        Path(name).replace(kept)
+        Path(name).replace(kept)  # at once: another process may be reading
     except OSError:
         return
 

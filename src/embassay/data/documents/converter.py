@@ -176,6 +176,7 @@ def bound(asked: dict[str, Any]) -> None:
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
     for kind, limit in (
+        # Limits count from the start of the process, which has converted others before.
         (resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + asked["seconds"]),
         (resource.RLIMIT_AS, address_space() + asked["memory"]),
     ):

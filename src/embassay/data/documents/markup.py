@@ -36,7 +36,7 @@ class Prose:
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -236,6 +236,7 @@ def html_text(page: str) -> tuple[str, str, str]:
     ('## A\\n\\nOne\\ntwo.', 'T', 'en')
     """
     reader = _parsed(page, _UNREAD)
+    # A second pass that leaves these in: a tag without its end would swallow the page.
     if reader.unended & _BOUNDARIES:
         reader = _parsed(page, _UNREAD - _BOUNDARIES)
     return reader.text(), _line("".join(reader.title)), reader.lang

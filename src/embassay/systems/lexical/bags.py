@@ -149,6 +149,7 @@ def token_sets(tokens: Tokens) -> Bags:
 def _counted(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
     """Ragged rows of terms as bags: one sort of (row, term) packed into one integer."""
     radix = int(terms.max(initial=0)) + 1
+    # (row, term) as one number has to stay below 2^63.
     rows_per_sort = max(1, min(_ROWS_PER_SORT, 2**62 // radix))
     parts, counts, lengths = (
         [np.empty(0, dtype=np.int64)],
