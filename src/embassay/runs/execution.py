@@ -380,16 +380,16 @@ class InProcesses:
 
     def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
         """The records as they come."""
-        left, size = list(cells), self._count
-        while left:
-            alone = left if size > 1 else left[:1]
+        todo, size = list(cells), self._count
+        while todo:
+            alone = todo if size > 1 else todo[:1]
             with _Pool(size, self._folder, work, alone, listener) as pool:
                 for cell, record in pool.do(alone):
-                    left.remove(cell)
+                    todo.remove(cell)
                     listener.ended(cell, record)
                     yield record
             if pool.broken and size == 1:
-                cell = left.pop(0)
+                cell = todo.pop(0)
                 record = keep(cell, lost(DIED), self._folder)
                 listener.ended(cell, record)
                 yield record

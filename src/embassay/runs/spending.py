@@ -105,11 +105,11 @@ class Spending:
 
     def by_account(self, session: str | None = None) -> dict[str, Spent]:
         """What each account has spent, in all sessions or in one."""
-        found: dict[str, Spent] = {}
+        accounts: dict[str, Spent] = {}
         for (of_session, account), spent in list(self._book.items()):
             if session in (None, of_session):
-                found[account] = found.get(account, Spent()) + spent
-        return found
+                accounts[account] = accounts.get(account, Spent()) + spent
+        return accounts
 
     def reserved(self, number: int, model: str, usd: float) -> None:
         """A request is about to be sent."""
@@ -249,18 +249,18 @@ def in_one_line(spent: Mapping[str, Any]) -> str:
     )
     limit = f" of {dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
     money = "an unknown amount (give price=)" if spent["usd"] is None else dollars(spent["usd"])
-    said = [f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens."]
+    sentences = [f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens."]
     unsettled = sum(system.get("unsettled", 0) for system in spent["systems"].values())
     died = f", {unsettled} of them in flight when a process died" if unsettled else ""
     if possible := spent.get("possible_usd", 0.0):
-        said.append(
+        sentences.append(
             f"Up to {dollars(possible)} more may be billed, for requests without a usable answer{died}."
         )
     elif died:
-        said.append(f"{unsettled} were in flight when a process died.")
+        sentences.append(f"{unsettled} were in flight when a process died.")
     if reserved := spent.get("reserved_usd", 0.0):
-        said.append(f"{dollars(reserved)} is held aside for requests in flight.")
-    return " ".join(said)
+        sentences.append(f"{dollars(reserved)} is held aside for requests in flight.")
+    return " ".join(sentences)
 
 
 def dollars(usd: float | None) -> str:

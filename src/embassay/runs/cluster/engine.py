@@ -86,8 +86,8 @@ class Desk:
 
     def read(self, cache: bytes, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """See `EmbeddingCache`; so the next four."""
-        found = self._cache(cache).read(key, shape)
-        return None if found is None else np.array(found)
+        vectors = self._cache(cache).read(key, shape)
+        return None if vectors is None else np.array(vectors)
 
     def holds(self, cache: bytes, key: bytes) -> bool:
         """Whether there are vectors under `key`."""
@@ -116,13 +116,13 @@ class Desk:
 def open_desk(models: int, environment: dict[str, str]) -> Any:
     """The actor, on the machine of the driver; `models` are at work at once, at most."""
     ray = library()
-    here = ray.get_runtime_context().get_node_id()
+    node = ray.get_runtime_context().get_node_id()
     actor = ray.remote(Desk).options(
         num_cpus=0,
         max_concurrency=16,
         max_restarts=-1,
         max_task_retries=-1,
-        scheduling_strategy=on_node(ray, here),
+        scheduling_strategy=on_node(ray, node),
     )
     return actor.remote(models, str(Path.cwd()), environment)
 
@@ -158,9 +158,9 @@ class Ears:
         self._asked = self._asked or self._desk.heard.remote()
         if not self._ray.wait([self._asked], timeout=_PATIENCE)[0]:
             return
-        asked, self._asked = self._asked, None
+        answer, self._asked = self._asked, None
         try:
-            heard = self._ray.get(asked)
+            heard = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             # The desk is started anew, unless its machine is gone: this one.
             raise left_alone() from error
@@ -205,8 +205,8 @@ class SharedCache:
 
     def read(self, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """The vectors kept under `key`."""
-        found: NDArray[np.float32] | None = self._asked("read", key, shape)
-        return found
+        vectors: NDArray[np.float32] | None = self._asked("read", key, shape)
+        return vectors
 
     def holds(self, key: bytes) -> bool:
         """Whether there are vectors under `key`."""
@@ -260,16 +260,16 @@ class OverRay:
         def taken(item: A, reference: Any) -> B:
             while True:
                 try:
-                    found = ray.get(reference)
+                    result = ray.get(reference)
                 except losses.kinds as error:
                     if not losses.again("part", error):
                         raise ModelError(f"A part of the work cannot be done: {DIED}.") from error
                     reference = part.remote(sent, packed(item), folder)
                     continue
                 losses.forget("part")
-                if isinstance(found, Raised):
-                    raise found.error
-                return found  # type: ignore[no-any-return]
+                if isinstance(result, Raised):
+                    raise result.error
+                return result  # type: ignore[no-any-return]
 
         waiting, held = deque[tuple[A, int, Any]](), 0
         for item in items:
@@ -343,10 +343,10 @@ def over_ray(
     another Embassay, or does not see one of the `files`. `identities` are those of the systems, by name, as this
     machine has them."""
     with connected(chosen) as ray:
-        found = nodes(ray)
-        cpus(found)
-        check(look(ray, found, files))
-        engine = OnCluster(ray, folder, found, identities)
+        machines = nodes(ray)
+        cpus(machines)
+        check(look(ray, machines, files))
+        engine = OnCluster(ray, folder, machines, identities)
         try:
             yield engine
         finally:
