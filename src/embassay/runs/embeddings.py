@@ -288,7 +288,7 @@ class CachedEncoder:
         return self.encoder, self.cache
 
     def __setstate__(self, state: tuple[Encoder, EmbeddingCache]) -> None:
-        CachedEncoder.__init__(self, *state)
+        type(self).__init__(self, *state)
         self._away = True
 
     def account(self) -> Account | None:
@@ -392,6 +392,7 @@ class CachedEncoder:
 
     def _chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
         """The distinct texts in content order, and the chunks they are cut into."""
+        # Like lengths together pad little; by content before, so that a chunk does not depend on the order of the call.
         distinct, size = sorted(sorted(set(texts)), key=len), self.chunk_size
         return distinct, _Lazy(lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size))
 
@@ -530,7 +531,7 @@ class CachedEncoder:
 def packed(rows: Ragged) -> Vectors:
     """Ragged vectors as one array (n, floats of one text on average): how many rows each text has, all rows, and
     zeros."""
-    counts = np.array([len(row) for row in rows], dtype=np.float32)
+    counts = np.array([len(row) for row in rows], dtype=np.float32)  # exact up to 2^24 rows
     flat = np.concatenate([counts, *(np.ravel(row) for row in rows)])
     width = -(-len(flat) // len(rows))
     whole = np.zeros(len(rows) * width, dtype=np.float32)

@@ -82,6 +82,7 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 def digest(value: Any) -> str:
     """A short, stable fingerprint of a JSON-able value: 32 hexadecimal digits."""
+    # In ASCII, as half of a surrogate pair has no bytes of its own.
     canonical = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
@@ -184,6 +185,7 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
         }
         for name, part in record.components.items()
     }
+    # Without the components: asdict would copy every replicate of them.
     plain = asdict(CellRecord(**{**vars(record), "components": {}}))
     whole = {**plain, "components": components, "counts": dict(record.counts)}
     return {**whole, "checksum": digest(whole)}
@@ -214,7 +216,7 @@ def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
 
 
 def _numbers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
-    return [value if value == value else None for value in values.tolist()]
+    return [value if value == value else None for value in values.tolist()]  # JSON has no NaN
 
 
 def _array(values: list[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -374,6 +376,7 @@ class RunFolder:
         from filelock import lock_descriptor
 
         self.path.mkdir(parents=True, exist_ok=True)
+        # The file stays: of one that is removed, two processes could lock two.
         with (self.path / ".lock").open("a") as stream:
             if not lock_descriptor(stream.fileno(), blocking=False):
                 raise UsageError(

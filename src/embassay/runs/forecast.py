@@ -138,7 +138,9 @@ def outlook(costs: Sequence[float], total: int, usd: float) -> Outlook:
     done = len(costs)
     rest, expected = max(total - done, 0), usd * total / done
     mean = float(np.mean(costs))
+    # One part does not tell how much they vary: then by as much as their mean.
     spread = float(np.std(costs, ddof=1)) / mean if done > 1 and mean else 1.0
+    # Of the sum of what is left, whose mean is itself known from `done` parts only.
     error = 1.96 * spread * usd / done * np.sqrt(rest * (1 + rest / done))
     return Outlook(done, total, usd, expected, max(usd, expected - float(error)), expected + float(error))
 
@@ -238,19 +240,8 @@ def remote_seconds(encoder: RemoteEncoder, requests: int, tokens: int) -> float:
 def table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
     """Columns and rows for the terminal, what matters most first: a narrow screen hides the last."""
     titles = [
-        "task",
-        "dataset",
-        "system",
-        "texts",
-        "tokens",
-        "cost",
-        "time",
-        "requests",
-        "kept",
-        "items",
-        "disk",
-        "memory",
-    ]
+        "task", "dataset", "system", "texts", "tokens", "cost", "time", "requests", "kept", "items", "disk", "memory",
+    ]  # fmt: skip
     return titles, [
         [cell.task, cell.dataset, cell.system, f"{cell.texts:,}",
          ("" if cell.exact else "~") + f"{cell.tokens:,}", dollars(cell.usd),

@@ -186,6 +186,7 @@ class Claims:
         from filelock import lock_descriptor
 
         with self._path.open("a+", encoding="utf-8") as file:
+            # Held from reading to writing: two processes must not both take the room that one of them needs.
             lock_descriptor(file.fileno(), poll_interval=_GLANCE)
             file.seek(0)
             yield file
@@ -319,6 +320,7 @@ class _Stopper:
         with self._lock:
             if not self._ended:
                 self.stopped = True
+                # To the main thread, where a blocking call is interrupted; a raise here would end this thread only.
                 signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
 
     def rest(self) -> None:
@@ -351,6 +353,7 @@ def room_for(need: Footprint) -> Iterator[None]:
         return
     claims = Claims(path)
     while not claims.granted(held + need.bytes, most):
+        # Nobody else is in a cell, so waiting would never end.
         if claims.alone():
             raise UsageError(
                 f"It would hold up to {in_words(held + need.bytes)} beside the {in_words(claims.others())} of the "

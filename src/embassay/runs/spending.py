@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from threading import RLock
 from time import sleep
@@ -43,23 +43,20 @@ class Spent:
     possible_usd: float = 0.0
 
     def __add__(self, other: Spent) -> Spent:
-        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
-        return Spent(
-            self.requests + other.requests, self.retries + other.retries, self.failed + other.failed,
-            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd,
-            self.seconds + other.seconds, self.unsettled + other.unsettled,
-            self.texts + other.texts, self.possible_usd + other.possible_usd,
-        )  # fmt: skip
+        return _combined(self, other, 1)
 
     def since(self, before: Spent) -> Spent:
         """What was spent after `before`, an earlier state of the same account."""
-        usd = None if self.usd is None or before.usd is None else self.usd - before.usd
-        return Spent(
-            self.requests - before.requests, self.retries - before.retries, self.failed - before.failed,
-            self.input_tokens - before.input_tokens, self.output_tokens - before.output_tokens, usd,
-            self.seconds - before.seconds, self.unsettled - before.unsettled,
-            self.texts - before.texts, self.possible_usd - before.possible_usd,
-        )  # fmt: skip
+        return _combined(self, before, -1)
+
+
+def _combined(spent: Spent, other: Spent, sign: int) -> Spent:
+    """Field by field; an unknown price makes an unknown sum."""
+    pairs = {field.name: (getattr(spent, field.name), getattr(other, field.name)) for field in fields(Spent)}
+    sums: dict[str, Any] = {
+        name: None if None in pair else pair[0] + sign * pair[1] for name, pair in pairs.items()
+    }
+    return Spent(**sums)
 
 
 Book = dict[tuple[str, str], Spent]
@@ -86,6 +83,7 @@ class Spending:
     @property
     def usd(self) -> float:
         """Dollars billed to all sessions so far; what has no known price counts nothing."""
+        # A list, as the thread of the calls may add an account meanwhile.
         return sum(spent.usd or 0.0 for spent in list(self._book.values()))
 
     @property
@@ -218,6 +216,7 @@ def _folded(lines: Iterable[Mapping[str, Any]]) -> Book:
         in_flight.clear()
 
     for line in lines:
+        # Numbers of requests begin anew with a session: what is open then was of one that died.
         if line.get("begun"):
             bury()
         session = line.get("session", session)

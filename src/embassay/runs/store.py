@@ -96,6 +96,7 @@ class Store:
 
     @classmethod
     def _of_owner(cls) -> str:
+        # Not LIKE, to which the _ and % of an identity are wildcards.
         return f"({cls.owner} = ?1 OR substr({cls.owner}, 1, length(?1) + 1) = ?1 || ':')"
 
     def _sweep(self) -> None:
@@ -143,9 +144,8 @@ class Store:
             ):
                 return
             try:
-                self._spare = self._spare or self._prepared(
-                    ""
-                )  # SQLite's name of a file that goes as it is closed
+                # "" is SQLite's name of a file that goes as it is closed.
+                self._spare = self._spare or self._prepared("")
             except sqlite3.Error as error:
                 self._warn("written", error)
                 return
@@ -186,7 +186,11 @@ class Store:
     @classmethod
     def _prepared(cls, file: Path | str) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            file, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            # Every statement commits by itself: sqlite3's own transactions would stay open, and lock others out.
+            file,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             # Large pages suit rows of 100 kB and more; only a new file takes the setting.
@@ -206,6 +210,7 @@ class Store:
         """A file that cannot be changed is still read; None when it cannot be read either."""
         try:
             connection = sqlite3.connect(
+                # Immutable: without that, SQLite would have to write files of its own beside it.
                 f"{file.absolute().as_uri()}?mode=ro&immutable=1",
                 uri=True,
                 isolation_level=None,
@@ -231,6 +236,7 @@ CREATE TABLE IF NOT EXISTS scores (
     scores BLOB NOT NULL
 )
 """
+# Four values a row, of which SQLite takes 32,766 in a statement.
 _PER_STATEMENT = 1000
 
 Scores = NDArray[np.float32]
@@ -451,13 +457,8 @@ class AnswerCache(Store):
             return None
         try:
             return _completion(json.loads(content))
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            RecursionError,
-        ):  # sealed by something that is not this class
-            self.drop(key)
+        except (ValueError, LookupError, TypeError, RecursionError):
+            self.drop(key)  # sealed by something that is not this class
             return None
 
     def write(self, key: bytes, model: str, answer: Completion) -> None:
@@ -562,6 +563,8 @@ class CachedChat:
         """
         key = answer_key(self.identity, messages, sampling, schema, attempt)
         while (asking := self._asking.get(key)) is not None:
+            # The same draw is in flight. Then the cache is asked, since that one may fail; waiting on the future itself
+            # would cancel it with this task.
             await asyncio.wait([asking])
         cached = self._kept(key, schema)
         if cached is not None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.machine import VARIABLE, card
+from embassay.machine import VARIABLE, card, cores
 from embassay.runs.execution import Ray, in_words
 
 _QUIET = {
@@ -266,11 +266,6 @@ def threads() -> dict[str, str]:
     has CPUs, and the last bits of a sum can depend on that."""
     chosen = {name: os.environ[name] for name in _THREADS if os.environ.get(name)}
     return {"OMP_NUM_THREADS": str(cores()), **chosen}
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _initialised(ray: Any, chosen: Ray) -> None:

@@ -120,6 +120,7 @@ def open_desk(models: int, environment: dict[str, str]) -> Any:
     actor = ray.remote(Desk).options(
         num_cpus=0,
         max_concurrency=16,
+        # Started anew as often as it dies: what it forgets is progress, and vectors are on disk.
         max_restarts=-1,
         max_task_retries=-1,
         scheduling_strategy=on_node(ray, node),
@@ -231,7 +232,7 @@ class SharedCache:
     def _told(self, method: str, *arguments: Any) -> None:
         self._writing.append(getattr(self._desk, method).remote(self._opened, *arguments))
         if len(self._writing) > _IN_FLIGHT:
-            gotten(self._writing.popleft())
+            gotten(self._writing.popleft())  # the oldest one, which also raises what went wrong
 
 
 A = TypeVar("A")
@@ -273,6 +274,7 @@ class OverRay:
 
         waiting, held = deque[tuple[A, int, Any]](), 0
         for item in items:
+            # Packed here and not by Ray, to know its size before it takes room in the store.
             content = packed(item)
             while waiting and self._room and held + len(content) > self._room:
                 first, size, reference = waiting.popleft()
@@ -388,6 +390,7 @@ class OnCluster:
                 for cell, tried in flight.landed():
                     ears.listen()
                     if tried is None:
+                        # At the front, where its next loss is soon found out.
                         todo.appendleft(cell)
                         continue
                     record = keep(cell, tried, self._folder)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -182,9 +183,8 @@ def _encoded(
     cut = encoder.count_truncated if count else lambda texts: 0  # noqa: ARG005
     many = getattr(encoder, "encode_chunks", None) if getattr(encoder, "joins_chunks", False) else None
     if many is not None:
-        return [
-            (vectors, cut(chunks[place])) for place, vectors in sorted(many(chunks, role=role), key=_place)
-        ]
+        in_order = sorted(many(chunks, role=role), key=itemgetter(0))
+        return [(vectors, cut(chunks[place])) for place, vectors in in_order]
     answers: list[Encoded | Raised] = []
     for texts in chunks:
         try:
@@ -192,10 +192,6 @@ def _encoded(
         except Exception as error:
             answers.append(raised(error))
     return answers
-
-
-def _place(one: tuple[int, Any]) -> int:
-    return one[0]
 
 
 @dataclass
@@ -215,13 +211,13 @@ class Pools:
     def open(self, wanted: Wanted, user: str) -> list[Any]:
         """The actors for this model."""
         with self._lock:
-            ray, key = library(), wanted
-            if key not in self._pools:
+            ray = library()
+            if wanted not in self._pools:
                 self._close_idle(ray)
                 places = seats(nodes(ray), wanted.accelerated, self._models)
-                self._pools[key] = _Pool([_actor(ray, wanted, seat) for seat in places])
-            self._pools[key].users.add(user)
-            return self._pools[key].actors
+                self._pools[wanted] = _Pool([_actor(ray, wanted, seat) for seat in places])
+            self._pools[wanted].users.add(user)
+            return self._pools[wanted].actors
 
     def release(self, user: str) -> None:
         """The cell `user` has ended."""
@@ -256,6 +252,7 @@ def seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[Seat]
     >>> [seat.node for seat in seats((node,), accelerated=False, models=1)]
     ['a', 'a']
     """
+    # Ray counts in ten-thousandths; rounded up, the last model would find no room.
     share = int(10_000 / models) / 10_000
     if accelerated and any(node.gpus >= 1 for node in found):
         return [Seat(node.id, share) for node in found for _ in range(int(node.gpus))]
