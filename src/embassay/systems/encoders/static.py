@@ -65,8 +65,8 @@ class Static:
         """Mean token vectors, (n, dim), at length 1 where the model's configuration says so."""
         if not texts:
             return np.empty((0, self.dim), dtype=np.float32)
-        found = self._model.encode(list(texts), max_length=self.max_tokens, use_multiprocessing=False)
-        return np.asarray(found, dtype=np.float32)
+        means = self._model.encode(list(texts), max_length=self.max_tokens, use_multiprocessing=False)
+        return np.asarray(means, dtype=np.float32)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens."""
@@ -76,7 +76,7 @@ class Static:
         tokenizer = self._model.tokenizer
         tokenizer.no_truncation()
         return sum(
-            len(one.ids) > limit for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)
+            len(row.ids) > limit for row in tokenizer.encode_batch(list(texts), add_special_tokens=False)
         )
 
 

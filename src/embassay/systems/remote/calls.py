@@ -61,8 +61,8 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
             "`key=` takes the NAME of an environment variable in capitals, not the key itself.",
             mend=f"Put the key into a variable (export {names[0] if names else 'MY_KEY'}=...) and name that.",
         )
-    wanted = [key] if key is not None else list(names)
-    for name in wanted:
+    variables = [key] if key is not None else list(names)
+    for name in variables:
         value = os.environ.get(name, "").strip()
         if value:
             _read.add(value)
@@ -70,7 +70,7 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
     if (local and key is None) or not _needed.get():
         return _DUMMY
     raise ModelError(
-        f"{vendor} needs a key, and {' or '.join(wanted)} is not set.", mend=f"export {wanted[0]}=..."
+        f"{vendor} needs a key, and {' or '.join(variables)} is not set.", mend=f"export {variables[0]}=..."
     )
 
 
@@ -180,9 +180,9 @@ def classify(error: Exception) -> Failure | None:
 
 
 def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
-    said = message(body)
-    reason = f"status {status}" + (f": {said}" if said else "")
-    text = f"{_code(body)} {said}".lower()
+    words = message(body)
+    reason = f"status {status}" + (f": {words}" if words else "")
+    text = f"{_code(body)} {words}".lower()
     if any(sign in text for sign in _NO_MONEY):
         return Failure("final", reason, mend="Look after the account with the vendor.")
     if status in _PUSHBACK or any(sign in _code(body).lower() for sign in _CROWDED):
@@ -215,8 +215,8 @@ def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | 
         return max(0.0, milliseconds / 1000)
     after = headers.get("retry-after")
     if after is None:
-        found = re.search(r"['\"]retryDelay['\"]: ['\"](\d+(?:\.\d+)?)s['\"]", str(body))
-        return float(found[1]) if found else None
+        match = re.search(r"['\"]retryDelay['\"]: ['\"](\d+(?:\.\d+)?)s['\"]", str(body))
+        return float(match[1]) if match else None
     seconds = _number(after)
     if seconds is not None:
         return max(0.0, seconds)
@@ -264,10 +264,10 @@ def _status(error: Exception) -> int | None:
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
-    found = (
+    headers = (
         getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
     )
-    return {str(key).lower(): str(value) for key, value in found.items()}
+    return {str(key).lower(): str(value) for key, value in headers.items()}
 
 
 def _body(error: Exception) -> Any:
@@ -283,8 +283,8 @@ def _body(error: Exception) -> Any:
 def _named(error: BaseException, *names: str) -> bool:
     """Whether an HTTP library calls the error so; asked by name, so that none is imported for it."""
     return any(
-        one.__name__ in names and one.__module__.split(".")[0] in ("openai", "httpx", "httpx2", "httpcore")
-        for one in type(error).__mro__
+        kind.__name__ in names and kind.__module__.split(".")[0] in ("openai", "httpx", "httpx2", "httpcore")
+        for kind in type(error).__mro__
     )
 
 
@@ -499,13 +499,13 @@ class _Call(Generic[T]):
             if wait is None:
                 self.ledger.gave_up(self.model)
                 kind = TextRefused if outcome.of_texts else ModelError
-                place = (
+                where = (
                     f" from base_url={self.limits.place}"
                     if self.limits.place and not outcome.of_texts
                     else ""
                 )
-                said = f"{self.model}: {outcome.reason}".rstrip(".") + place
-                raise kind(f"{said}{self._tries()}.", mend=outcome.mend) from None
+                reason = f"{self.model}: {outcome.reason}".rstrip(".") + where
+                raise kind(f"{reason}{self._tries()}.", mend=outcome.mend) from None
             await asyncio.sleep(wait)
 
     async def _request(self) -> Answer[T] | Failure:

@@ -112,12 +112,12 @@ class Pace:
         if self.in_flight < self.limit:
             self.in_flight += 1
             return self.in_flight
-        place: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
         try:
-            return await place
+            return await turn
         except BaseException:
-            if place.done() and not place.cancelled():
+            if turn.done() and not turn.cancelled():
                 self._leave()
             raise
 
@@ -155,10 +155,10 @@ class Pace:
         self._growth.limit = self.limit
         # All places at once: one by one would take as many turns of a busy loop.
         while self._waiting and self.in_flight < self.limit:
-            place = self._waiting.popleft()
-            if not place.done():
+            turn = self._waiting.popleft()
+            if not turn.done():
                 self.in_flight += 1
-                place.set_result(self.in_flight)
+                turn.set_result(self.in_flight)
 
     def _pause(self, tokens: int) -> float:
         waits = [self._paused_until - self._clock()]
