@@ -12,8 +12,8 @@ from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import UsageError
 from embassay.registry import Registry
 from embassay.spec import Spec
-from embassay.systems.cleanup import Cleanup
-from embassay.systems.cosine import PARAMETERS, Transform, Transformed
+from embassay.systems.cleanup import CleanEncoder, CleanSimilarity, Cleanup
+from embassay.systems.cosine import PARAMETERS, Cosine, Transform, Transformed
 from embassay.text import TOKENIZERS, open_tokenizer
 
 if TYPE_CHECKING:
@@ -223,6 +223,7 @@ def open_system(
     rest, cleanup = SYSTEMS.split(spec, Cleanup)
     model, transform = SYSTEMS.split(rest, Transform)
     exact = SYSTEMS.parse(sized(SYSTEMS.format(model), transform.dims))
+    # The model's own shorter vectors are another encoder; those that are cut here share one cache of the full ones.
     if exact != model:
         model, transform = exact, replace(transform, dims=None)
     opened = partial(
@@ -243,24 +244,18 @@ def open_system(
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
     if cleanup.steps:
-        from embassay.systems.cleanup import CleanSimilarity
-
         return CleanSimilarity(built, cleanup, name=SYSTEMS.format(spec))
     return built
 
 
 def _clean_encoder(encoder: Encoder, model: Spec, cleanup: Cleanup) -> Encoder:
     """The encoder with its texts cleaned; it is called by the spec string that opens it again."""
-    from embassay.systems.cleanup import CleanEncoder
-
     params = {**model.params, "clean": cleanup.clean}
     return CleanEncoder(encoder, cleanup, name=SYSTEMS.format(replace(model, params=params)))
 
 
 def _compared(encoder: Encoder, made: Encoder, spec: Spec, transform: Transform) -> Similarity:
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
-    from embassay.systems.cosine import Cosine
-
     if hasattr(made, "width"):
         return _ragged(encoder, made, spec, transform)
     return Cosine(

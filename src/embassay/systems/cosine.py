@@ -41,6 +41,7 @@ class Transform:
         if self.quantize == "float16":
             return unit(shorter).astype(np.float16).astype(np.float32)
         if self.quantize == "int8":
+            # A scale for each text, as no collection is at hand to fit one to; the cosine does not mind scales.
             scaled = _divided(shorter, np.abs(shorter).max(axis=1, initial=0)) * np.float32(127)
             return np.asarray(np.rint(scaled), dtype=np.float32)
         if self.quantize == "binary":
@@ -99,6 +100,7 @@ class Transformed:
         return self.encoder.count_truncated(texts)
 
     def __getattr__(self, name: str) -> Any:
+        # `encoder` while it is unpickled; the others would give vectors past the transform.
         if name in ("encoder", "encode_chunks", "encode_tokens"):
             raise AttributeError(name)
         return getattr(self.encoder, name)
@@ -197,6 +199,7 @@ class Cosine:
                 first = _condensed_row(row, n)
                 distances[first : first + n - 1 - row] = values[row - start + 1 :]
         for rows in _equal_rows(texts):
+            # A text that was lost is not even near to itself.
             if np.isnan(vectors[rows[0], 0]):
                 continue
             for position, row in enumerate(rows[:-1]):
@@ -267,6 +270,7 @@ def _cosines(
         part = slice(start, start + _BLOCK)
         similarity[part] = (left[rows_left[part]] * right[rows_right[part]]).sum(axis=1)
     np.clip(similarity, -1, 1, out=similarity)
+    # A product of a unit vector with itself is 1 but for rounding.
     similarity[equal & ~np.isnan(similarity)] = 1
     return similarity
 
@@ -279,6 +283,7 @@ def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k
     ranked = exact_search(queries[left], corpus[right], k)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
     scores = np.full((len(queries), k), -np.inf)
+    # The -1 at the end is what the index -1, nothing found, points at.
     indices[left] = np.append(right, -1)[ranked.indices]
     scores[left] = ranked.scores
     return Ranked(indices, scores)

@@ -19,6 +19,7 @@ from embassay.systems.cosine import part_with
 
 Floats = NDArray[np.float64]
 VERSION = 1
+# Of Cormack, Clarke and Büttcher 2009, as everywhere.
 _RRF = 60.0
 _DEPTH = 100
 """Texts that each member finds for a query, at least."""
@@ -62,6 +63,7 @@ class Scale:
         places = (np.arange(len(self.known)) + 0.5) / len(self.known)
         inside = np.interp(similar, self.known, places)
         top = self.known[-1]
+        # Beyond all that is known the rest of the way to 1 goes by the similarity itself.
         above = places[-1] + (1 - places[-1]) * (similar - top) / max(1 - top, 1e-9)
         return np.where(similar > top, np.minimum(above, 1), inside)
 
@@ -178,6 +180,7 @@ class Ensemble:
                 by_member.append(list(search(queries, shards, each, depth, spread=spread)))
             else:
                 apart = list(_called(member.search_shards, queries, shards, depth, spread))
+                # Without statistics of a corpus, scores in one and in all of them are the same.
                 by_member.append(apart + apart)
         for first in range(0, n, each):
             part = slice(first, first + each)
@@ -193,6 +196,7 @@ class Ensemble:
                 most += weight
             else:
                 total += weight * scale.standard(values)
+                # What equal texts would have, so that they come to 1.
                 most += weight * float(scale.standard(np.ones(1))[0])
         return np.asarray(total / most)
 
@@ -234,9 +238,11 @@ class Ensemble:
                 total[places] += weight / (_RRF + 1 + ranks)
                 continue
             standard = (values - values.mean()) / (values.std() or 1.0)
+            # What this member did not find lies below what it found, nobody knows how far.
             share = np.full(len(ids), standard[-1])
             share[places] = standard
             total += weight * share
+        # Sums of the members' floats may differ in the last bits where the values are equal.
         total = np.round(total, 9)
         order = np.lexsort((ids, -total))
         return ids[order], total[order]
@@ -281,15 +287,7 @@ def _scale(member: Similarity) -> Scale:
     a = [_SCALE[i] for i, _ in pairs]
     b = [_SCALE[j] for _, j in pairs]
     mixed = [
-        (
-            text,
-            " ".join(
-                [
-                    *text.split()[: round(share * len(text.split()))],
-                    *other.split()[round(share * len(text.split())) :],
-                ]
-            ),
-        )
+        (text, _mixed(text.split(), other.split(), share))
         for text, other in zip(_SCALE, _SCALE[1:] + _SCALE[:1], strict=True)
         for share in _SHARES
     ]

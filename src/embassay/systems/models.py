@@ -180,6 +180,7 @@ def weights_and_library(
 ) -> tuple[Weights, Any]:
     """The weights that `target` names and what `library` imports of sentence-transformers: that a model is not there is
     said before the seconds that the import takes. ModelError for either."""
+    # Not installed (or blocked by None): then that is said first.
     if sys.modules.get(LIBRARY) is None and (LIBRARY in sys.modules or find_spec(LIBRARY) is None):
         library()
     weights = find_weights(target, revision, system=system)
@@ -343,6 +344,7 @@ def _commit(repository: str, revision: str | None, system: str) -> tuple[str, bo
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     cached = _kept_commit(repository, revision)
+    # A commit that the cache has cannot have changed: the hub need not be asked.
     if cached is not None and cached == revision:
         return cached, True
     try:

@@ -87,6 +87,7 @@ class RaggedSimilarity(ABC):
             values[gone[part]], values[:, gone[part.start :]] = np.nan, np.nan
             return values
 
+        # The products inside have threads of their own.
         return condensed_blocks(block, len(texts), threads=1)
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:

@@ -68,6 +68,7 @@ class OllamaChat(ServedChat):
     ) -> Answer[Reply]:
         """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
         answer = read(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
+        # Ollama drops the beginning of what is too long without a word; a full context is how that shows.
         if self.num_ctx is not None and answer.usage.input_tokens >= self.num_ctx:
             return replace(answer, value=replace(answer.value, finish="context"))
         return answer

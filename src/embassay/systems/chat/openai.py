@@ -77,9 +77,10 @@ class OpenAIChat(ServedChat):
         Several calls may find out at once: what another has changed already needs only another attempt.
         """
         if asked and way < len(_WAYS) - 1 and format_refused(error, "response_format", "json_schema"):
-            self._way = max(self._way, way + 1)
+            self._way = max(self._way, way + 1)  # never back: another call may be further already
             return True
         alternative = "max_tokens" if longest == "max_completion_tokens" else "max_completion_tokens"
+        # Who refuses one name recommends the other; a refusal with one name alone may be of its value.
         if format_refused(error, longest) and format_refused(error, alternative):
             self._longest = alternative
             return True

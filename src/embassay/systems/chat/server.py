@@ -121,6 +121,7 @@ def _closed(schema: Any) -> Any:
 
 _USUAL_ANSWER = 1024
 """Tokens put aside for an answer that nothing limits."""
+# Tokens of role and marks around a message, rather too many than too few: they are put aside, not billed.
 _PER_MESSAGE = 8
 
 
@@ -246,6 +247,7 @@ def _fitting(answer: Answer[Reply], schema: Any) -> Completion:
     return _completion(answer, text, checked(text, schema))
 
 
+# Tokens; no model writes so many, so a server that says more miscounts.
 _LONGEST_ANSWER = 10_000_000
 
 

@@ -290,12 +290,14 @@ class Joined:
         except Exception as error:
             if not self.no_memory(error):
                 raise
+            # A card that was full once is not asked for so much again.
             self.tokens, self._settled = max(1, self.tokens // 2), True
             middle = len(group) // 2
             return [*self._done(group[:middle]), *self._done(group[middle:])]
         if shape not in self.same:
             alone = self._each(group)
             self.same[shape] = all(a.tobytes() == b.tobytes() for a, b in zip(parts, alone, strict=True))
+            # The vectors of each batch alone, whatever the comparison says: later ones must equal these.
             return alone
         self._learn(sum(batch.tokens for batch in group), seconds)
         return parts

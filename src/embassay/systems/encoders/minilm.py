@@ -95,7 +95,7 @@ class MiniLM:
 
         def fill(rows: Batch) -> None:
             for row, hidden in zip(rows, self._hidden([ids[row] for row in rows]), strict=True):
-                tokens[row] = hidden[1:-1]
+                tokens[row] = hidden[1:-1]  # without [CLS] and [SEP]
 
         on_all_cores(fill, of_equal_length([len(row) for row in ids], self._batch_tokens))
         return tokens

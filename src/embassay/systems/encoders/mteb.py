@@ -69,6 +69,7 @@ class Mteb:
             return np.empty((0, self.dim), dtype=np.float32)
         import torch
 
+        # torch keeps the number of threads by thread: in one of our own the caller's stays as it is.
         with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as thread:
             try:
                 out = thread.submit(self._encoded, texts, role).result()

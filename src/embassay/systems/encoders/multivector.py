@@ -28,6 +28,7 @@ from embassay.systems.models import (
 
 Rows = NDArray[np.float32]
 _ON_CARD = 64
+# Texts at a time: enough for all cores, and few enough that what is kept of them is soon kept.
 _WINDOW = 256
 
 

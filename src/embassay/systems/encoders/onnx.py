@@ -191,4 +191,4 @@ def _pooled(hidden: NDArray[Any], pooling: str | None) -> NDArray[Any]:
         return hidden[:, -1]
     if pooling == "max":
         return np.asarray(hidden.max(axis=1))
-    return np.asarray(hidden.mean(axis=1, dtype=np.float32))
+    return np.asarray(hidden.mean(axis=1, dtype=np.float32))  # half precision would add up in half

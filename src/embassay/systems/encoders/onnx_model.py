@@ -125,6 +125,7 @@ def openvino_of(identity: str) -> str | None:
 class _OnnxRuntime:
     def __init__(self, onnxruntime: Any, model: Path | bytes) -> None:
         options = onnxruntime.SessionOptions()
+        # One thread a batch, as `batches` says; threads of its own would also change the last bits.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         source = model if isinstance(model, bytes) else str(model)
@@ -191,7 +192,7 @@ class _OpenVino:
         try:
             return np.asarray(request.infer(dict(inputs), share_inputs=True)[output])
         finally:
-            self._free.append(request)
+            self._free.append(request)  # of a deque, whose ends need no lock
 
 
 def _int8(model: Path | bytes, asked: Computation) -> bytes:

@@ -59,6 +59,7 @@ class OpenAIEncoder(ServedEncoder):
         try:
             answer = await self._create(texts)
         except Exception as error:
+            # Bytes in base64 are a quarter of the digits; not every server with this API sends them.
             if self._format == "float" or not format_refused(error, "encoding_format", "base64"):
                 raise
             self._format = "float"

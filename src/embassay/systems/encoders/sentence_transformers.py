@@ -441,6 +441,7 @@ def _halves(batch: Padded) -> tuple[Padded, Padded]:
             for name, value in dict(batch.features).items()
         }
         parts.append(Padded(rows.stop - rows.start, batch.width, features))
+    # What the failed attempt held is given back before the halves are tried.
     torch.cuda.empty_cache()
     return parts[0], parts[1]
 

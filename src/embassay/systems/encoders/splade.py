@@ -65,11 +65,8 @@ class Splade:
             )
         model = _InTorch(self) if graph is None else _InOnnx(self, folder)
         self._model: _InTorch | _InOnnx = model
-        self.similarity, self.uses_roles, self.max_tokens = (
-            model.similarity,
-            model.uses_roles,
-            model.max_tokens,
-        )
+        self.similarity, self.uses_roles = model.similarity, model.uses_roles
+        self.max_tokens = model.max_tokens
         self._alone = Alone(self._read, card=model.card, threads=graph is None)
         self.chunk_size = self._alone.chunk_size
         self.dim = model.read([""], None).shape[1]

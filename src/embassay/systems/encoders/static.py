@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.models import fetched, find_weights
+from embassay.systems.models import fetched, find_weights, first_line
 
 _FILES = ("*.safetensors", "*.json", "*.txt")
 
@@ -44,9 +44,8 @@ class Static:
         try:
             self._model = library.StaticModel.from_pretrained(folder)
         except Exception as error:  # the library's errors have no root in common
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
             raise ModelError(
-                f"{self.name!r} cannot be loaded as a static model: {reason}.",
+                f"{self.name!r} cannot be loaded as a static model: {first_line(error)}",
                 mend="A folder of model2vec has model.safetensors, tokenizer.json and config.json.",
             ) from error
         chosen = getattr(self._model, "max_length", 512) if self.max_length is None else self.max_length

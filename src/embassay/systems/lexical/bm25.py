@@ -245,6 +245,7 @@ class Reading:
         frequency = np.bincount(
             bags.terms, weights=copies[bags.rows].astype(np.float64), minlength=len(numbers)
         ).astype(np.int64)
+        # The queries' tokens were numbered first, so theirs are the first numbers.
         counted = slice(None) if self.all_terms else slice(len(self.numbers))
         ids = np.fromiter(numbers, np.int64, len(numbers))[counted]
         order = np.argsort(ids)
@@ -319,6 +320,7 @@ def search_corpora(
     with Scratch() as scratch:
         together, totals, records = _Totals(), list[_Totals](), list[list[Kept]]()
         for number, facts in enumerate(over_shards(reading, shards, spread)):
+            # A corpus begins.
             if number % each == 0:
                 totals.append(_Totals())
             totals[-1].add(facts)

@@ -84,6 +84,7 @@ def redacted(text: str) -> str:
     >>> redacted("Incorrect API key provided: sk-abcdefgh12345678.")
     'Incorrect API key provided: [key]'
     """
+    # The longest first: one key may be the beginning of another.
     for secret in sorted(_read, key=len, reverse=True):
         # A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words.
         text = re.sub(_alone(secret) if len(secret) < _SHORT else re.escape(secret), "[key]", text)
@@ -183,6 +184,7 @@ def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
     words = message(body)
     reason = f"status {status}" + (f": {words}" if words else "")
     text = f"{_code(body)} {words}".lower()
+    # Before the status: vendors send 429 for an empty account too, and waiting mends nothing there.
     if any(sign in text for sign in _NO_MONEY):
         return Failure("final", reason, mend="Look after the account with the vendor.")
     if status in _PUSHBACK or any(sign in _code(body).lower() for sign in _CROWDED):
@@ -582,8 +584,10 @@ class _Call(Generic[T]):
             used_up = self.passing >= attempts or (failure.wait or 0) > self.limits.patience
         if used_up:
             return None
+        # Not seeded: calls that failed together must not come back together.
         jitter = random.uniform(0.5, 1.0)
         if failure.wait is not None:
+            # A little later than asked: clocks differ, and many were told the same.
             return failure.wait * (1 + 0.1 * jitter)
         times = self.pushes if failure.kind == "pushback" else self.passing
         return float(min(_LONGEST_BACKOFF, self.limits.backoff * 2 ** (times - 1)) * jitter)

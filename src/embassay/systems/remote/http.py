@@ -128,12 +128,11 @@ async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping
     return body
 
 
-def check_installed() -> None:
-    """ModelError where httpx is not installed; it is not imported yet."""
-    if find_spec("httpx") is None:
+def check_installed(package: str = "httpx", who: str = "Remote models") -> None:
+    """ModelError where the package is not installed; it is not imported yet."""
+    if find_spec(package) is None:
         raise ModelError(
-            "Remote models need the package httpx, which is not installed.",
-            mend="pip install 'embassay[llm]'",
+            f"{who} need the package {package}, which is not installed.", mend="pip install 'embassay[llm]'"
         )
 
 
@@ -177,7 +176,7 @@ class OpenAIClient:
     def __init__(
         self, address: Address, *, key: str | None = None, names: Sequence[str] = ("OPENAI_API_KEY",)
     ) -> None:
-        _check_installed()
+        check_installed("openai", "OpenAI's models")
         self._address = address
         self._key = read_key("OpenAI", names, key=key, local=address.local)
 
@@ -198,16 +197,6 @@ class OpenAIClient:
         )  # fmt: skip
         return AsyncOpenAI(
             api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None, http_client=client
-        )
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("openai") is None:
-        raise ModelError(
-            "OpenAI's models need the package openai, which is not installed.",
-            mend="pip install 'embassay[llm]'",
         )
 
 

@@ -207,6 +207,7 @@ class Ledger:
             )
         usd = usd or 0.0
         with self._lock:
+            # Even if all that is in flight cost nothing, there is no room: no use to wait.
             if self.max_usd is not None and self._spent + usd > self.max_usd:
                 raise self._exceeded(model, usd)
             if self.max_usd is not None and self._spent + sum(self._reserved.values()) + usd > self.max_usd:

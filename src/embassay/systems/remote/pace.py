@@ -61,18 +61,29 @@ class Bucket:
         self._level = min(self._size, self._level - amount)
 
 
+# Seconds; the rounding of a clock is no pause.
 _INSTANT = 0.001
+# Seconds of a pause at a time.
 _STEP = 0.1
+# Requests at once to begin with.
 _START = 8
+# Answers at a known ceiling before one request more is tried, doubled with each refusal up to the longest.
 _HOLD = 128
 _LONGEST_HOLD = 4096
+# Answers that judge a level at least, and refusals below which nothing is concluded.
 _SAMPLE = 24
 _FEW = 4
+# Share of refusals that is borne.
 _TOLERATED = 1 / 20
+# Share of refusals from which on it is plain that they are quick ones, and their number says nothing.
 _PLAIN = 0.5
+# Of the growth of a level, how much the answers per second must grow with it.
 _GAIN = 0.2
+# Share of a level that had stood, below which a burst of refusals does not take it.
 _STOOD = 0.95
+# Around a level that was refused: there the limit rises by one.
 _NEAR = (0.9, 1.1)
+# Windows, in multiples of the usual one, before a level that brought nothing is tried again.
 _LONGEST_REST = 16
 
 

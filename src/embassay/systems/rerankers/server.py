@@ -83,7 +83,7 @@ class PostedReranker(ABC):
         for number, answer in as_finished(jobs, at_once=len(jobs) or 1):
             scores[parts[number]] = answer
         lowest = np.nanmin(scores) if sent else np.float32(1)
-        return np.where(np.isnan(scores), lowest - 1, scores)
+        return np.where(np.isnan(scores), lowest - 1, scores)  # a fixed step: no vendor's scale is known
 
     async def _asked(self, query: str, documents: Sequence[str]) -> Scores:
         tokens = sum(count_tokens([query, *documents], None)) + len(query.encode()) * len(documents)
