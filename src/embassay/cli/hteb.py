@@ -109,10 +109,10 @@ def transform(request: Request, running: Running, reference: Reference = False) 
     kept_in = f"Finished work is kept in {folder}."
     with stopping(kept_in, command), RunFolder(folder).locked(), accounts(folder, running.max_cost) as ledger:
         try:
-            kept = transform(request, folder, ledger=ledger, listener=heard)
+            texts = transform(request, folder, ledger=ledger, listener=heard)
         finally:
             getattr(heard, "stop", lambda: None)()
-    _show_counts(kept, json, wide)
+    _show_counts(texts, json, wide)
     typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{folder}", err=True)
 
 

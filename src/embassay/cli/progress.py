@@ -35,8 +35,8 @@ def listener(brief: bool = False) -> Silent:
 
 def time_left(elapsed: float, share: float) -> str:
     """Time left as a range once a tenth is done: cells differ, so one figure would promise too much."""
-    left = remaining(elapsed, share)
-    return "" if left is None else _range(left)
+    seconds = remaining(elapsed, share)
+    return "" if seconds is None else _range(seconds)
 
 
 def remaining(elapsed: float, share: float) -> float | None:
@@ -232,14 +232,14 @@ class Lines(_Tally):
         super().ended(cell, record)
         self._all += 1
         self._failed += not record.done
-        told = record.seconds >= BRIEF or not record.done
+        shown = record.seconds >= BRIEF or not record.done
         since = time.monotonic() - self._last
-        if record.done and since < (PAUSE if told else PERIOD):
+        if record.done and since < (PAUSE if shown else PERIOD):
             return
         self._last += since
         state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
-        what = f"  {_name(cell)}  {state}" if told else ""
-        _say(f"{self.ended_cells} of {self.cells}{what}  {self.left()}".rstrip())
+        named = f"  {_name(cell)}  {state}" if shown else ""
+        _say(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
 
     def over(self) -> None:
         self.say_late()
@@ -339,8 +339,8 @@ def _name(cell: Cell) -> str:
 
 
 def _grown(added: Mapping[str, Sequence[str]]) -> str:
-    what = "; ".join(f"{name} {', '.join(map(visible, more))}" for name, more in added.items())
-    return f"Added to the existing run: {what}"
+    parts = "; ".join(f"{name} {', '.join(map(visible, more))}" for name, more in added.items())
+    return f"Added to the existing run: {parts}"
 
 
 def _say(line: str) -> None:
