@@ -100,6 +100,7 @@ Ragged = NDArray[Any]
 
 def ragged(rows: Sequence[NDArray[np.float32]]) -> Ragged:
     """Arrays with any numbers of rows as one array of objects."""
+    # One by one: of arrays of equal shape, np.array would make one block.
     column = np.empty(len(rows), dtype=object)
     for i, row in enumerate(rows):
         column[i] = row

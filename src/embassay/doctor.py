@@ -343,6 +343,7 @@ def _cores(built_in: int) -> int:
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else built_in
     quota = _read(_GROUP / "cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit() and int(quota[1]) > 0:
+        # A quota is of time: below one core there still runs one.
         return max(1, min(affinity, int(quota[0]) // int(quota[1])))
     return affinity
 

@@ -127,7 +127,9 @@ class _Tally(Silent):
         self.say_late()
         self.timed = all(cell.key in seconds for cell in waiting)
         self.weights = {
-            cell.key: max(0.01, seconds[cell.key]) if self.timed else max(1, cell.units) for cell in waiting
+            # Above 0, so that a run of cells that take no time has a share at all.
+            cell.key: max(0.01, seconds[cell.key]) if self.timed else max(1, cell.units)
+            for cell in waiting
         }
         self.total, self.cells = sum(self.weights.values()), len(waiting)
         self.done, self.ended_cells = 0.0, 0

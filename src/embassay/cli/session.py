@@ -231,9 +231,8 @@ def stopping(kept: str, command: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        for number in (
-            before if stop.heard else ()
-        ):  # what is left is to say so, and Python's own end would be killed
+        # What is left is to say so; a second signal would kill Python's own end.
+        for number in before if stop.heard else ():
             signal.signal(number, signal.SIG_IGN)
         raise Interrupted(f"Stopped. {kept}", mend=f"Resume with: {command}") from None
     finally:

@@ -189,6 +189,7 @@ class ColumnFile:
             raise self._missing(error) from error
         self._descriptor = descriptor
         self._seeking = Lock()
+        # Columns and their slices share the file: it is closed when none of them is left.
         weakref.finalize(self, os.close, descriptor)
         self.footer = self._read_footer()
 
@@ -232,6 +233,7 @@ class ColumnFile:
 
     def _read_some(self, start: int, length: int) -> bytes:
         if hasattr(os, "pread"):
+            # Threads and forked processes share the descriptor, and with it a position.
             return os.pread(self._descriptor, length, start)
         with self._seeking:  # not POSIX
             os.lseek(self._descriptor, start, os.SEEK_SET)
@@ -569,6 +571,7 @@ def place(written: Path, about: About, folder: Path) -> KeptCorpus:
 def part(shelf: Path) -> Iterator[Path]:
     """A folder to write a corpus in; what is left of it is removed, and what killed processes left too."""
     with ExitStack() as held:
+        # Nobody else clears between the making of the folder and its lock: without one it looks left behind.
         with _locked(shelf, "new"):
             clear_parts(shelf)
             folder = Path(mkdtemp(prefix=".", suffix=_PART, dir=shelf))

@@ -215,6 +215,7 @@ def read_corpus(source: Source, parse: Parse, intake: Intake, what: str) -> Corp
     in `intake`. DataError for an id that is there twice and when no row is usable, UsageError where a large corpus
     cannot be kept.
     """
+    # The key reads every byte, so it is made only where the corpus may be kept.
     size = likely_size(source)
     key = None
     if size is not None and size > IN_MEMORY:
@@ -294,6 +295,7 @@ def _kept(gathered: Gathering, folder: Path, source: Source, inner: Intake, what
     origins = tuple(origin.address for origin in source.origins())
     noted = oddities(ids, texts)
     about = About(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
+    # Rows with faults are missing from what was read now: no later run may find that.
     key = None if is_collecting() else key_of_corpus(source, inner.settings, what)
     if key is None:
         gathered.keep_until_exit()

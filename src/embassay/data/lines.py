@@ -18,6 +18,7 @@ from embassay.data.rows import File, Origin, Row, collecting, fault, nearest
 from embassay.errors import DataError, UsageError
 from embassay.limits import COLUMNS, LINE, bounded_lines, unpacking
 
+# Lines; a file of nothing else would be read to its end before anything is said.
 _BLANK = 1_000_000
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -343,6 +344,7 @@ def chosen(path: Path, delimiter: str, asked: str = "") -> Chosen:
 
 
 @lru_cache(maxsize=64)
+# The stamp is there for the cache: a file that was changed is looked at again.
 def _chosen(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> Chosen:
     try:
         marked, plain, blank = _plain(path, delimiter)

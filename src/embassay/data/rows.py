@@ -135,6 +135,7 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
 
     `target` is the canonical name when `column` is what a mapping reads it from.
     """
+    # Here, since `shapes` imports this module.
     from embassay.data.shapes import CALLED
 
     names = source.columns()

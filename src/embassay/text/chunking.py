@@ -27,6 +27,7 @@ _END = re.compile(
     r")"
 )
 _WORD_BEFORE = re.compile(r"[^\s(\[«“\"'’]+\Z")
+# Characters before a full stop that are looked at; no abbreviation is longer.
 _REACH = 16
 
 _ABBREVIATIONS = """
@@ -289,6 +290,7 @@ class _Cutter:
     def _parts(self, first: int, last: int) -> NDArray[np.int64]:
         """Where a sentence of the tokens `first` to `last` is cut."""
         size = self.chunking.overlap or self.chunking.limit
+        # Rounded down, no part is shorter than the overlap; without one, rounded up, none is longer than the limit.
         parts = max(1, (last - first) // size) if self.chunking.overlap else -(-(last - first) // size)
         cuts = first + (last - first) * np.arange(1, parts) // parts
         return self.tokens[cuts - 1]

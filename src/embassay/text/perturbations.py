@@ -370,6 +370,7 @@ def _shuffled(parts: list[str], draw: Draw) -> Sequence[str]:
 
 def permutation(n: int, draw: Draw) -> list[int]:
     """A random order of n things: that of n little-endian 32-bit keys, equal ones by position."""
+    # Sorted keys and not numpy's shuffle, whose stream may differ between its versions.
     keys = np.empty(n, "<u8")
     halves = keys.view("<u4")
     halves[1::2] = np.frombuffer(draw(4 * n), "<u4")

@@ -73,6 +73,7 @@ class PieceEnds:
         if ends is None:
             ends = np.fromiter(accumulate(map(len, self._tokenizer.pieces(text))), np.uint32)
             if len(ends) > self._room:
+                # All at once: which text comes again next nobody knows.
                 self._kept, self._room = {}, _KEPT_TOKENS
             self._kept[text] = ends
             self._room -= len(ends)
@@ -169,6 +170,7 @@ def _learn(points: NDArray[np.uint32]) -> None:
     # `\w` is what str.isalnum says, and the underscore; `\s` is str.isspace.
     for point in points.tolist():
         letter = chr(point)
+        # Threads may learn a sign at once: they write the same.
         is_word = letter.isalnum() or letter == "_"
         _KINDS[point] = _LETTERS if is_word else _SPACE if letter.isspace() else _OTHER
 
@@ -288,8 +290,10 @@ class EncoderTokenizer:
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 _SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+# How tiktoken names what it has downloaded.
 _FILE = hashlib.sha1(_ADDRESS.encode(), usedforsecurity=False).hexdigest()
 _CONNECT_SECONDS = 5.0
+# As many as tiktoken takes by itself.
 _THREADS = 8
 
 

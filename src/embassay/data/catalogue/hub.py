@@ -157,6 +157,7 @@ class HubTable:
     def read(self, skip: int = 0) -> Iterator[Mapping[str, Any]]:
         """The wanted cells of all rows after the first `skip`."""
         names = self.columns()
+        # Of the cells and not of a file: the hub may pack the same rows anew.
         digest = hashlib.sha256(self.address.encode())
         # One split can skip files unread; over several the rows must be counted.
         alone = len(self._splits) == 1
@@ -364,6 +365,7 @@ def _pieces(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     part = path.with_suffix(".new")
+    # Without name and time in its head: the same rows are the same bytes.
     with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
         for row in rows:
             stream.write(json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n")

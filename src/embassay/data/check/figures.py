@@ -88,6 +88,7 @@ def shingles(text: str, unit: Unit) -> NDArray[np.uint64]:
     size = min(SIZES[unit], len(parts))
     if size == 0:
         return parts
+    # All shingles at once, one sign further in each turn.
     hashes = np.zeros(len(parts) - size + 1, np.uint64)
     for i in range(size):
         hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + parts[i : i + len(hashes)] + np.uint64(1)
@@ -135,6 +136,7 @@ class Sketches:
                 pairs = self._credible(first[worth], second[worth])
                 tries[pairs[:, 1]] -= 1
                 confirmed = self._confirmed(pairs.tolist())
+                # One companion is enough to call a text a repeat.
                 tries[[pair.second for pair in confirmed]] = 0
                 alike += confirmed
             advance(number, PERMUTATIONS // rows)

@@ -206,9 +206,11 @@ def _by_content(columns: Sequence[Column]) -> tuple[str, dict[str, str]]:
     if len(texts) > 1:
         first, second = texts[:2]
         pair = {"text": first.name, "text2": second.name}
+        # A query comes again with each of its candidates.
         if binary and first.distinct is not None and 2 * first.distinct <= rows:
             return "reranking", {"query": first.name, "text": second.name, "label": binary[0].name}
         if fractions:
+            # A score has fewer values than a number that counts or identifies.
             return "pairs", {**pair, "score": min(fractions, key=lambda column: column.distinct or rows).name}
         if binary:
             return "labelled_pairs", {**pair, "label": binary[0].name}

@@ -292,11 +292,8 @@ def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Pass
         # The first heading often is the title.
         named = under == title or under.startswith(f"{title} > ")
         crumb = under if named else " > ".join(filter(None, (title, under)))
-        start = (
-            piece.start
-            + len(document.text[piece.start : piece.end])
-            - len(document.text[piece.start : piece.end].lstrip())
-        )
+        text = document.text[piece.start : piece.end]
+        start = piece.start + len(text) - len(text.lstrip())  # a passage's body is stripped
         yield Passage(start, start + len(piece.body), piece.body, crumb, under)
 
 
