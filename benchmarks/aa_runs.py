@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from embassay.cli.main import app
-from embassay.protocols.kernel.comparisons import write_standings
-from embassay.protocols.kernel.conclusions import standings, summarise
+from embassay.protocols.kernel.comparisons import standings, summarise, write_standings
 from embassay.protocols.kernel.estimates import Estimate, combine, estimate, words
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.options import SageOptions

@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -258,10 +258,13 @@ def bounded_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
         yield line
 
 
-def bounded_walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """What `os.walk` gives; DataError once it has seen more than FILES."""
+def bounded_walk(
+    folder: Path, closed: Callable[[OSError], None] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """What `os.walk` gives; DataError once it has seen more than FILES. `closed` hears of folders that cannot be
+    read."""
     most, total = FILES.most, 0
-    for within, folders, files in os.walk(folder):
+    for within, folders, files in os.walk(folder, onerror=closed):
         total += len(folders) + len(files)
         if total > most:
             raise FILES.exceeded(folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, is_dataclass, replace
 from difflib import get_close_matches
@@ -40,11 +40,24 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 def place_of(error: Exception, module: str) -> str:
     """Where in the package of `module` an error arose, as ` (FILE, line N)`; nothing where it was not on the way."""
-    top = module.partition(":")[0].partition(".")[0]
+    return _last_place(error, {module.partition(":")[0].partition(".")[0]})
+
+
+def place_of_added(error: Exception) -> str:
+    """The same in whatever code was registered from outside of this package."""
+    modules = {
+        entry.module.partition(".")[0]
+        for registry in _registries
+        for entry in list(registry._entries.values())
+    }
+    return _last_place(error, modules - {"embassay", ""})
+
+
+def _last_place(error: Exception, packages: Collection[str]) -> str:
     ways = [
         f" ({Path(frame.f_code.co_filename).name}, line {line})"
         for frame, line in walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).partition(".")[0] == top
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in packages
     ]
     return ways[-1] if ways else ""
 
@@ -171,6 +184,10 @@ class Entry(Generic[T]):
             ) from error
 
 
+_registries: list[Registry[Any]] = []
+"""All that were made, for telling whose code failed."""
+
+
 class Registry(Generic[T]):
     """Names of one kind of thing. Other packages join through an entry-point group, by default `embassay.<plural>`."""
 
@@ -192,6 +209,7 @@ class Registry(Generic[T]):
         self.advice = advice
         self._entries: dict[str, Entry[T]] = {}
         self._plugins_loaded = False
+        _registries.append(self)
 
     def add(self, name: str, factory: Factory[T] | str, summary: str = "", **facts: str) -> None:
         """Register `factory` (or a lazy `"module:attribute"`) under `name`; a taken name is an error.

@@ -411,7 +411,7 @@ def validation_key(content: bytes, folder: Path) -> object:
 
 def page_parts(content: bytes, folder: Path) -> object:
     """Tables beside a run, and a description of its data."""
-    from embassay.document.tables import file_tables
+    from embassay.document.blocks import file_tables
     from embassay.report.method import licence_of
 
     (folder / "tables").mkdir()

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from embassay.document.blocks import Block, Figure, Verdict, plain
-from embassay.document.tables import file_tables
+from embassay.document.blocks import Block, Figure, Verdict, file_tables, plain
 from embassay.records import Result
 from embassay.report import write_report
 from embassay.report.board import make_board

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from embassay.document import plots as plot
-from embassay.document.blocks import Block, Box, Figure, Heading, Panes, Table, Text, plain
+from embassay.document.blocks import Block, Box, Figure, Heading, Panes, Table, Text, diverging_step, plain
 from embassay.document.marks import scale_of
-from embassay.document.tables import diverging_step
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.sensitivity import expected as protocol_expected
 from embassay.protocols.sage.tables import tables as written_tables

@@ -139,12 +139,24 @@ def _mistake(error: Any) -> UsageError:
 
 
 def _near(message: str, error: Any) -> str:
-    """A question after commands that look like what was asked for; typer asks so of options itself."""
+    """A question after commands that look like what was asked for, and after the long option of a letter; typer asks
+    so of other options itself."""
+    if letter := re.match(r"No such option:? '?-([a-z])\b", message):
+        return _of_letter(letter[1], [name for param in error.ctx.command.params for name in param.opts])
     if not message.startswith("No such command"):
         return ""
     commands = getattr(error.ctx.command, "commands", {})
     near = get_close_matches(_last_word(message), commands, n=2, cutoff=0.5)
     return f"Did you mean {' or '.join(near)}? " if near else ""
+
+
+def _of_letter(letter: str, known: Sequence[str]) -> str:
+    """The option that a letter stands for elsewhere: how many is --n, or else --limit."""
+    names = (
+        ["--n", "--limit"] if letter == "n" else [name for name in known if name.startswith(f"--{letter}")]
+    )
+    offered = [name for name in names if name in known][: 1 if letter == "n" else 3]
+    return f"Did you mean {' or '.join(offered)}? " if offered else ""
 
 
 def _last_word(message: str) -> str:

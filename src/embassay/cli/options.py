@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Mapping as Map
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
@@ -48,8 +48,17 @@ declares. One that stands nowhere is about what to measure."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
 
 
+WORDS = "embassay.words"
+"""Where a context keeps the words of its command: help is asked for before any of them is read."""
+
+
 class Command(TyperCommand):
-    """A command whose help shows its options in panels."""
+    """A command whose help shows its options in panels, and those of the protocol that it names."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words, and keep them."""
+        ctx.meta[WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments first; then each panel that has options."""
@@ -66,12 +75,36 @@ class Command(TyperCommand):
             if entries:
                 with formatter.section(title):
                     formatter.write_dl(entries)
+        if any(param.name == PROTOCOL for param in every):
+            _write_own_options(ctx.meta.get(WORDS, ()), formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """What the dots after a value mean, where there are any."""
         if any((param.metavar or "").endswith("...") for param in self.get_params(ctx)):
             formatter.write_paragraph()
             formatter.write_text("An option with ... may be given several times.")
+
+
+PROTOCOL = "protocol"
+"""The argument of a command that runs any protocol by name."""
+
+
+def _write_own_options(words: Sequence[str], formatter: Any) -> None:
+    """The options of the first protocol that is named among the words."""
+    from embassay.protocols.kernel.evaluation import PROTOCOLS
+
+    name = next((word for word in words if word in PROTOCOLS), None)
+    if name is None:
+        return
+    rows = []
+    for own in fields(PROTOCOLS.build(name).options):
+        default = "" if own.default in (MISSING, None, "") else f"[default: {own.default}]"
+        rows.append(
+            (f"-o {own.name}=VALUE", "  ".join(filter(None, (own.metadata.get("help", ""), default))))
+        )
+    if rows:
+        with formatter.section(f"Options of {name}"):
+            formatter.write_dl(rows)
 
 
 def _panel(shown: Any) -> str:

@@ -103,10 +103,9 @@ def _kept(out: Path, command: str) -> Iterator[None]:
         readable = of_files(error)
         if not (out / "cells").is_dir():
             raise readable from error
-        raise EmbassayError(
-            f"{readable.message} Finished work is kept in {out}.",
-            mend=f"{readable.mend} Then resume with: {command}".strip(),
-        ) from error
+        readable.message = f"{readable.message} Finished work is kept in {out}."
+        readable.mend = f"{readable.mend} Then resume with: {command}".strip()
+        raise readable from error
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -128,8 +127,10 @@ def of_files(error: OSError) -> EmbassayError:
         mend = "Allow larger files (ulimit -f), or use another disk."
     elif error.errno in _FILES:
         mend = "Allow more open files: ulimit -n 4096."
+    elif path is not None:
+        return DataError(reason, path=path, mend="Check the path, and that you may write there.")
     else:
-        mend = "Check the path, and that you may write there." if where else ""
+        mend = ""
     return EmbassayError(f"{where}{reason}.", mend=mend)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from embassay.data.rows import (
 )
 from embassay.data.shapes import axis_columns
 from embassay.data.tables import unrolled
-from embassay.data.views import Draw, View, check_limit, distinct, draw_stratified
+from embassay.data.views import OTHER, Draw, View, check_limit, distinct, draw_stratified
 from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 from embassay.records import (
@@ -320,8 +320,9 @@ def pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> Score
 
     taken = intake.read(source, ["text", "text2", "score"], parse, Draw(limit, seed))
     ids, (first, second) = columns_of([(key, texts) for key, (texts, _) in taken], 2)
-    _note_repeats(ids, first, second, intake)
-    return ScoredPairs(ids, first, second, np.array([score for _, (_, score) in taken], np.float64))
+    scores = [score for _, (_, score) in taken]
+    _note_repeats(ids, first, second, intake, scores)
+    return ScoredPairs(ids, first, second, np.array(scores, np.float64))
 
 
 def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledPairs:
@@ -331,14 +332,19 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
     pairs have one label.
     """
     source = unrolled(source, ("text", "text2", "label"))
+    others: dict[str, list[str]] = {}
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "text2")
         label = binary_of(
-            row, "label", "Say which value pairs that mean the same have: --map same=VALUE; {value} is one."
-        )
+            row, "label",
+            "If labels are words, name that of pairs that mean the same: --map same=VALUE (every other is counted as "
+            "different). If it is a slip, correct it or leave the row out.",
+        )  # fmt: skip
         if texts is not None and label is None:
             intake.tally.skip("no label", key)
+        elif OTHER in row.cells:
+            others.setdefault(row.cells[OTHER], []).append(key)
         return None if texts is None or label is None else (texts, label)
 
     taken = intake.read(source, ["text", "text2", "label"], parse, Draw(None, seed))
@@ -346,20 +352,34 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
     if len(set(labels)) < 2:
         raise DataError(
             "all pairs have the same label", path=source.path, expected="pairs of label 0 and of label 1",
-            found=f"{len(labels)} of label {labels[0]}",
+            found=f"{len(labels)} of label {labels[0]}" + (f": {', '.join(islice(others, 5))}" if others else ""),
             mend="Check the column read as label (--map label=COLUMN), and its value that is 1 (--map same=VALUE).",
         )  # fmt: skip
+    if len(others) > 1:
+        for value, keys in islice(others.items(), 10):
+            for key in keys:
+                intake.tally.note(f"label {value}, counted as different", key)
     rows = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
     ids, (first, second) = columns_of([(taken[k][0], taken[k][1][0]) for k in rows], 2)
-    _note_repeats(ids, first, second, intake)
-    return LabelledPairs(ids, first, second, np.array([labels[k] for k in rows], np.int8))
+    drawn = [labels[k] for k in rows]
+    _note_repeats(ids, first, second, intake, drawn)
+    return LabelledPairs(ids, first, second, np.array(drawn, np.int8))
 
 
 def _note_repeats(
-    ids: tuple[str, ...], first: tuple[str, ...], second: tuple[str, ...], intake: Intake
+    ids: tuple[str, ...],
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    intake: Intake,
+    given: Sequence[float],
 ) -> None:
     # As one text each: the second text of many pairs is rightly the same.
-    intake.note_texts(ids, [f"{x}\0{y}" for x, y in zip(first, second, strict=True)], "pair")
+    pairs = [f"{x}\0{y}" for x, y in zip(first, second, strict=True)]
+    intake.note_texts(ids, pairs, "pair")
+    before: dict[str, float] = {}
+    for key, pair, value in zip(ids, pairs, given, strict=True):
+        if before.setdefault(pair, value) != value:
+            intake.tally.note("pairs that were judged before, otherwise", key)
 
 
 TRAIN, TEST = "train", "test"

@@ -217,7 +217,9 @@ class Delimited:
                     f"the header names the column {name!r} twice.", path=self.path, line=1,
                     mend=f"Give every column a name of its own.{offer}",
                 )  # fmt: skip
-        return tuple(first)
+        bare = [name.strip() for name in first]
+        # `text, label`: a blank after the mark is of no name, unless it tells two of them apart.
+        return tuple(bare if len(set(bare)) == len(bare) and all(bare) else first)
 
     def _named(self, first: Sequence[str]) -> tuple[str, ...]:
         names = tuple(self.reading.header)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -141,7 +143,7 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     names = source.columns()
     lower = {name.lower(): name for name in names if name not in CALLED or name == "summary"}
     called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
-    likely = called[0] if len(called) == 1 else "" if called else nearest(column, names)
+    likely = called[0] if len(called) == 1 else "" if called else nearest(column, names, LIKE)
     pair = target or column, likely or "COLUMN"
     mend = (
         f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
@@ -172,9 +174,13 @@ def _offer(source: object) -> str:
     return str(getattr(source, "offer", ""))
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+LIKE = 0.6
+"""How like a column must be to the one that is wanted to be named in its place: `meta` is no `text`."""
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """The known name most like `name`, empty if none is near."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.5)), "")
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
 
 
 def text_of(row: Row, column: str) -> str | None:
@@ -197,7 +203,7 @@ def key_of(row: Row, column: str) -> str:
     return value
 
 
-def plain_number(value: str | int | float) -> float:
+def plain_number(value: str | int | float | Decimal) -> float:
     """A number, or the one that a text spells in ASCII digits: Python reads `1_0` as 10 and Arabic digits too, and no
     file that other programs write or read means that. ValueError or OverflowError for what is none.
 
@@ -209,20 +215,33 @@ def plain_number(value: str | int | float) -> float:
     return float(value)
 
 
+MISSING = frozenset({"", "nan", "na", "n/a", "<na>", "#n/a", "null", "none"})
+"""What other programs write where there is no value, in small letters."""
+
+
 def number_of(row: Row, column: str) -> float | None:
-    """A finite number, from a number or its text; None if it is missing, empty or NaN."""
+    """A finite number, from a number or its text; None if it is missing: empty, NaN, NA or null."""
     value = row.cells.get(column)
-    if value is None or (isinstance(value, str) and not value.strip()):
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         return None
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise wrong(row, column, "a number")
     try:
         number = plain_number(value)
     except (ValueError, OverflowError):
-        raise wrong(row, column, "a number") from None
+        raise wrong(row, column, "a number", _spelt(str(value).strip())) from None
     if math.isinf(number):
         raise wrong(row, column, "a finite number")
     return None if math.isnan(number) else number
+
+
+def _spelt(text: str) -> str:
+    """How a number that a spreadsheet wrote is to be written; empty for what is none."""
+    if re.fullmatch(r"[+-]?\d+,\d+", text):
+        return f"Write decimals with a point in the whole column: {text.replace(',', '.')}."
+    if re.fullmatch(r"[+-]?[\d.]+ ?%", text):
+        return f"Write numbers without a sign in the whole column: {text.rstrip(' %')}."
+    return ""
 
 
 def choice_of(row: Row, column: str) -> int | None:
@@ -246,8 +265,8 @@ _WORDS = {"1": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "0": 0, "no": 0, "n": 0, 
 
 
 def binary_of(row: Row, column: str, mend: str = "") -> int | None:
-    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, empty or NaN. `mend` is said where it
-    is another word."""
+    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `number_of`. `mend` is said
+    where it is another word."""
     value = row.cells.get(column)
     if isinstance(value, bool):
         return int(value)
@@ -259,8 +278,7 @@ def binary_of(row: Row, column: str, mend: str = "") -> int | None:
         number = math.inf
     if number in (None, 0, 1):
         return None if number is None else int(number)
-    hint = mend.format(value=shown(value)) if mend and isinstance(value, str) else ""
-    raise wrong(row, column, "0 or 1, yes or no, true or false", hint)
+    raise wrong(row, column, "0 or 1, yes or no, true or false", mend)
 
 
 def texts_of(row: Row, column: str) -> list[str | None]:

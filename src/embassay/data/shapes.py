@@ -149,10 +149,19 @@ def axis_columns(columns: Iterable[str]) -> dict[str, str]:
 
 def missing_columns(part: str, columns: Sequence[str]) -> tuple[str, ...]:
     """The columns that `part` (a flat shape or one of PARTS) needs and `columns` lacks, by the nearest layout."""
+    return lacking(part, columns)[0]
+
+
+def lacking(part: str, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The same by every layout of `part`, the nearest first.
+
+    >>> lacking("reranking", ["query", "neg"])
+    (('text', 'label'), ('positive', 'negative'))
+    """
     layouts = [PARTS.get(part) or SHAPES[part], *([OTHERWISE[part]] if part in OTHERWISE else [])]
-    lacking = [tuple(column for column in layout if column not in columns) for layout in layouts]
-    missing = min(lacking, key=len)
-    return missing + (("axis.NAME",) if part == "ratings" and not axis_columns(columns) else ())
+    without = [tuple(column for column in layout if column not in columns) for layout in layouts]
+    axes = ("axis.NAME",) if part == "ratings" and not axis_columns(columns) else ()
+    return tuple(missing + axes for missing in sorted(without, key=len))
 
 
 def table_shapes(columns: Iterable[str]) -> tuple[str, ...]:

@@ -369,7 +369,11 @@ _NOTHING: Mapping[str, str] = {}
 
 
 def open_dataset(
-    spec: str, *, mapping: Mapping[str, str] = _NOTHING, split: str | None = None, grades: str | None = None
+    spec: str | Path,
+    *,
+    mapping: Mapping[str, str] = _NOTHING,
+    split: str | None = None,
+    grades: str | None = None,
 ) -> Dataset:
     """The dataset that `spec` names: a catalogue name, or a path to a table, a BEIR folder or a description.
 
@@ -386,7 +390,7 @@ def open_dataset(
     DataError for files that are not what they should be. Cells are checked when a shape is loaded.
     """
     check_targets(mapping)
-    source, tasks = chosen_tasks(spec)
+    source, tasks = chosen_tasks(str(spec))
     opened = _opened(source, mapping, split, grades)
     return replace(opened, tasks={"": tasks}) if tasks else opened
 

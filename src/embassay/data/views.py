@@ -11,7 +11,17 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Origin, Row, Source, key_of, missing_column, number_of, plain, text_of
+from embassay.data.rows import (
+    MISSING,
+    Origin,
+    Row,
+    Source,
+    key_of,
+    missing_column,
+    number_of,
+    plain,
+    text_of,
+)
 from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 
@@ -373,9 +383,14 @@ class Prefixed(View):
         return [self._own(part) for part in key] if isinstance(key, list) else f"{self.prefix}/{key}"
 
 
+OTHER = "other label"
+"""The cell with a label that is not the one asked for."""
+
+
 @dataclass(frozen=True)
 class Same(View):
-    """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none."""
+    """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none.
+    `OTHER` is what the row has where that is another."""
 
     value: str
 
@@ -387,11 +402,12 @@ class Same(View):
                 continue
             value = row.cells["label"]
             label = [self._label(item) for item in value] if isinstance(value, list) else self._label(value)
-            yield Row(row.path, row.line, {**row.cells, "label": label})
+            other = {OTHER: plain(value).strip()} if label == 0 else {}
+            yield Row(row.path, row.line, {**row.cells, "label": label, **other})
 
     def _label(self, value: Any) -> int | None:
-        text = plain(value).strip().lower()
-        return int(text == self.value.strip().lower()) if text else None
+        text, same = ("" if item is None else plain(item).strip().lower() for item in (value, self.value))
+        return int(text == same) if text == same or text not in MISSING else None
 
 
 @dataclass(frozen=True)

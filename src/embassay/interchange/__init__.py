@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from embassay.interchange.forms import FORMS, Exported, export
-from embassay.interchange.mteb import LeftOut, results_of
+from embassay.interchange.forms import FORMS, Exported, LeftOut, export, results_of
 from embassay.interchange.tables import long_frame
 from embassay.interchange.trackers import Logged, log_to_mlflow, log_to_wandb
 from embassay.protocols.mteb import Document, Fault, Imported, bundle_of, import_results, read_documents

@@ -22,9 +22,9 @@ from embassay.document.blocks import (
     Table,
     Text,
     Words,
+    step_of,
 )
 from embassay.document.marks import Scale, interval_mark, scale_of, shape
-from embassay.document.tables import step_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.records import Result

@@ -18,10 +18,9 @@ from markupsafe import Markup, escape
 
 from embassay.document import html as pages
 from embassay.document import marks
-from embassay.document.blocks import clipped
+from embassay.document.blocks import beside, clipped, folded
 from embassay.document.html import asset, tight
 from embassay.document.marks import SHARES, Scale
-from embassay.document.tables import beside, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.registry import attribute
 from embassay.report.board import Value
@@ -239,19 +238,9 @@ def _scopes(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
 def environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
     made = pages.environment(PackageLoader("embassay.report", "templates"))
-    made.globals.update(
-        numbers=numbers,
-        folded=folded,
-        unit_scale=Scale(0.0, 1.0, 1.0),
-        unit_percent=SHARES,
-    )
+    made.globals.update(numbers=numbers, folded=folded, unit_scale=Scale(0.0, 1.0, 1.0), unit_percent=SHARES)
     made.filters.update(
-        exact=exact,
-        packed=packed,
-        clipped=clipped,
-        ended=ended,
-        beside=beside,
-        quoted=quoted,
+        exact=exact, packed=packed, clipped=clipped, ended=ended, beside=beside, quoted=quoted
     )
     return made
 

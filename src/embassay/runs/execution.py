@@ -23,6 +23,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from embassay.contracts import Encoder, Spread
 from embassay.errors import BudgetExceeded, EmbassayError, ModelError, TextRefused, UsageError
 from embassay.records import TaskOutcome
+from embassay.registry import place_of_added
 from embassay.runs.folder import Cell, CellRecord, RunFolder, failed, finished, write_columns
 from embassay.runs.memory import PeakMemory
 
@@ -250,13 +251,14 @@ def _write_items(cell: Cell, outcome: TaskOutcome, folder: RunFolder) -> None:
 
 
 def in_words(error: BaseException) -> str:
-    """What went wrong, in one line."""
+    """What went wrong, in one line, and where, if it was in code that was registered from outside."""
     if isinstance(error, EmbassayError):
         return str(error)
     if isinstance(error, MemoryError):
         return "out of memory"
     first_line = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+    where = place_of_added(error) if isinstance(error, Exception) else ""
+    return (f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__) + where
 
 
 class InThisProcess:

@@ -50,7 +50,8 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     """Write `content` to `path` in one step: a crash leaves the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    # A file's name may be no UTF-8; JSON reads its escapes back as they were.
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     # What is there is never followed: in a folder that others can write it may be their link to one of our files.
     temporary.unlink(missing_ok=True)
     with temporary.open("xb") as stream:

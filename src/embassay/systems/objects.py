@@ -62,8 +62,8 @@ class GivenEncoder:
         """Embeddings, shape (n, dim), float32. ModelError with what the object raised, or gave instead."""
         try:
             more = {"role": role} if self._takes_role else {}
-            out = self._call(list(texts), **more)
-            vectors = np.asarray(out.detach().cpu() if hasattr(out, "detach") else out, dtype=np.float32)
+            made = self._call(list(texts), **more)
+            vectors = _array(made)
         except Exception as error:
             many = "a text" if len(texts) == 1 else f"{len(texts)} texts"
             where = place_of(error, str(getattr(self.model, "__module__", "")))
@@ -87,12 +87,26 @@ class GivenEncoder:
         return sum(len(row) > self.max_tokens for row in ids)
 
 
+def _array(made: Any) -> NDArray[np.float32]:
+    """What an object gave as an array. TypeError that says what it is, where that is none."""
+    if inspect.iscoroutine(made):
+        made.close()
+        raise TypeError(
+            "it is async, and gave a coroutine: wrap it, lambda texts: asyncio.run(encode(texts))"
+        )
+    if isinstance(made, Mapping):
+        raise TypeError(f"it gave a mapping: return one of its values ({', '.join(map(str, made))})")
+    if hasattr(made, "detach"):
+        made = made.detach().cpu().float()  # numpy has no bfloat16, in which many models are loaded
+    return np.asarray(list(made) if inspect.isgenerator(made) else made, dtype=np.float32)
+
+
 def given(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     """The spec strings of systems as a caller gives them: strings as they are; of objects `own:NAME`, by which this
     process finds them. A mapping names them; else a name is the object's own (`name`, `__name__`) or its class's.
 
-    UsageError for an object that neither encodes nor can be called, for two of one name, for a spec under another
-    name, and for `workers` elsewhere, which have no such object.
+    UsageError for none, for an object that neither encodes nor can be called, for two of one name, for a spec under
+    another name, and for `workers` elsewhere, which have no such object.
     """
     if isinstance(systems, str) or hasattr(systems, "encode"):
         systems = [systems]  # one system, as it is
@@ -113,6 +127,8 @@ def given(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
                 mend="Leave workers out, or name a system that they can open: st:FOLDER, onnx:FOLDER.",
             )
         specs.append(_kept(model, _name(model, name)))
+    if not specs:
+        raise UsageError("There is no system to run.", mend="Name one or more: ['minilm', 'bm25'].")
     twice = {spec for spec in specs if spec.startswith("own:") and specs.count(spec) > 1}
     if twice:
         raise UsageError(
@@ -159,8 +175,18 @@ def _callable(model: Any) -> Callable[..., Any]:
         return encode  # type: ignore[no-any-return]
     if callable(model) and not inspect.isclass(model):
         return model  # type: ignore[no-any-return]
+    if inspect.isclass(model):
+        raise UsageError(
+            f"{model.__name__} is a class, not a system.",
+            mend=f"Give an object of it: {model.__name__}(...).",
+        )
+    if callable(getattr(model, "embed_documents", None)):
+        raise UsageError(
+            f"A {type(model).__name__} has no method encode.",
+            mend="Give its function: model.embed_documents.",
+        )
     raise UsageError(
-        f"{model!r} is not a system: it has no method encode, or is a class, and cannot be called with texts.",
+        f"{model!r} is not a system: it has no method encode, and cannot be called with texts.",
         mend="Give a spec string such as 'minilm', an object with encode(texts), or a function texts -> array.",
     )
 

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.comparisons import Headline
-from embassay.protocols.kernel.conclusions import _compared, _task_headline, standings, summarise
+from embassay.protocols.kernel.comparisons import Headline, _compared, _task_headline, standings, summarise
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.protocol import Sage

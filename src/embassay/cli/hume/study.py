@@ -247,8 +247,11 @@ def links(study: Study, people: People) -> None:
 
 def _opened(study: Path, people: People, options: ServeOptions | None = None) -> Service:
     """Ready for annotators, scripts and adjudicators."""
+    from embassay.protocols.rag.decision.protocol import TERMS
     from embassay.web.annotation.service import open_service
 
+    if (study / TERMS).is_file() and not people.until_decided:
+        raise UsageError(f"{study} is of `rag score --until-decided`.", mend="Add --until-decided.")
     return open_service(
         study, people.annotators, people.simulated, adjudicators=people.adjudicators,
         database=people.database, options=options, until_decided=people.until_decided,

@@ -8,6 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -312,7 +313,7 @@ def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
     try:
         source = table_of(path, reading)
     except (DataError, UsageError):
-        mark = "" if known_suffix(path.name) else told_apart(path)
+        mark = "" if known_suffix(path.name) or path.suffix.lower() == ".json" else told_apart(path)
         return (replace(reading, delimiter=mark), ()) if mark else (reading, ())
     if not isinstance(source, Delimited):
         return reading, ()
@@ -415,7 +416,9 @@ def _kind(value: Any, text_only: bool) -> str:
         return "number" if text_only and is_number(value) else "text"
     if value is None or value != value:  # NaN is the one value that is not itself
         return "empty"
-    named = {bool: "truth value", int: "number", float: "number", list: "list", dict: "object"}
+    named = {
+        bool: "truth value", int: "number", float: "number", Decimal: "number", list: "list", dict: "object",
+    }  # fmt: skip
     return named.get(type(value), type(value).__name__)
 
 

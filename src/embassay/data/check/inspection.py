@@ -47,6 +47,7 @@ from embassay.data.shapes import (
     CALLED,
     RETRIEVAL_PARTS,
     SHAPES,
+    lacking,
     missing_columns,
     table_shapes,
     usual_pairs,
@@ -100,7 +101,7 @@ def near_misses(
     """
     missing = {shape: missing_columns(shape, columns) for shape in table_shapes(columns)}
     mended = tuple(
-        NearMiss(shape, TASKS[shape], missing[shape], f"--map {written({**mapping, **offer})}")
+        NearMiss(shape, TASKS[shape], tuple(offer), f"--map {written({**mapping, **offer})}")
         for shape, offer in guesses(columns, mapping, facts).items()
     )
     if mended or not all(missing.values()):
@@ -123,8 +124,9 @@ def guesses(
         return {shape: matched} if matched else {}
     offers = {}
     for shape in table_shapes(columns):
-        missing = missing_columns(shape, columns)
-        if missing and (matched := _by_name(shape, missing, free, facts)):
+        ways = lacking(shape, columns)
+        matches = (_by_name(shape, missing, free, facts) for missing in ways if all(ways))
+        if matched := next(filter(None, matches), None):
             offers[shape] = matched
     return offers
 
@@ -173,7 +175,9 @@ def _longest(called: Sequence[str], facts: Facts) -> str:
 
 def _makes_sense(shape: str, matched: Mapping[str, str], columns: Sequence[str], facts: Facts) -> bool:
     """Whether what the columns hold fits: a summary is shorter than its text, and where one column asks and another
-    answers, a label is about both."""
+    answers, a label is about both. No column may be of objects: columns are read from the top of a row."""
+    if any(_share(facts[column], "object") > _MOSTLY for column in matched.values() if column in facts):
+        return False
     if shape in ("summarised", "ratings") and {matched.get("text", "text"), "summary"} <= facts.keys():
         text, summary = facts[matched.get("text", "text")], facts[matched.get("summary", "summary")]
         return text.words > summary.words

@@ -75,10 +75,28 @@ def _guessed(content: bytes) -> tuple[str, str]:
     sample = (
         content if len(content) <= _SAMPLE else content[: content.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE]
     )
-    best = from_bytes(sample).best()
+    matches = from_bytes(sample)
+    best = matches.best()
     if best is None:
         raise Unread("files whose encoding cannot be detected")
-    return _as(content, best.encoding), best.encoding
+    alike = (match for match in matches if match.encoding == _WESTERN and _as_good(match, best))
+    encoding = next((match.encoding for match in alike if _may_be_western(str(match))), best.encoding)
+    return _as(content, encoding), encoding
+
+
+_WESTERN = "cp1252"
+_WITHIN_WORDS = re.compile(r"[^\W\d_](¹|[³¿º¾¼][^\W\d_])")
+"""What letters of central Europe would be in western Europe's encoding, and what no word of the west has inside it."""
+
+
+def _as_good(match: Any, best: Any) -> bool:
+    return bool(match.chaos <= best.chaos and match.coherence >= best.coherence)
+
+
+def _may_be_western(text: str) -> bool:
+    """Whether a text, read so, may be: the detector names the first of its alphabet among equals, and so took French
+    for Czech. Hungarian shows by an õ where Portuguese would have an ã as well."""
+    return not _WITHIN_WORDS.search(text) and ("õ" not in text or "ã" in text)
 
 
 def _as(content: bytes, encoding: str) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 
 from embassay.data.dataset import Dataset
 from embassay.data.documents.conversion import convert, versions
-from embassay.data.documents.folder import NEEDS, Entry, Survey, survey
+from embassay.data.documents.folder import EXPECTED, NEEDS, Entry, Survey, survey
 from embassay.data.documents.markup import Prose, Unread, markdown, plain_text
 from embassay.data.intake import Tally
 from embassay.data.rows import File, Origin, Row, key_of, label_of, number_of, text_of
@@ -224,7 +224,7 @@ class _Counts:
 
     def found(self, folder: Folder) -> Found:
         """All of it; DataError where there is no document."""
-        skipped = self.tally.skipped()
+        skipped = tuple(sorted(self.tally.skipped(), key=lambda left: left.reason in EXPECTED))
         if not self.ids:
             raise nothing_readable(folder.path, skipped)
         langs = ("lang",) if any(self.langs) else ()

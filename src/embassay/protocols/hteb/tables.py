@@ -76,10 +76,7 @@ def shares_of(texts: Sequence[Texts]) -> Shares:
         for dataset in (text.dataset, ""):
             found.setdefault((text.transformation, dataset), []).append(text)
     return {
-        key: (
-            sum(one.unchanged for one in own) / total,
-            sum(one.texts - one.usable for one in own) / total,
-        )
+        key: (sum(one.unchanged for one in own) / total, sum(one.texts - one.usable for one in own) / total)
         for key, own in found.items()
         if (total := sum(one.texts for one in own))
     }

@@ -448,11 +448,7 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 def agreement_intervals(
-    family: Family,
-    answers: Answers,
-    draws: Draws = DRAWS,
-    *,
-    min_shared: int = StudyRequest.min_shared,
+    family: Family, answers: Answers, draws: Draws = DRAWS, *, min_shared: int = StudyRequest.min_shared
 ) -> dict[str, Resampled]:
     """Every coefficient of `people_agreement`, by the same name, with a bootstrap interval over items.
 

@@ -92,13 +92,13 @@ def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
     if agreement is None:
         empty: tuple[Value, ...] = (None,) * len(cells)
         return (
-            pair.family, pair.dataset, pair.lang, len(pair.annotators), pair.n, None, "", None, None, None, "", "",
-            *empty, who, ONE_ANNOTATOR if len(pair.annotators) == 1 else "",
+            *_names(pair), len(pair.annotators), pair.n, None, "", None, None, None, "", "", *empty, who,
+            ONE_ANNOTATOR if len(pair.annotators) == 1 else "",
         )  # fmt: skip
     bar = agreement.value
     return (
-        pair.family, pair.dataset, pair.lang, agreement.annotators, agreement.items, agreement.annotations,
-        agreement.coefficient, bar.value, bar.low, bar.high, agreement.band, pair.trust or "",
+        *_names(pair), agreement.annotators, agreement.items, agreement.annotations, agreement.coefficient,
+        bar.value, bar.low, bar.high, agreement.band, pair.trust or "",
         *(_extra(agreement, *cell) for cell in cells), who, bar.reason,
     )  # fmt: skip
 
@@ -120,9 +120,9 @@ def _extra(agreement: Agreement, name: str, end: str) -> float | None:
 def _annotator_row(pair: PairRecord, annotator: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
     conventions = (pair.conventions.get(name) for name in names)
     return (
-        pair.family, pair.dataset, pair.lang, pair.measure, annotator.id, answered_by([annotator]), annotator.items,
-        100 * annotator.score, points(pair.human.value), *(points(value) for value in conventions), annotator.seconds,
-        annotator.flagged, int(annotator in pair.annotators),
+        *_names(pair), pair.measure, annotator.id, answered_by([annotator]), annotator.items, 100 * annotator.score,
+        points(pair.human.value), *(points(value) for value in conventions), annotator.seconds, annotator.flagged,
+        int(annotator in pair.annotators),
     )  # fmt: skip
 
 

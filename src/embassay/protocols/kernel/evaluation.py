@@ -17,7 +17,7 @@ from embassay.contracts import Similarity, Spread, Tokenizer
 from embassay.data import Dataset
 from embassay.data.shapes import check_targets
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.conclusions import headline_table, standings, summarise
+from embassay.protocols.kernel.comparisons import headline_table, standings, summarise
 from embassay.protocols.kernel.forecast import (
     Forecaster,
     Work,
@@ -51,6 +51,7 @@ from embassay.protocols.kernel.request import (
     data_beside,
     new_folder,
     request_of,
+    strings,
 )
 from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.kernel.tables import RunTable, check_table_name
@@ -239,10 +240,7 @@ class TaskProtocol(Protocol):
         del task, data
         columns = [column for _, column in fields.values()]
         n = sum(map(len, columns))
-        parts = {
-            "texts": sum(map(text_bytes, columns)),
-            "replicates": replicates(n, 1, options.resamples),
-        }
+        parts = {"texts": sum(map(text_bytes, columns)), "replicates": replicates(n, 1, options.resamples)}
         dim = dimensions(system)
         parts |= {"vectors": vectors(n, dim)} if dim else {"tokens": sum(map(token_bytes, columns))}
         return footprint(parts, "Use fewer items (--limit).")
@@ -323,7 +321,7 @@ class TaskProtocol(Protocol):
         arguments.setdefault("options", self.options())
         request = request_of(
             TaskRequest, self.run, arguments,
-            given(systems, workers=workers), tuple(tasks), sources(datasets, data_beside(folder)),
+            given(systems, workers=workers), strings(tasks), sources(datasets, data_beside(folder)),
         )  # fmt: skip
         return self.carry_out(
             request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd

@@ -34,12 +34,7 @@ class Evaluate(Contract):
     """A protocol's work on one cell."""
 
     def __call__(
-        self,
-        job: Any,
-        advance: Callable[[int], None],
-        *,
-        ledger: Ledger | None = None,
-        spread: Spread = HERE,
+        self, job: Any, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
     ) -> TaskOutcome: ...
 
 

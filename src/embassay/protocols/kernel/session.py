@@ -93,10 +93,7 @@ class Accounts:
 
 @contextmanager
 def opened(
-    out: Path,
-    request: Any,
-    max_usd: float | None,
-    check: Callable[[RunFolder, Any], None] | None = None,
+    out: Path, request: Any, max_usd: float | None, check: Callable[[RunFolder, Any], None] | None = None
 ) -> Iterator[tuple[RunFolder, Accounts, ExitStack]]:
     """The folder of a run, its accounts, and a stack that is to hold the folder's lock: it does already where it
     was there; a new one must not be made before the plan stands (`lock`). UsageError for a run of other arguments,

@@ -19,7 +19,7 @@ from embassay.measures.correlation import edit_distances
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.estimates import Estimate, Items, estimate
+from embassay.protocols.kernel.estimates import Items, estimate
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
@@ -126,7 +126,9 @@ def select(candidates: Sequence[Candidate], rule: Rule = Rule()) -> Selection:
     most = max(_known(candidate.edit_distance) for candidate in fit)
     tied = [candidate for candidate in fit if most - _known(candidate.edit_distance) <= TIE]
     # Speed first; then what tells equally fast ones apart, so that the order of the command line does not.
-    best = min(tied, key=lambda each: (_slowness(each), -_known(each.edit_distance), each.name))
+    best = min(
+        tied, key=lambda candidate: (_slowness(candidate), -_known(candidate.edit_distance), candidate.name)
+    )
     return Selection(best.name, _because(best, fit, tied), front, rejected)
 
 
@@ -134,8 +136,8 @@ def pareto_front(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, in their order, that no other beats: more similar, more reworded and faster, or as good in all
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
-    known = [each for each in candidates if each.similarity is not None and each.edit_distance is not None]
-    return [candidate for candidate in known if not any(_beats(other, candidate) for other in known)]
+    rated = [one for one in candidates if one.similarity is not None and one.edit_distance is not None]
+    return [candidate for candidate in rated if not any(_beats(other, candidate) for other in rated)]
 
 
 def _beats(a: Candidate, b: Candidate) -> bool:
@@ -298,10 +300,8 @@ def make_plan(
         request, (PAIRS,), lambda source: _planned_dataset(source, request), plain=True
     )
     check_names(dataset.name for dataset in datasets)
-    longest = max(
-        (len(text.text.encode()) for dataset in datasets for text in distinct_texts(request, dataset.source)),
-        default=0,
-    )
+    texts = [asked.text for dataset in datasets for asked in distinct_texts(request, dataset.source)]
+    longest = max((len(text.encode()) for text in texts), default=0)
     sources = _sources(request, datasets, longest, answers, ledger)
     candidates = [_planned_candidate(text, source, ledger) for text, source in sources.items()]
     # A pair holds a text and a paraphrase that may be longer.
@@ -487,32 +487,32 @@ def criteria(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], conte
     at all, over 5% of the others without a rating no similarity. Items are `similarity`, `edit_distance` and `seconds`.
     """
     ids = ids_of(paraphrases)
-    unworded = by_reason("texts without a paraphrase", ids, [_why_unusable(row) for row in paraphrases])
+    unusable = ["" if paraphrase.usable else paraphrase.outcome for paraphrase in paraphrases]
+    unworded = by_reason("texts without a paraphrase", ids, unusable)
     reason = too_many("texts had no usable paraphrase", len(paraphrases), unworded)
     rated, unrated = similarity(paraphrases, ratings, context)
     pairs = to_rate(paraphrases)
-    distances = _spread(paraphrases, edit_distances(*_columns(pairs)))
+    texts, wordings = [text for text, _ in pairs], [wording for _, wording in pairs]
+    distances = _spread(paraphrases, edit_distances(texts, wordings))
     lengths = _spread(paraphrases, [len(wording) / len(text) for text, wording in pairs])
     seconds = _seconds(paraphrases)
-    found = [
+    figures = [
         rated,
         figure("edit_distance", distances, context, NOTHING),
         figure("seconds", seconds, context, "nothing was asked for"),
         figure("length_ratio", lengths, context, NOTHING),
     ]
     if reason:
-        found = [Figure(one.measure, one.variant, one.n, reason) for one in found]
-    found += _shares(paraphrases, ratings, context)
+        figures = [Figure(each.measure, each.variant, each.n, reason) for each in figures]
+    # Shares stand whatever was lost: they are what tells how much that is.
+    figures += _shares(paraphrases, ratings, context)
     items = Items()
-    for name, values in (
-        (HEADLINE, _values(paraphrases, ratings)),
-        ("edit_distance", distances),
-        ("seconds", seconds),
-    ):
-        items.add(ids, values, name)
+    items.add(ids, _values(paraphrases, ratings), HEADLINE)
+    items.add(ids, distances, "edit_distance")
+    items.add(ids, seconds, "seconds")
     return TaskOutcome(
-        scores=tuple(one.score for one in found),
-        components={one.name: one.component for one in found},
+        scores=tuple(each.score for each in figures),
+        components={each.name: each.component for each in figures},
         items=items.columns,
         skipped=(*unworded, *unrated),
         counts=_counts(paraphrases),
@@ -548,14 +548,8 @@ def figure(measure: str, values: Floats, context: Context, otherwise: str, varia
     n = int(np.isfinite(values).sum())
     if not n:
         return Figure(measure, variant, 0, otherwise)
-    found: Estimate = estimate(
-        values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts"
-    )
-    return Figure(measure, variant, n, found)
-
-
-def _why_unusable(paraphrase: Paraphrase) -> str:
-    return "" if paraphrase.usable else paraphrase.outcome
+    mean = estimate(values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts")
+    return Figure(measure, variant, n, mean)
 
 
 def _shares(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context) -> list[Figure]:
@@ -579,10 +573,6 @@ def _counts(paraphrases: Sequence[Paraphrase]) -> dict[str, int]:
 def _seconds(paraphrases: Sequence[Paraphrase]) -> Floats:
     """How long every text took, failed ones too; NaN where nothing was asked for."""
     return np.array([paraphrase.seconds if paraphrase.seconds > 0 else np.nan for paraphrase in paraphrases])
-
-
-def _columns(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
-    return [text for text, _ in pairs], [wording for _, wording in pairs]
 
 
 def _values(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating]) -> Floats:
@@ -617,16 +607,16 @@ class Work:
         """The outcome of one cell, with the answers of the judge that were asked for and had, and its calls. A server
         does the work: there is nothing to spread."""
         del spread
-        source = next(one for one in self.plan.sources if one.name == job.candidate)
-        dataset = next(planned for planned in self.plan.datasets if planned.name == job.dataset)
-        found = self._paraphrased(source, dataset, advance, ledger or Ledger())
-        ratings, counts = self._rated(job, found, advance, ledger)
+        source = next(source for source in self.plan.sources if source.name == job.candidate)
+        dataset = next(dataset for dataset in self.plan.datasets if dataset.name == job.dataset)
+        paraphrases = self._paraphrased(source, dataset, advance, ledger or Ledger())
+        ratings, counts = self._rated(job, paraphrases, advance, ledger)
         context = Context(dataset.name, seed=self.plan.request.seed, options=self.plan.request.options)
         judge = self.plan.judges[0]
         if job.judge.spec != judge.spec:
-            outcome = cross_check(found, ratings, job.judge.open().name, context)
+            outcome = cross_check(paraphrases, ratings, job.judge.open().name, context)
         else:
-            outcome = criteria(found, ratings, context)
+            outcome = criteria(paraphrases, ratings, context)
         warnings = same_model(source, job.judge.open())
         return replace(outcome, counts={**outcome.counts, **counts}, warnings=warnings)
 
@@ -644,17 +634,14 @@ class Work:
     def _rated(
         self,
         job: CandidateJob,
-        found: list[Paraphrase],
+        paraphrases: list[Paraphrase],
         advance: Callable[[int], None],
         ledger: Ledger | None,
     ) -> tuple[list[Rating], dict[str, int]]:
         request = self.plan.request
         asking = Asking(judge_prompt().text, request.options, request.seed)
-        with (
-            job.judge.with_kept_answers(ledger, self.answers) as chat,
-            charged(ledger, chat.name) as calls,
-        ):
-            ratings = rate(chat, to_rate(found), asking, advance)
+        with job.judge.with_kept_answers(ledger, self.answers) as chat, charged(ledger, chat.name) as calls:
+            ratings = rate(chat, to_rate(paraphrases), asking, advance)
         return ratings, {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached, **calls}
 
 

@@ -26,8 +26,7 @@ class RatingOptions:
     )
     judge_top_p: float = option(0.9, "Nucleus sampling share (top-p) of the judge.", group=SYSTEMS)
     answers: Literal["free", "schema"] = option(
-        "free",
-        "Read the judge's free answer, or bind it to a JSON schema (for small models).",
+        "free", "Read the judge's free answer, or bind it to a JSON schema (for small models)."
     )
     attempts: int = option(6, "Tries for one rating before it fails.", group=SYSTEMS)
     resamples: int = option(1_000, "Bootstrap resamples behind every interval.", group=STATISTICS)

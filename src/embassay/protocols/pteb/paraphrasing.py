@@ -323,25 +323,16 @@ def _turned(words: list[str], places: np.ndarray[Any, np.dtype[np.int64]]) -> li
     return turned
 
 
-_GEMMA, _LLAMA = "Gemma Terms of Use", "Llama Community License"
 _LICENCES = {
-    "gemma": _GEMMA,
-    "embeddinggemma": _GEMMA,
-    "gpt-oss": "Apache-2.0",
-    "qwen3": "Apache-2.0",
-    "mistral-small": "Apache-2.0",
-    "magistral-small": "Apache-2.0",
-    "mistral-nemo": "Apache-2.0",
-    "mixtral": "Apache-2.0",
-    "llama": _LLAMA,
-    "deepseek-r1": "MIT",
-    "phi3": "MIT",
-    "phi4": "MIT",
-    "olmo": "Apache-2.0",
-    "granite": "Apache-2.0",
-    "smollm": "Apache-2.0",
-    "aya": "CC BY-NC 4.0",
-    "command-r": "CC BY-NC 4.0",
+    family: licence
+    for licence, families in {
+        "Gemma Terms of Use": "gemma embeddinggemma",
+        "Apache-2.0": "gpt-oss qwen3 mistral-small magistral-small mistral-nemo mixtral olmo granite smollm",
+        "Llama Community License": "llama",
+        "MIT": "deepseek-r1 phi3 phi4",
+        "CC BY-NC 4.0": "aya command-r",
+    }.items()
+    for family in families.split()
 }
 _OPENAI = re.compile(r"openai:(gpt-|chatgpt-|o\d)")
 

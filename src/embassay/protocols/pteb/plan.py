@@ -158,11 +158,7 @@ class Source:
 
 
 def open_sources(
-    request: Request,
-    recorded: Mapping[str, Paraphrases],
-    longest: int,
-    *,
-    ledger: Ledger | None = None,
+    request: Request, recorded: Mapping[str, Paraphrases], longest: int, *, ledger: Ledger | None = None
 ) -> tuple[Source, ...]:
     """Every paraphraser with every prompt, opened. `longest` is the bytes of the longest text. UsageError for names
     that are unknown or given twice."""

@@ -34,9 +34,7 @@ class SageOptions:
         point="A11",
     )
     edits: Literal["paper", "2024"] = option(
-        "paper",
-        "Edit as the paper says, or as its first author's earlier code does.",
-        point="A16",
+        "paper", "Edit as the paper says, or as its first author's earlier code does.", point="A16"
     )
     needle: str = option("", "Your own text file to insert from.", point="A16")
     text_tokens: int | None = option(
@@ -62,12 +60,10 @@ class SageOptions:
     exclude_self: bool = option(False, "Leave a query's own document and its copies out of retrieval.")
     resamples: int = option(2_000, "Bootstrap resamples behind every interval.", group=STATISTICS)
     retrieval_edits: str = option(
-        ALL,
-        "Edits of the retrieval corpora: capitalize,delete10. The paper's score needs all 18.",
+        ALL, "Edits of the retrieval corpora: capitalize,delete10. The paper's score needs all 18."
     )
     further_edits: str = option(
-        "",
-        "Edits of robustness beside the paper's: synonyms,facts. They do not count in the score.",
+        "", "Edits of robustness beside the paper's: synonyms,facts. They do not count in the score."
     )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
 

@@ -37,10 +37,7 @@ class _Kind(NamedTuple):
     sizes: tuple[float, ...]
 
 
-KINDS = (
-    _Kind("insertion", INSERTIONS, INSERTED),
-    _Kind("removal", REMOVALS, REMOVED),
-)
+KINDS = (_Kind("insertion", INSERTIONS, INSERTED), _Kind("removal", REMOVALS, REMOVED))
 
 
 def expected(size: NDArray[np.float64] | float, curve: str = "hyperbolic") -> NDArray[np.float64]:

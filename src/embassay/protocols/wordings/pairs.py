@@ -217,13 +217,7 @@ def sheet(items: Iterable[Item], rater: str, seed: int) -> list[dict[str, Any]]:
         texts = (item.text, item.text2)
         turned = random_bytes(1, seed, "side", rater, item.pair_id)[0] & 1
         first, second = reversed(texts) if turned else texts
-        return {
-            "pair_id": item.pair_id,
-            "lang": item.lang,
-            "text": first,
-            "text2": second,
-            "rater_id": rater,
-        }
+        return {"pair_id": item.pair_id, "lang": item.lang, "text": first, "text2": second, "rater_id": rater}
 
     order = sorted(items, key=lambda item: random_bytes(8, seed, "order", rater, item.pair_id))
     return [row(item) for item in order]

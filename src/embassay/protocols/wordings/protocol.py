@@ -184,8 +184,7 @@ def check_baseline(baseline: str, systems: Sequence[PlannedSystem]) -> None:
     names = [system.name for system in systems if system.kind != "reference"]
     if baseline and baseline not in names:
         raise UsageError(
-            f"The baseline {baseline!r} is not one of the systems.",
-            mend=f"Name one of {', '.join(names)}.",
+            f"The baseline {baseline!r} is not one of the systems.", mend=f"Name one of {', '.join(names)}."
         )
 
 

@@ -22,11 +22,12 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     figures,
+    file_tables,
+    folded,
     listed,
     plain,
 )
 from embassay.document.marks import Scale, axis, difference_mark, scale_of
-from embassay.document.tables import file_tables, folded
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.hteb.profiles import TOTAL, axis_part
 from embassay.protocols.kernel import tables as numbers
@@ -281,11 +282,7 @@ def _profile_table(profiles: Sequence[Profile]) -> Table:
     """Original, paraphrased and the axes of every system: PTEB's question and HTEB's beside each other."""
     paraphrased = any("paraphrasing" in one.changes for one in profiles)
     axes = [name for name in AXES if any(axis_part(name) in one.changes for one in profiles)]
-    heads = [
-        "Original",
-        *(["Paraphrased"] if paraphrased else []),
-        *map(AXES.__getitem__, axes),
-    ]
+    heads = ["Original", *(["Paraphrased"] if paraphrased else []), *map(AXES.__getitem__, axes)]
     lines = []
     for profile in profiles:
         cells = [_score(profile.original)]

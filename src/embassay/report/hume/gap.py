@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from embassay.document.blocks import Block, Table, Verdict, listed, plain
-from embassay.document.tables import file_tables
+from embassay.document.blocks import Block, Table, Verdict, file_tables, listed, plain
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore, read_divided, read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, Board

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.document.blocks import Block, Table, Verdict, listed, plain
-from embassay.document.tables import file_tables
+from embassay.document.blocks import Block, Table, Verdict, file_tables, listed, plain
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers

@@ -22,11 +22,13 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     Words,
+    entry,
+    file_tables,
+    folded,
     listed,
 )
 from embassay.document.marks import Scale, percent, scale_of
 from embassay.document.plots import Axis, Point, Series, lines, scatter
-from embassay.document.tables import entry, file_tables, folded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.protocols.pteb.candidates import Candidate, Rule, Selection, select

@@ -9,10 +9,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from embassay.document.blocks import Line, Table
+from embassay.document.blocks import STEPS, Line, Table, entry
 from embassay.document.marks import CLASSES, Scale, difference_mark, grid, percent, scale_of
 from embassay.document.plots import Axis, Point, scatter
-from embassay.document.tables import STEPS, entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import source_of

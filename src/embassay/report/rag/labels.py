@@ -10,9 +10,8 @@ from statistics import mean
 
 from markupsafe import Markup
 
-from embassay.document.blocks import Column, Entry, Figure, Line, Said, Table, Words
+from embassay.document.blocks import Column, Entry, Figure, Line, Said, Table, Words, beside, step_of
 from embassay.document.marks import Scale, difference_mark, interval_mark, percent, scale_of
-from embassay.document.tables import beside, step_of
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.final_lists import Listed, read_final_list

@@ -22,10 +22,11 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
+    beside,
+    entry,
 )
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.plots import Axis, Point, scatter
-from embassay.document.tables import beside, entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.bundles import CONDITIONS

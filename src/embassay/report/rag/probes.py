@@ -23,11 +23,11 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
+    entry,
     figures,
 )
 from embassay.document.marks import scale_of
 from embassay.document.plots import MOST_LINES, Series, lines
-from embassay.document.tables import entry
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes import names as names

@@ -26,10 +26,11 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     Words,
+    beside,
+    entry,
 )
 from embassay.document.marks import Scale, axis, difference_mark, interval_mark, percent, scale_of
 from embassay.document.plots import Series, lines
-from embassay.document.tables import beside, entry
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit

@@ -16,10 +16,11 @@ from embassay.document.blocks import (
     Table,
     Verdict,
     Words,
+    entry,
     figures,
+    step_of,
 )
 from embassay.document.blocks import Text as Paragraph
-from embassay.document.tables import entry, step_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Query, read_golden
 from embassay.protocols.rag.scoring.conclusions import NEXT

@@ -199,10 +199,7 @@ def comparisons(source: Source) -> Part:
 
 def ratings(source: Source) -> Part:
     """The source, the summary and its ratings by axis."""
-    return {
-        "fields": {name: source.texts(name) for name in ("source", "summary")},
-        "ratings": _human(source),
-    }
+    return {"fields": {name: source.texts(name) for name in ("source", "summary")}, "ratings": _human(source)}
 
 
 def robustness(source: Source) -> Part:

@@ -24,6 +24,7 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     Words,
+    diverging_step,
     listed,
     plain,
 )
@@ -41,7 +42,6 @@ from embassay.document.plots import (
     sign,
     tracks_of,
 )
-from embassay.document.tables import diverging_step
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.tables import GROUPS, tables
 from embassay.protocols.sage.tables import Table as Written

@@ -38,8 +38,7 @@ class Names:
         plain = [one for one in given if "=" not in one]
         if len(plain) > 1:
             raise UsageError(
-                f"{len(plain)} annotators are named, but not which is which.",
-                mend="Write --annotator 3=ann.",
+                f"{len(plain)} annotators are named, but not which is which.", mend="Write --annotator 3=ann."
             )
         pairs = (one.partition("=") for one in given if "=" in one)
         return cls(plain[0].strip() if plain else "", {old.strip(): new.strip() for old, _, new in pairs})

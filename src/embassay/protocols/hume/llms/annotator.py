@@ -136,13 +136,7 @@ class LlmAnnotator:
     """`chat` as an annotator by the name `name`; `seed` names its draws."""
 
     def __init__(
-        self,
-        chat: CachedChat,
-        mode: Mode,
-        options: LlmOptions,
-        *,
-        seed: int = 1337,
-        name: str = "",
+        self, chat: CachedChat, mode: Mode, options: LlmOptions, *, seed: int = 1337, name: str = ""
     ) -> None:
         self.chat, self.mode, self.options, self._seed = chat, mode, options, seed
         self.name = name or chat.name

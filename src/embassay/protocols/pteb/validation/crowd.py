@@ -33,14 +33,7 @@ from embassay.protocols.kernel.tables import inert, meant
 from embassay.protocols.pteb.options import Batches, Filters
 from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.pteb.validation.study import RATERS, Study
-from embassay.protocols.wordings.pairs import (
-    Item,
-    by_language,
-    cell,
-    sheet,
-    source_of,
-    write_ratings,
-)
+from embassay.protocols.wordings.pairs import Item, by_language, cell, sheet, source_of, write_ratings
 from embassay.randomness import random_bytes
 from embassay.runs.folder import slug, write_atomic
 

@@ -120,11 +120,7 @@ def draw_study(
         "sample": asdict(size),
         "run_seed": drawing.run_seed,
         "languages": {
-            lang: {
-                "candidates": len(pools[lang]),
-                "other_language": fit[lang][1],
-                **_drawn(items, lang),
-            }
+            lang: {"candidates": len(pools[lang]), "other_language": fit[lang][1], **_drawn(items, lang)}
             for lang in langs
         },
         "sha256": {"rules.json": _seal(rules_text), "key.jsonl": _seal(key)},

@@ -181,8 +181,10 @@ def _lede(decision: Decision) -> list[str]:
     }
     lines = [told[decision.why]]
     if decision.unasked:
-        said = f"{counted(decision.unasked, 'label')} that nobody asked for {'is' if decision.unasked == 1 else 'are'}"
-        lines.append(f"{said} set aside: only drawn labels are unbiased.")
+        said = f"{counted(decision.unasked, 'label')} {'is' if decision.unasked == 1 else 'are'}"
+        lines.append(
+            f"{said} set aside, not drawn or drawn after the decision: only drawn labels are unbiased."
+        )
     return lines
 
 
