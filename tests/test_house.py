@@ -41,7 +41,7 @@ FIELD = {
 }  # fmt: skip
 """Nouns of the field that end like participles."""
 BEHIND = {
-    "files": 458,
+    "files": 457,
     "modules under 60 lines of code": 3,
     "names that are no nouns": 0,
     "names that occur twice in a part": 0,

@@ -341,18 +341,11 @@ class Choices(TaskProtocol):
         for dataset in plan.datasets:
             answers = self._answered(plan, dataset.name, session.ended())
             if len(answers) > 1:
-<<<<<<< HEAD
                 result = self._concluded(plan, dataset.name, answers)
                 rows = self._to_grade(plan, dataset.source, answers, result)
-                write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
-                self._rankings(dataset.name, {(row["asked by"], row["id"]) for row in rows}, result)
-=======
-                found = self._concluded(plan, dataset.name, answers)
-                rows = self._to_grade(plan, dataset.source, answers, found)
                 if rows:
                     write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
-                self._rankings(dataset.name, {(row["asked by"], row["id"]) for row in rows}, found)
->>>>>>> main
+                self._rankings(dataset.name, {(row["asked by"], row["id"]) for row in rows}, result)
 
     def _write(self, listener: Silent, ledger: Ledger) -> None:
         for job in self.commissions:

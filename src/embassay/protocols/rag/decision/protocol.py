@@ -212,8 +212,10 @@ def _lede(decision: Decision) -> list[str]:
     }
     lines = [reasons[decision.why]]
     if decision.unasked:
-        text = f"{counted(decision.unasked, 'label')} that nobody asked for {'is' if decision.unasked == 1 else 'are'}"
-        lines.append(f"{text} set aside: only drawn labels are unbiased.")
+        text = f"{counted(decision.unasked, 'label')} {'is' if decision.unasked == 1 else 'are'}"
+        lines.append(
+            f"{text} set aside, not drawn or drawn after the decision: only drawn labels are unbiased."
+        )
     return lines
 
 

@@ -332,31 +332,15 @@ def score_check(
     seed: int = 1337,
 ) -> HumanCheck:
     """How far a person and the judge agree on the questions that the file is about."""
-<<<<<<< HEAD
     edits = {(edit.query_id, edit.doc_id): edit for edit in edited}
-    checked = [
-        final_list
-        for final_list in lists
-        if any((final_list.query_id, p.doc_id) in edits for p in final_list.passages)
-    ]
-    pairs = {final_list.query_id: _both(final_list, edits) for final_list in checked}
+    checked = [final for final in lists if any((final.query_id, p.doc_id) in edits for p in final.passages)]
+    pairs = {final.query_id: _both(final, edits) for final in checked}
     orders = {query: _order(listed) for query, listed in pairs.items()}
     every = [pair for listed in pairs.values() for pair in listed]
     corrected, off = _corrected(lists, edits)
     tables = [grade_table(_grades(listed)) for listed in pairs.values()]
     filled = np.array([table for table in tables if table.sum()])
     agreement = grade_agreement(filled, seed=seed) if len(filled) else {}
-=======
-    said = {(one.query_id, one.doc_id): one for one in edited}
-    checked = [final for final in lists if any((final.query_id, p.doc_id) in said for p in final.passages)]
-    both = {final.query_id: _both(final, said) for final in checked}
-    orders = {query: _order(own) for query, own in both.items()}
-    every = [pair for own in both.values() for pair in own]
-    corrected, off = _corrected(lists, said)
-    tables = [grade_table(_grades(own)) for own in both.values()]
-    kept = np.array([table for table in tables if table.sum()])
-    agreement = grade_agreement(kept, seed=seed) if len(kept) else {}
->>>>>>> main
     none = Figure(None, reason="no grade was given")
     return HumanCheck(
         file=file,
@@ -386,19 +370,11 @@ def _corrected(
     """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
     not independent."""
     rows = [
-<<<<<<< HEAD
         (place, passage.grade, None if edit is None else edit.grade, passage.place)
-        for place, final_list in enumerate(lists)
-        for passage in final_list.passages
-        if passage.grade is not None
-        for edit in [edits.get((final_list.query_id, passage.doc_id))]
-=======
-        (place, passage.grade, None if own is None else own.grade, passage.place)
         for place, final in enumerate(lists)
         for passage in final.passages
         if passage.grade is not None
-        for own in [said.get((final.query_id, passage.doc_id))]
->>>>>>> main
+        for edit in [edits.get((final.query_id, passage.doc_id))]
     ]
     if not any(row[2] is not None for row in rows):
         return (), ()
@@ -429,15 +405,9 @@ def _band(place: int) -> str:
 Pairs = Sequence[tuple[Listed, Edited]]
 
 
-<<<<<<< HEAD
-def _both(final_list: FinalList, edits: Mapping[tuple[str, str], Edited]) -> Pairs:
-    keys = [(passage, (final_list.query_id, passage.doc_id)) for passage in final_list.passages]
-    return [(passage, edits[key]) for passage, key in keys if key in edits]
-=======
-def _both(final: FinalList, said: Mapping[tuple[str, str], Edited]) -> Pairs:
+def _both(final: FinalList, edits: Mapping[tuple[str, str], Edited]) -> Pairs:
     keys = [(passage, (final.query_id, passage.doc_id)) for passage in final.passages]
-    return [(passage, said[key]) for passage, key in keys if key in said]
->>>>>>> main
+    return [(passage, edits[key]) for passage, key in keys if key in edits]
 
 
 def _grades(pairs: Pairs) -> list[tuple[int, int]]:
@@ -548,15 +518,9 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
                 "the human check cannot be read", path=path, found=str(error),
                 mend="Delete it, and score the edited file again.",
             ) from error  # fmt: skip
-<<<<<<< HEAD
-        if check.lists == _seal([final_list for final_list in lists if final_list.query_id in checked]):
+        if check.lists == _seal([final for final in lists if final.query_id in checked]):
             checks.append(check)
     return tuple(checks)
-=======
-        if check.lists == _seal([final for final in lists if final.query_id in checked]):
-            found.append(check)
-    return tuple(found)
->>>>>>> main
 
 
 def checked_questions(run: Path) -> int:

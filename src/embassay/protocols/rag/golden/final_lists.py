@@ -136,25 +136,14 @@ def _check_whole(
     path: Path, edits: Mapping[str, Edited], lines: Mapping[str, int], lists: Sequence[FinalList]
 ) -> None:
     """DataError if a question has rows, but not all of them."""
-<<<<<<< HEAD
-    for final_list in lists:
-        wanted = [item_of(final_list.query_id, passage.doc_id) for passage in final_list.passages]
+    for final in lists:
+        wanted = [item_of(final.query_id, passage.doc_id) for passage in final.passages]
         present = [item for item in wanted if item in edits]
         if present and len(present) < len(wanted):
             missing = next(item for item in wanted if item not in edits)
             raise DataError(
-                f"question {final_list.query_id} lacks a passage", path=path, line=max(lines[item] for item in present),
+                f"question {final.query_id} lacks a passage", path=path, line=max(lines[item] for item in present),
                 expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(present)),
-=======
-    for final in lists:
-        wanted = [item_of(final.query_id, passage.doc_id) for passage in final.passages]
-        there = [item for item in wanted if item in found]
-        if there and len(there) < len(wanted):
-            missing = next(item for item in wanted if item not in found)
-            raise DataError(
-                f"question {final.query_id} lacks a passage", path=path, line=max(lines[item] for item in there),
-                expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(there)),
->>>>>>> main
                 mend="Restore the row; leave place and grade blank where you have nothing to say.",
             )  # fmt: skip
 
@@ -173,19 +162,11 @@ def _row(final: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[s
     grade = "" if passage.grade is None else passage.grade
     filled = ("", "") if blind else (passage.place, grade)
     return {
-<<<<<<< HEAD
-        "item": item_of(final_list.query_id, passage.doc_id),
-        "query_id": inert(final_list.query_id),
-        "question": inert(_cut(final_list.question, excerpt)),
-        "place": filled[0],
-        "grade": filled[1],
-=======
         "item": item_of(final.query_id, passage.doc_id),
         "query_id": inert(final.query_id),
         "question": inert(_cut(final.question, excerpt)),
-        "place": said[0],
-        "grade": said[1],
->>>>>>> main
+        "place": filled[0],
+        "grade": filled[1],
         "remark": "",
         "judge_place": passage.place,
         "judge_grade": grade,

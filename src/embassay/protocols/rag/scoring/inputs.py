@@ -378,24 +378,15 @@ def _by_spans(
     return held, list(dict.fromkeys(notes))
 
 
-<<<<<<< HEAD
 def _called(document: str, names: Collection[str]) -> str:
-    """A document as the judgements call it: an engine says the whole path of its file."""
-    if document in names:
-        return document
-    return next((name for name in names if document.replace("\\", "/").endswith(f"/{name}")), document)
-=======
-def _called(document: str, known: Collection[str]) -> str:
     """A document as the judgements call it, by the most of its path: an engine says the whole path of its file, and
     says it with the blanks that an id must not hold."""
-    if document in known:
+    if document in names:
         return document
     plain = document.replace("\\", "/")
     paths = [f"/{plain}", f"/{identifier(plain)}"]
-    return max(
-        (one for one in known if any(path.endswith(f"/{one}") for path in paths)), key=len, default=document
-    )
->>>>>>> main
+    ending = (name for name in names if any(path.endswith(f"/{name}") for path in paths))
+    return max(ending, key=len, default=document)
 
 
 @dataclass(frozen=True)

@@ -313,17 +313,10 @@ def efficiency(findings: Findings) -> ColumnTable:
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
-<<<<<<< HEAD
         ranked = [stack for stack in part.stacks if stack.average is not None]
         ranked.sort(key=lambda row: (-(row.per_rerank_second or 0.0), -(row.per_second or 0.0), row.id))
-        for place, stack_facts in enumerate(ranked, start=1):
-            rerank, total = stack_facts.time("rerank"), stack_facts.time("total")
-=======
-        known = [stack for stack in part.stacks if stack.average is not None]
-        known.sort(key=lambda one: (-(one.per_rerank_second or 0.0), -(one.per_second or 0.0), one.id))
-        for place, facts in enumerate(known, start=1):
+        for place, facts in enumerate(ranked, start=1):
             rerank, total = facts.time("rerank"), facts.time("total")
->>>>>>> main
             rows.append(
                 (
                     place,
@@ -454,15 +447,9 @@ def _quality(findings: Findings, number: int, title: str, pick: Pick) -> ColumnT
 TIMES = (Column("Embed ms", decimals=1), Column("Retrieve ms", decimals=1), Column("Total ms", decimals=1))
 
 
-<<<<<<< HEAD
-def _times(stack_facts: StackFacts) -> Iterator[Value]:
-    p50 = {time.stage: time.p50 for time in stack_facts.times}
-    return (p50.get(stage) for stage in ("embed", "retrieve", "total"))
-=======
 def _times(stack: StackFacts) -> Iterator[Value]:
-    found = {time.stage: time.p50 for time in stack.times}
-    return (found.get(stage) for stage in ("embed", "retrieve", "total"))
->>>>>>> main
+    p50 = {time.stage: time.p50 for time in stack.times}
+    return (p50.get(stage) for stage in ("embed", "retrieve", "total"))
 
 
 def _best_stacks(findings: Findings) -> ColumnTable:
@@ -521,17 +508,10 @@ def _leaderboard(findings: Findings, number: int, cutoff: int) -> ColumnTable:
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
-<<<<<<< HEAD
         rows_of = [(stack, stack.measured(measure)) for stack in part.stacks]
         ranked = [(stack, q) for stack, q in rows_of if q is not None and q.value.value is not None]
         ranked.sort(key=lambda pair: (-(pair[1].value.value or 0.0), pair[0].latency, pair[0].id))
-        for place, (stack_facts, q) in enumerate(ranked, start=1):
-=======
-        found = [(stack, stack.measured(measure)) for stack in part.stacks]
-        known = [(one, q) for one, q in found if q is not None and q.value.value is not None]
-        known.sort(key=lambda pair: (-(pair[1].value.value or 0.0), pair[0].latency, pair[0].id))
-        for place, (facts, q) in enumerate(known, start=1):
->>>>>>> main
+        for place, (facts, q) in enumerate(ranked, start=1):
             share = None if q.reached is None or q.reached.value is None else 100 * q.reached.value
             rows.append((
                 place, *of_stack(part, facts), q.value.value, q.value.low, q.value.high, q.ceiling, share
