@@ -14,9 +14,10 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration import CalibrationOptions, translations
 from embassay.protocols.calibration.probability import read_pairs
+from embassay.protocols.calibration.slices import KnownPairs, slices
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.outcome import Run
-from embassay.records import Result
+from embassay.records import LabelledPairs, Result
 from embassay.runs.folder import RunFolder
 from report.pages import printed
 
@@ -586,3 +587,11 @@ def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -
     rows_of = RunFolder(tmp_path / "run").read_results()
     [reason] = {row.reason for row in rows_of if row.system == "jaccard" and row.dataset}
     assert reason.startswith("1 pair is the same and 19 are not")
+
+
+@pytest.mark.parametrize("negated", ["It isn't low.", "It isn\N{RIGHT SINGLE QUOTATION MARK}t low."])
+def test_a_negation_is_one_with_either_apostrophe(negated: str) -> None:
+    """The kinds of pairs that are looked at by themselves: one side denies, whatever the apostrophe."""
+    pairs = LabelledPairs(("a", "b"), ("It is low.",) * 2, (negated, "It was low."), np.array([0, 1]))
+    kinds = dict(slices(KnownPairs(pairs, {}), np.arange(2)))
+    assert kinds["pairs with one negation"].tolist() == [True, False]

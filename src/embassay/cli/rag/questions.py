@@ -39,7 +39,8 @@ def _check(run: RunOnDisk, out: Path) -> None:
     if not (out / "export" / "queries.jsonl").read_text("utf-8").strip():
         raise DataError(
             "There is no question about these documents", path=run.path,
-            mend="Give more or longer documents, or questions of users with --queries.",
+            mend="The table says why none was kept: give more or longer documents, another --llm, or users' questions "
+            "with --queries.",
         )  # fmt: skip
 
 

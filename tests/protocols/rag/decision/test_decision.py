@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 
 from embassay.errors import BudgetExceeded, DataError, TextRefused, Unanswered, UsageError
 from embassay.protocols.rag.decision import protocol
-from embassay.protocols.rag.decision.options import DecisionRequest
-from embassay.protocols.rag.decision.outcome import read_decision
-from embassay.protocols.rag.decision.protocol import decide, open_study, read_labels
+from embassay.protocols.rag.decision.protocol import decide, open_study, read_decision, read_labels
+from embassay.protocols.rag.scoring.options import DecisionRequest
 
 QUERIES, DEPTH = 30, 3
 GOOD, BAD = 5, 1

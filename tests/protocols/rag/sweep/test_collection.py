@@ -52,9 +52,10 @@ def test_judgements_from_1_to_4_may_be_either(tmp_path):
     folder = _folder(tmp_path / "four", [("q", f"d{i}", i + 1) for i in range(4)])
     with pytest.raises(DataError, match="grades from 1 to 5 or gains from 0 to 4") as caught:
         _read(folder)
-    assert "1=1,2=2,3=3,4=4" in caught.value.mend
-    assert _read(folder, grades="1=1,2=2,3=3,4=4").grades == ({0: 1, 1: 2, 2: 3, 3: 4},)
-    assert _read(folder, grades="identity").grades == ({0: 2, 1: 3, 2: 4, 3: 5},)
+    assert "grades: identity" in caught.value.mend
+    assert "1=2,2=3,3=4,4=5" in caught.value.mend
+    assert _read(folder, grades="identity").grades == ({0: 1, 1: 2, 2: 3, 3: 4},)
+    assert _read(folder, grades="1=2,2=3,3=4,4=5").grades == ({0: 2, 1: 3, 2: 4, 3: 5},)
 
 
 def test_a_path_is_a_path_though_the_catalogue_has_its_name(tmp_path, monkeypatch):
