@@ -138,7 +138,7 @@ def short_names(text: str) -> str:
     free = (name for name in letters if name not in kept)
     often = sorted((name for name in used if name not in kept), key=lambda name: (-used[name], name))
     short = dict(zip(often, free, strict=False))
-    return VARIABLE.sub(lambda one: f"--{short.get(one[1], one[1])}", text)
+    return VARIABLE.sub(lambda match: f"--{short.get(match[1], match[1])}", text)
 
 
 def script(text: str) -> str:

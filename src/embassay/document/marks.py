@@ -117,7 +117,7 @@ class LogScale:
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         steps = (1, 2, 5) if math.log10(self.high / self.low) <= 2.2 else (1,)
         every = [step * 10.0**power for power in powers for step in steps]
-        return tuple(one for one in every if self.low * 0.999 <= one <= self.high * 1.001)
+        return tuple(tick for tick in every if self.low * 0.999 <= tick <= self.high * 1.001)
 
     def at(self, value: float) -> float:
         """Where a value lies, in percent of the width; outside values stop at the edge."""
@@ -130,8 +130,8 @@ def log_scale(values: Iterable[float]) -> LogScale:
     pool = [value for value in values if value > 0] or [1.0]
     low, high = min(pool) * 0.97, max(pool) * 1.03
     every = [step * 10.0**power for power in range(-4, 8) for step in (1, 2, 5)]
-    first = max(one for one in every if one <= low) if low >= every[0] else every[0]
-    last = min(one for one in every if one >= high)
+    first = max(tick for tick in every if tick <= low) if low >= every[0] else every[0]
+    last = min(tick for tick in every if tick >= high)
     return LogScale(first, last if last > first else first * 10)
 
 

@@ -180,12 +180,12 @@ def lines(
 ) -> Markup:
     """The drawing of the first four; `ticks` are places across with their labels, `name` says what they are. With the
     line from the lowest corner to the highest where up and across are of one kind."""
-    shown = [one for one in series if one.points][:MOST_LINES]
-    tracks = tracks_of([(one.kind, one.points) for one in shown], y)
+    shown = [line for line in series if line.points][:MOST_LINES]
+    tracks = tracks_of([(line.kind, line.points) for line in shown], y)
     parts = [
         grid(y),
         drawn(tracks, y, _DIAGONAL.format(height_of(y, y.low), height_of(y, y.high)) if diagonal else ""),
-        names(tracks, [one.name for one in shown]),
+        names(tracks, [line.name for line in shown]),
     ]
     parts += [
         f'<text x="{LEFT + WIDE * at:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{escape(label)}</text>'
@@ -304,9 +304,7 @@ def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
         if not point.label:
             continue
         at = _down(y, point.y)
-        marks = [
-            _down(y, one.y) for one in points if one is not point and abs(x.at(one.x) - x.at(point.x)) < REACH
-        ]
+        marks = [_down(y, p.y) for p in points if p is not point and abs(x.at(p.x) - x.at(point.x)) < REACH]
         place = next((at + move for move in MOVES if _free(at + move, taken, marks)), at)
         taken.append(place)
         side = 'dx="9"' if _fits_right(x.at(point.x), point.label) else 'dx="-9" text-anchor="end"'
@@ -324,6 +322,6 @@ def _fits_right(across: float, label: str) -> bool:
 
 def _free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
     """Whether no label and no mark is in the way."""
-    return all(abs(place - one) >= LINE for one in taken) and all(
+    return all(abs(place - there) >= LINE for there in taken) and all(
         abs(place - mark) >= LINE - 4 for mark in marks
     )

@@ -97,7 +97,7 @@ def _mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
             f"Nothing here fits the layout of MTEB: {left_out[0].reason if left_out else 'no results'}.",
             mend="Export it as csv, parquet or latex.",
         )
-    rows = sum(len(run.rows) for run in runs) - sum(one.rows for one in left_out)
+    rows = sum(len(run.rows) for run in runs) - sum(lost.rows for lost in left_out)
     return Exported(out, files, rows, tuple(left_out))
 
 
@@ -312,12 +312,12 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
                 found=str(error)[:80], mend="Export the run again.",
             ) from error  # fmt: skip
     runs = {run: place for place, run in reversed(list(enumerate(run for run, _, _ in found)))}
-    return [row for _, _, row in sorted(found, key=lambda one: (runs[one[0]], one[1]))]
+    return [row for _, _, row in sorted(found, key=lambda row: (runs[row[0]], row[1]))]
 
 
 def revision_of(run: RunTables, system: str) -> str:
     """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
-    known = {one["name"]: one.get("identity") for one in run.manifest.get("systems", ())}
+    known = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
     return digest(known.get(system) or system)[:12]
 
 
@@ -373,7 +373,7 @@ def _seconds(run: RunTables, first: Result) -> float | None:
         for cell in cells
         if (cell.get("task"), cell.get("dataset"), cell.get("system")) == where
     ]
-    numbers = [one for one in known if isinstance(one, int | float)]
+    numbers = [value for value in known if isinstance(value, int | float)]
     return math.fsum(numbers) if numbers else None
 
 

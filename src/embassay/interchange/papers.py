@@ -368,7 +368,7 @@ def _rows(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
         if mark.value is not None:
             inside = colour if filled else "white"
             axes.plot([mark.value], [place], sign, color=colour, markersize=4.5, markerfacecolor=inside)
-    shown = list(names or [one.name for one in marks])
+    shown = list(names or [mark.name for mark in marks])
     axes.set_yticks(range(len(shown)), labels=shown)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.grid(axis="x", color="#DDE1E6", linewidth=0.6)

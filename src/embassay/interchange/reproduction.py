@@ -238,7 +238,7 @@ def written(figures: Iterable[Figure]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([field.name for field in fields(Figure)])
-    writer.writerows(astuple(one) for one in figures)
+    writer.writerows(astuple(figure) for figure in figures)
     return stream.getvalue()
 
 
@@ -295,14 +295,14 @@ class Beside:
 
     def said(self) -> str:
         """How many figures have one here, and how far off these are."""
-        found = [one for _, one in self.figures()]
-        cells = {(one.row, one.column) for one in found}
+        found = [line for _, line in self.figures()]
+        cells = {(line.row, line.column) for line in found}
         told = f"{len(cells)} of {len(self.printed)} printed figures have one here"
         if not found:
             return f"{told}."
-        same = sum(one.verdict == "exact" for one in found)
+        same = sum(line.verdict == "exact" for line in found)
         told = f"{told}; {same} of {len(found)} comparisons are the same as printed."
-        far = max(found, key=lambda one: abs(one.difference) / one.unit)
+        far = max(found, key=lambda line: abs(line.difference) / line.unit)
         return told if same == len(found) else f"{told} Furthest: {far.off} ({far.row}, {far.column})."
 
     def body(self) -> Iterator[list[str]]:
@@ -337,9 +337,9 @@ class Beside:
     def as_dict(self) -> dict[str, Any]:
         """For `--json`: every figure with a line, and the lines that the paper has no row for."""
         compared = [
-            {"row": one.row, "column": one.column, "here": label, "published": one.published, "ours": float(one.ours),
-             "difference": one.difference}
-            for label, one in self.figures()
+            {"row": line.row, "column": line.column, "here": label, "published": line.published,
+             "ours": float(line.ours), "difference": line.difference}
+            for label, line in self.figures()
         ]  # fmt: skip
         others = [{"here": line.label, **line.values} for line in self.lines if not line.row]
         return {"table": self.layout.table, "title": self.layout.title, "printed": len(self.printed),
@@ -385,16 +385,16 @@ def _checked(run: Path) -> Mapping[str, Any]:
 
 
 def _beside(paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, Any]]]) -> Beside | None:
-    figures = [one for one in printed(paper) if one.table == layout.table]
-    columns = {one.column.lower(): one.column for one in figures}
-    names = {one.row.lower(): one.row for one in figures}
+    figures = [cell for cell in printed(paper) if cell.table == layout.table]
+    columns = {cell.column.lower(): cell.column for cell in figures}
+    names = {cell.row.lower(): cell.row for cell in figures}
     lines: dict[tuple[str, str], Line] = {}
     for run, _ in runs:
         for path in sorted((run / "tables").glob(f"{layout.file}.csv")):
             for line in _lines(path, layout, columns, names):
                 place = line.row, line.label if len(runs) == 1 else f"{line.label}, {run.name}"
                 lines.setdefault(place, Line(place[0], place[1], line.values))
-    if not any(one.row or layout.others for one in lines.values()):
+    if not any(line.row or layout.others for line in lines.values()):
         return None
     return Beside(
         paper, layout, tuple(columns.values()), tuple(names.values()), _cells(figures), tuple(lines.values())
@@ -402,7 +402,7 @@ def _beside(paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, 
 
 
 def _cells(figures: Iterable[Printed]) -> Mapping[tuple[str, str], str]:
-    return {(one.row, one.column): one.published for one in figures}
+    return {(cell.row, cell.column): cell.published for cell in figures}
 
 
 def _lines(

@@ -82,7 +82,7 @@ class RunTables:
 
     def fingerprint(self, dataset: str) -> str:
         """What identifies the data of a dataset; empty where the manifest does not say."""
-        known = {one.get("name"): one.get("fingerprint") for one in self.manifest.get("datasets", ())}
+        known = {entry.get("name"): entry.get("fingerprint") for entry in self.manifest.get("datasets", ())}
         return str(known.get(dataset) or "")
 
     def headline_of(self, task: str) -> str | None:

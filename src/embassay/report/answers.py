@@ -321,17 +321,13 @@ def _at(run: ReportRun, kind: str, task: str, unit: Unit, *, collections: bool =
     """The evidence in a run's standings on a task, of the systems that one method scored."""
     if run.record.kind != kind:
         return None
-    every = [
-        standing
-        for standing in read_standings(run.record.path)
-        if standing.task == task and not standing.dataset
-    ]
+    every = [row for row in read_standings(run.record.path) if row.task == task and not row.dataset]
     for group in (RANKED, CLASSICAL):
-        ours = [one for one in every if one.group == group and one.headline.value is not None]
+        ours = [row for row in every if row.group == group and row.headline.value is not None]
         if len(ours) > 1:
             scope = task if group == RANKED else f"{task}:{group}"
-            references = [one.headline for one in every if one.group == REFERENCE]
-            equal = reaching(task, [one.headline for one in ours], references)
+            references = [row.headline for row in every if row.group == REFERENCE]
+            equal = reaching(task, [row.headline for row in ours], references)
             return replace(_of_standings(run, ours, scope, unit, collections), equal=equal)
     return None
 
@@ -340,9 +336,9 @@ def _of_standings(
     run: ReportRun, standings: Sequence[Standing], scope: str, unit: Unit, collections: bool
 ) -> Evidence:
     ordered = sorted(standings, key=lambda standing: (-(standing.headline.value or 0.0), standing.system))
-    lengths = {len(one.headline.replicates) for one in ordered}
+    lengths = {len(standing.headline.replicates) for standing in ordered}
     replicates = (
-        np.stack([one.headline.replicates for one in ordered])
+        np.stack([standing.headline.replicates for standing in ordered])
         if len(lengths) == 1
         else np.empty((len(ordered), 0))
     )
@@ -352,13 +348,13 @@ def _of_standings(
     )
     contenders = [
         Contender(
-            one.system,
-            kinds.get(one.system, "embedding"),
-            float(one.headline.value or 0.0),
-            *one.headline.interval,
-            ranges.get(one.system),
+            standing.system,
+            kinds.get(standing.system, "embedding"),
+            float(standing.headline.value or 0.0),
+            *standing.headline.interval,
+            ranges.get(standing.system),
         )
-        for one in ordered
+        for standing in ordered
     ]
     n = (
         ordered[0].headline.strata[0].units
@@ -378,22 +374,22 @@ def _scored(run: ReportRun) -> Evidence | None:
     from embassay.report.rag.tables import TASK, unit_of
 
     record, headline = run.record, score.headline
-    group = next((one for one in measured_groups(record) if one.dataset == score.judgements.name), None)
+    group = next((part for part in measured_groups(record) if part.dataset == score.judgements.name), None)
     places = (
         {measure.key[0]: place for place, measure in enumerate(group.measures)} if group is not None else {}
     )
     if group is None or headline not in places:
         return None
-    rows = {one.name: record.find(TASK, one.name, headline, dataset=group.dataset) for one in group.systems}
+    rows = {
+        peer.name: record.find(TASK, peer.name, headline, dataset=group.dataset) for peer in group.systems
+    }
     ranges, found = record.scope(TASK).ranges, []
-    for system, values in zip(group.systems, group.values[places[headline]], strict=True):
-        row = rows[system.name]
+    for peer, values in zip(group.systems, group.values[places[headline]], strict=True):
+        row = rows[peer.name]
         if row is not None and row.value is not None:
-            rank = ranges.get(system.name)
-            found.append(
-                (Contender(system.name, system.kind, row.value, row.ci_low, row.ci_high, rank), values)
-            )
-    found.sort(key=lambda one: (-one[0].value, one[0].name))
+            rank = ranges.get(peer.name)
+            found.append((Contender(peer.name, peer.kind, row.value, row.ci_low, row.ci_high, rank), values))
+    found.sort(key=lambda pair: (-pair[0].value, pair[0].name))
     columns = np.array([values for _, values in found])
     complete = columns[:, np.isfinite(columns).all(axis=0)]
     if len(found) < 2 or complete.shape[1] < 2:
@@ -457,15 +453,10 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
         if name and (name not in fastest or stack.latency < fastest[name].latency):
             fastest[name] = stack
     kinds = {system.name: system.kind for each in runs for system in each.record.systems}
-    ordered = sorted(fastest.items(), key=lambda one: (one[1].latency, one[0]))
+    ordered = sorted(fastest.items(), key=lambda pair: (pair[1].latency, pair[0]))
     top = tuple(
         Contender(
-            name,
-            kinds.get(name, "embedding"),
-            facts.latency,
-            facts.latency_low,
-            facts.latency_high,
-            None,
+            name, kinds.get(name, "embedding"), facts.latency, facts.latency_low, facts.latency_high, None
         )
         for name, facts in ordered
     )
@@ -567,13 +558,13 @@ def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:
 
 def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[Answer]) -> str:
     winners: dict[str, list[str]] = {}
-    for answer in decided:
-        winners.setdefault(answer.names[0], []).append(WHERE[answer.question.name])
+    for row in decided:
+        winners.setdefault(row.names[0], []).append(WHERE[row.question.name])
     if not winners:
         names = left[0].names
         many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
         among = f"{'between' if len(names) == 2 else 'among'} {_listed(many)}"
-        fast = next((one.names[0] for one in answers if one.question.name == "price" and one.names), "")
+        fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
         return f"These data do not choose {among}" + (f"; take the faster, {fast}" if fast else "")
     if len(winners) == 1:
         ((name, where),) = winners.items()

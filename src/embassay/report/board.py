@@ -157,7 +157,7 @@ class Value:
             return ""
         known = row.ci_low is not None and row.ci_high is not None
         found = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
-        words = (f"{one * self.unit.factor:.6g}" for one in found)
+        words = (f"{end * self.unit.factor:.6g}" for end in found)
         return ",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)
 
     @property
@@ -395,23 +395,23 @@ def value_table(
     """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
     ground by their place in the column; None if there is none."""
     rows = board.by_task(task.name)
-    shown = [one for one in wanted if any(_find(record, task, row, one) is not None for row in rows)]
-    found = [[_looked_up(record, task, row, one) for one in shown] for row in rows]
+    shown = [column for column in wanted if any(_find(record, task, row, column) is not None for row in rows)]
+    found = [[_looked_up(record, task, row, column) for column in shown] for row in rows]
     scales = [scale_of(ends(values), factor=task.printed.factor) for values in zip(*found, strict=True)]
     lines = tuple(
         line_of(
             row,
             tuple(
-                _shaded(value, scale, one) if is_shaded else _marked(value, scale, row.system.kind)
-                for value, scale, one in zip(values, scales, shown, strict=True)
+                _shaded(value, scale, column) if is_shaded else _marked(value, scale, row.system.kind)
+                for value, scale, column in zip(values, scales, shown, strict=True)
             ),
             i, rows,
         )
         for i, (row, values) in enumerate(zip(rows, found, strict=True))
     )  # fmt: skip
     columns = tuple(
-        Column(one.heading, None if is_shaded else scale, "")
-        for one, scale in zip(shown, scales, strict=True)
+        Column(column.heading, None if is_shaded else scale, "")
+        for column, scale in zip(shown, scales, strict=True)
     )
     style = "heat grid lines" if is_shaded else "values"
     note = _undefined(rows, found) if is_shaded else ""
@@ -434,20 +434,20 @@ def _undefined(rows: Sequence[Row], found: Sequence[Sequence[Value]]) -> str:
 
 def line_of(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row]) -> Line:
     """A system's line at its place among the rows: those beyond the first twelve are shown when asked for."""
-    contenders = sum(one.system.ranked for one in rows)
+    contenders = sum(row.system.ranked for row in rows)
     more = "more" if TOP <= place < contenders else "reference" if not row.system.ranked else ""
     return Line(row.label, entries, row.system.kind, more, row.system.name)
 
 
-def _find(record: Record, task: Task, row: Row, one: Wanted) -> Result | None:
-    return record.find(task.name, row.system.name, one.measure, dataset=one.dataset, variant=one.variant)
+def _find(record: Record, task: Task, row: Row, want: Wanted) -> Result | None:
+    return record.find(task.name, row.system.name, want.measure, dataset=want.dataset, variant=want.variant)
 
 
-def _looked_up(record: Record, task: Task, row: Row, one: Wanted) -> Value:
-    result = _find(record, task, row, one)
+def _looked_up(record: Record, task: Task, row: Row, column: Wanted) -> Value:
+    result = _find(record, task, row, column)
     if result is not None and result.value is not None:
         return Value("value", result, unit=task.printed)
-    cells = [cell for cell in record.cells_of(task.name, row.system.name) if cell.dataset == one.dataset]
+    cells = [cell for cell in record.cells_of(task.name, row.system.name) if cell.dataset == column.dataset]
     return missing_value(record, cells, result)
 
 
@@ -460,12 +460,12 @@ def _marked(value: Value, scale: Scale, kind: Kind) -> Entry:
     return Entry(said, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
 
 
-def _shaded(value: Value, scale: Scale, one: Wanted) -> Entry:
+def _shaded(value: Value, scale: Scale, column: Wanted) -> Entry:
     """The ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
         said = value.text if value.state == "undefined" else value.said
         return Entry(said, why=value.reason or value.text)
     step = step_of(scale.at(value.value) / 100)
-    if one.is_less_better:
+    if column.is_less_better:
         step = -step if value.value > 0 else 0
     return Entry(value.text, value.interval or "no interval", value.exact, step)

@@ -76,8 +76,8 @@ def shared(every: Sequence[Leading]) -> Mapping[str, Kind]:
     """The systems that a table of several runs shows, with their kind, references last: those of the first run, and
     those in two or more. The others are left to the table of their run, unless no two runs share any."""
     kinds: dict[str, list[Kind]] = {}
-    for one in every:
-        for name, leader in one.leaders.items():
+    for run in every:
+        for name, leader in run.leaders.items():
             kinds.setdefault(name, []).append(leader.kind)
     least = min(2, max(map(len, kinds.values()), default=0))
     first = every[0].leaders if every else {}
@@ -87,7 +87,7 @@ def shared(every: Sequence[Leading]) -> Mapping[str, Kind]:
         for name, own in kinds.items()
         if name in first or len(own) >= least
     }
-    return dict(sorted(found.items(), key=lambda one: one[1] == "reference"))
+    return dict(sorted(found.items(), key=lambda pair: pair[1] == "reference"))
 
 
 def _board(run: ReportRun) -> Leading:
@@ -156,10 +156,10 @@ def _hume(run: ReportRun) -> Leading | None:
 def _people(summary: Summary) -> str:
     from embassay.report.hume.families import POINTS, answerers
 
-    human = next((one for one in summary.places if one.kind == "human"), None)
+    human = next((place for place in summary.places if place.kind == "human"), None)
     if human is None or human.mean.value is None:
         return ""
-    ranked = sum(one.rank is not None for one in summary.places)
+    ranked = sum(place.rank is not None for place in summary.places)
     place = "" if human.rank is None else f", place {human.rank} of {ranked} by the mean"
     return f"{answerers(summary)} {POINTS.text(human.mean.value)}{place}"
 
@@ -222,7 +222,7 @@ def _parts(found: Sequence[Leading], systems: Sequence[str], width: int) -> Iter
 
 
 def _notes(found: Sequence[Leading]) -> Iterator[str]:
-    points = plain(listed([one.run for one in found if one.has_points]))
+    points = plain(listed([run.run for run in found if run.has_points]))
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
         "Rank: the places that paired tests allow, each run by itself. Overlapping intervals are not a test."
@@ -282,7 +282,7 @@ def together(runs: Sequence[ReportRun]) -> Together | None:
     kinds = shared(found)
     known = {system.name: (label, system.index) for system, label in systems_of(runs)}
     names = list(kinds)[:MOST_ROWS]
-    columns = [one for one in found if any(name in one.leaders for name in names)]
+    columns = [run for run in found if any(name in run.leaders for name in names)]
     return Together(
         tuple(RunColumn(_run_title(column), column.scale) for column in columns),
         tuple(
@@ -293,5 +293,5 @@ def together(runs: Sequence[ReportRun]) -> Together | None:
     )
 
 
-def _run_title(one: Leading) -> str:
-    return f"{one.run}, {one.measure}{', points' if one.has_points else ''}"
+def _run_title(run: Leading) -> str:
+    return f"{run.run}, {run.measure}{', points' if run.has_points else ''}"

@@ -267,10 +267,10 @@ def ended(html: Markup, ending: str, beginning: str = "") -> Markup:
         return html
     own = set(IDS.findall(html))
 
-    def renamed(one: re.Match[str]) -> str:
-        if one[1] not in own:
-            return one[0]
-        return one[0][: -len(one[1])] + ("" if one[1].startswith(beginning) else beginning) + one[1] + ending
+    def renamed(var: re.Match[str]) -> str:
+        if var[1] not in own:
+            return var[0]
+        return var[0][: -len(var[1])] + ("" if var[1].startswith(beginning) else beginning) + var[1] + ending
 
     return Markup(IDS_AND_LINKS.sub(renamed, html))
 

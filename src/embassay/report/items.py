@@ -64,7 +64,7 @@ def edit_words(edit: str) -> str:
     >>> edit_words("negate"), edit_words("removal:p=0.15,q=0.5")
     ('negated', '15% removed in the middle')
     """
-    span = next((one for one in SPANS if one[0] == edit), None)
+    span = next((edits for edits in SPANS if edits[0] == edit), None)
     if span is None:
         return EDIT_WORDS.get(edit, edit)
     _, kind, size, position = span
@@ -158,7 +158,7 @@ def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | 
             _add_sensitivity(read or {}, linear=is_linear(record))
     systems = tuple(system for system, read in offered if read is not None)
     columns = [read for _, read in offered if read is not None]
-    measures = tuple(one for one in kind.measures if any(one.key in read for read in columns))
+    measures = tuple(measure for measure in kind.measures if any(measure.key in read for read in columns))
     if not measures:
         return None
     ids = next(read[measures[0].key][0] for read in columns if measures[0].key in read)
@@ -529,9 +529,9 @@ def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
         for (run, group), rows in zip(found, chosen, strict=True)
     ]
     worst = [
-        one
+        item
         for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
-        for one in _worst(i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES)
+        for item in _worst(i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES)
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}

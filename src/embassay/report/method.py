@@ -125,7 +125,7 @@ def _figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[
     about = "" if plan["exact"] else "about "
     embeds = plan["disk_bytes"] or plan["cached"] or actual["texts"]
     texts = (numbers.count(plan["texts"] - plan["cached"]), numbers.count(actual["texts"]))
-    money = tuple("price unknown" if one is None else dollars(one) for one in (plan["usd"], actual["usd"]))
+    money = tuple("price unknown" if usd is None else dollars(usd) for usd in (plan["usd"], actual["usd"]))
     return (
         texts if embeds else nothing,
         both("tokens", numbers.count, about) if plan["requests"] is not None else nothing,

@@ -25,7 +25,7 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     types, names, notes = _types(record), _order(record), notes_of(record)
     yield Facts.of(
         "mteb", "MTEB, published results", numbers.counted(len(names), "system"),
-        numbers.counted(sum(len(record.datasets(one)) for one in types), "task"),
+        numbers.counted(sum(len(record.datasets(kind)) for kind in types), "task"),
         numbers.date(record.manifest.get("updated", "")),
     )  # fmt: skip
     yield mteb_verdict(record, run.board)
@@ -38,12 +38,12 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     if means := _means(record, names, types):
         yield means
-    yield from (_by_task(record, names, one) for one in types)
+    yield from (_by_task(record, names, kind) for kind in types)
 
 
 def mteb_verdict(record: Record, _: Board) -> Verdict:
     """How much was published, and whose mean is the highest: a fact, no finding."""
-    tasks = sum(len(record.datasets(one)) for one in _types(record))
+    tasks = sum(len(record.datasets(kind)) for kind in _types(record))
     heading = (
         f"{numbers.counted(len(_order(record)), 'system')} on {numbers.counted(tasks, 'task')}, as published"
     )
@@ -58,8 +58,8 @@ def _highest(record: Record) -> list[Sentence]:
     ]  # fmt: skip
     if len(known) < 2:
         return []
-    value, system = max(known, key=lambda one: one[0])
-    label = labels([one.name for one in record.systems])[system.name]
+    value, system = max(known, key=lambda pair: pair[0])
+    label = labels([entry.name for entry in record.systems])[system.name]
     of = numbers.counted(len(known), "system")
     return [
         (
@@ -87,7 +87,7 @@ def _means(record: Record, names: Sequence[str], types: Sequence[str]) -> Table 
     """A row per system: the mean over all tasks, and by type where the run has it."""
     columns = [(OVERALL, OVERALL, "All tasks")]
     columns += [
-        (one, MAIN, _word(one)) for one in types if any(record.find(one, name, MAIN) for name in names)
+        (kind, MAIN, _word(kind)) for kind in types if any(record.find(kind, name, MAIN) for name in names)
     ]
     if len(columns) < 2 and not any(record.find(OVERALL, name, OVERALL) for name in names):
         return None
@@ -134,13 +134,13 @@ def _left_out(record: Record, names: Sequence[str], types: Sequence[str]) -> lis
     said = []
     if len(names) > MOST_ROWS:
         said.append(f"{numbers.count(len(names) - MOST_ROWS)} of {numbers.counted(len(names), 'system')}")
-    wide = [one for one in types if len(record.datasets(one)) > MOST_COLUMNS]
+    wide = [kind for kind in types if len(record.datasets(kind)) > MOST_COLUMNS]
     said += [
-        f"{len(record.datasets(one)) - MOST_COLUMNS} of {numbers.counted(len(record.datasets(one)), 'task')} of "
-        f"{_word(one).lower()}"
-        for one in wide
+        f"{len(record.datasets(kind)) - MOST_COLUMNS} of {numbers.counted(len(record.datasets(kind)), 'task')} of "
+        f"{_word(kind).lower()}"
+        for kind in wide
     ]
-    return [f"{one} are not shown here; all are in results.jsonl." for one in said]
+    return [f"{what} are not shown here; all are in results.jsonl." for what in said]
 
 
 def _word(kind: str) -> str:

@@ -53,7 +53,7 @@ def care(notes: Sequence[Note], mark: str = "", most: int = 3) -> Iterator[Care]
 def gathered_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
     """The notes of all runs, each with its run where there are several; the gravest first."""
     found = [(run, note) for run in runs for note in notes_of(run.record)]
-    left = [Note("left out", f"{one.path} is left out: {one.reason}.") for one in runs[0].left]
+    left = [Note("left out", f"{folder.path} is left out: {folder.reason}.") for folder in runs[0].left]
     if len(runs) == 1:
         return (*left, *(note for _, note in found))
     named = [replace(note, what=f"{run.title}: {note.what}", slug=run.slug) for run, note in found]
@@ -374,11 +374,11 @@ def open_table(
     chance: str = "Chance to tell them apart", unit: numbers.Unit = numbers.SCORE,
 ) -> Table:  # fmt: skip
     """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""
-    nearest = sorted(found, key=lambda one: -abs(one.difference) / one.half)[:most]
-    steps = [(one, step) for one in nearest for step in undecided(one.difference, one.half, one.n, one.tests)]
-    known = all(one.labels for one in nearest)
-    names = [one.name for one, _ in steps if one.name]
+    nearest = sorted(found, key=lambda gap: -abs(gap.difference) / gap.half)[:most]
+    steps = [(gap, step) for gap in nearest for step in undecided(gap.difference, gap.half, gap.n, gap.tests)]
+    known = all(gap.labels for gap in nearest)
+    names = [gap.name for gap, _ in steps if gap.name]
     return outlook_table(
         title, of, [step for _, step in steps], names=names, chance=chance, unit=unit,
-        labels=[one.labels for one, _ in steps] if known else None, price=price if known else None,
+        labels=[gap.labels for gap, _ in steps] if known else None, price=price if known else None,
     )  # fmt: skip

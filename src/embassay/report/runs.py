@@ -77,7 +77,7 @@ def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
             found.append((folder, read_record(folder)))
         except DataError as error:
             found.append((folder, error))
-    if any(isinstance(one, Record) for _, one in found):
+    if any(isinstance(run, Record) for _, run in found):
         return found
     raise next((data_error for _, data_error in found if isinstance(data_error, DataError)), _nothing(path))
 
@@ -209,7 +209,7 @@ def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
     kept: list[Record] = []
     left = list(found.left)
     for record in sorted(found.records, key=_place):
-        twin = next((one for one in kept if _same(one, record)), None)
+        twin = next((other for other in kept if _same(other, record)), None)
         if twin is None:
             kept.append(record)
         else:

@@ -81,12 +81,12 @@ class Summary:
     @property
     def is_short(self) -> bool:
         """Whether the first page has neither answers nor a table or figure."""
-        return not self.answers and not any(isinstance(one, Table | Figure) for one in self.first)
+        return not self.answers and not any(isinstance(block, Table | Figure) for block in self.first)
 
     @property
     def title(self) -> str:
         """What the first page is called."""
-        decides = self.answers or any(isinstance(one, Figure) for one in self.first)
+        decides = self.answers or any(isinstance(block, Figure) for block in self.first)
         return "Which system should we use?" if decides else "What was found"
 
 
@@ -214,7 +214,7 @@ def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
 def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
     findings = next(found for run in runs if (found := sweep_of(run)) is not None)
     asked = findings.asked
-    fast, best = traded[0], max(traded, key=lambda one: one.quality)
+    fast, best = traded[0], max(traded, key=lambda row: row.quality)
     times = f"{float(f'{best.system.value / fast.system.value:.2g}'):,g}"
     title = (
         f"{fast.system.name} is the fastest and first by {asked.measure}"
@@ -222,7 +222,7 @@ def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
         else f"{fast.system.name} is {times} times as fast as {best.system.name}, the first by {asked.measure}"
     )
     said = "; ".join(
-        f"{one.system.name}: {numbers.score(one.quality)}, {one.system.value:.3g} ms" for one in traded
+        f"{row.system.name}: {numbers.score(row.quality)}, {row.system.value:.3g} ms" for row in traded
     )
     n = numbers.counted(findings.parts[0].queries, "query")
     small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
@@ -231,8 +231,8 @@ def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
 
 
 def _drawing(traded: Sequence[Traded], across: str) -> str:
-    edges = [edge for one in traded for edge in (one.quality, one.low, one.high) if edge is not None]
-    y, x = scale_of([0.0, *edges]), log_scale([one.system.value for one in traded])
+    edges = [edge for row in traded for edge in (row.quality, row.low, row.high) if edge is not None]
+    y, x = scale_of([0.0, *edges]), log_scale([row.system.value for row in traded])
     rows = "".join(
         f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_down(y, tick)}" y2="{_down(y, tick)}"/>'
         f'<text x="{LEFT - 1}%" y="{_down(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
@@ -245,22 +245,26 @@ def _drawing(traded: Sequence[Traded], across: str) -> str:
     middle = (
         f'<text x="{LEFT + WIDE / 2}%" y="{TOP + TALL + 38}" text-anchor="middle">{escape(across)}</text>'
     )
-    bars = "".join(_upright(one, x, y) for one in traded)
+    bars = "".join(_upright(row, x, y) for row in traded)
     return f'<svg class="curve" height="{TOP + TALL + 46}">{rows}{ticks}{middle}{bars}</svg>'
 
 
-def _upright(one: Traded, x: LogScale, y: Scale) -> str:
+def _upright(row: Traded, x: LogScale, y: Scale) -> str:
     """Bar, tick, name and value of a system."""
-    at, down, style = f"{_across(x, one.system.value):.2f}%", _down(y, one.quality), CLASSES[one.system.kind]
+    at, down, style = (
+        f"{_across(x, row.system.value):.2f}%",
+        _down(y, row.quality),
+        CLASSES[row.system.kind],
+    )
     bar = ""
-    if one.low is not None and one.high is not None:
-        top, bottom = _down(y, one.high), _down(y, one.low)
+    if row.low is not None and row.high is not None:
+        top, bottom = _down(y, row.high), _down(y, row.low)
         size = f'width="8" height="{bottom - top:.1f}" transform="translate(-4)"'
         bar = f'<rect class="bar {style}" x="{at}" y="{top}" {size}/>'
     return (
         f'{bar}<svg x="{at}" y="{down}" overflow="visible"><path class="tick" d="M-9 0H9"/>'
-        f'<text class="name" x="14" y="-1">{escape(one.system.name)}</text>'
-        f'<text x="14" y="14">{numbers.score(one.quality)}</text></svg>'
+        f'<text class="name" x="14" y="-1">{escape(row.system.name)}</text>'
+        f'<text x="14" y="14">{numbers.score(row.quality)}</text></svg>'
     )
 
 
@@ -324,7 +328,8 @@ def conditions_of(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple
     """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
     held = ((f"It holds if {condition}.",) for condition in _conditions(runs, answers))
     never = (
-        ("Not tested: ", *((one,) if isinstance(one, str) else one), ".") for one in _untested(runs, answers)
+        ("Not tested: ", *((part,) if isinstance(part, str) else part), ".")
+        for part in _untested(runs, answers)
     )
     return (*held, *never)
 

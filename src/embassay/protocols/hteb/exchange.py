@@ -71,9 +71,9 @@ def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> li
 
 def _classification(data: Any) -> Iterator[Record]:
     for split, side in (("train", data.train), ("test", data.test)):
-        for one, text, label in zip(side.ids, side.texts, side.labels, strict=True):
+        for key, text, label in zip(side.ids, side.texts, side.labels, strict=True):
             yield Record(
-                {"text": text, "label": label, "_hteb_split": split}, [("text", None, f"{split}:{one}")]
+                {"text": text, "label": label, "_hteb_split": split}, [("text", None, f"{split}:{key}")]
             )
 
 
@@ -90,22 +90,22 @@ def _clustering(data: Any) -> Iterator[Record]:
 def _pairs(data: Any) -> Iterator[Record]:
     values = data.scores if hasattr(data, "scores") else data.labels
     name = "score" if hasattr(data, "scores") else "label"
-    for one, first, second, value in zip(data.ids, data.first, data.second, values.tolist(), strict=True):
+    for key, first, second, value in zip(data.ids, data.first, data.second, values.tolist(), strict=True):
         fields = {"sentence1": first, "sentence2": second, name: value, "_hteb_split": "test"}
-        yield Record(fields, [("sentence1", None, f"first:{one}"), ("sentence2", None, f"second:{one}")])
+        yield Record(fields, [("sentence1", None, f"first:{key}"), ("sentence2", None, f"second:{key}")])
 
 
 def _reranking(data: Any) -> Iterator[Record]:
-    for row, one in enumerate(data.ids):
+    for row, key in enumerate(data.ids):
         gains, queries = data.relevance[row], list(data.queries[row])
         sides = [[i for i in range(len(gains)) if (gains[i] > 0) == wanted] for wanted in (True, False)]
         fields: dict[str, Any] = {"query": queries, "_hteb_split": "test"}
         slots: list[tuple[str, int | None, str]] = [
-            ("query", i, f"query:{one}:{i}") for i in range(len(queries))
+            ("query", i, f"query:{key}:{i}") for i in range(len(queries))
         ]
         for name, side in zip(("positive", "negative"), sides, strict=True):
             fields[name] = [data.candidates[row][i] for i in side]
-            slots += [(name, place, f"candidate:{one}:{i}") for place, i in enumerate(side)]
+            slots += [(name, place, f"candidate:{key}:{i}") for place, i in enumerate(side)]
         yield Record(fields, slots)
 
 
@@ -114,13 +114,13 @@ _EMPTY = {"_id": None, "title": None, "text": None, "query-id": None, "corpus-id
 
 def _retrieval(data: Any) -> Iterator[Record]:
     titles = data.corpus.titles or ("",) * len(data.corpus)
-    for one, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
-        fields = {**_EMPTY, "_id": one, "title": title, "text": body_of(text, title), "_hteb_part": "corpus"}
-        slots = [("title", None, f"title:{one}")] if title else []
-        yield Record({**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{one}")])
-    for one, text in zip(data.queries.ids, data.queries.texts, strict=True):
-        fields = {**_EMPTY, "_id": one, "text": text, "_hteb_part": "queries", "_hteb_split": "test"}
-        yield Record(fields, [("text", None, f"query:{one}")])
+    for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
+        fields = {**_EMPTY, "_id": key, "title": title, "text": body_of(text, title), "_hteb_part": "corpus"}
+        slots = [("title", None, f"title:{key}")] if title else []
+        yield Record({**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{key}")])
+    for key, text in zip(data.queries.ids, data.queries.texts, strict=True):
+        fields = {**_EMPTY, "_id": key, "text": text, "_hteb_part": "queries", "_hteb_split": "test"}
+        yield Record(fields, [("text", None, f"query:{key}")])
     for query in data.queries.ids:
         for doc, gain in data.qrels[query].items():
             fields = {
@@ -134,15 +134,15 @@ def _retrieval(data: Any) -> Iterator[Record]:
 
 
 def _summaries(data: Any) -> Iterator[Record]:
-    for row, one in enumerate(data.ids):
+    for row, key in enumerate(data.ids):
         fields = {
             "text": data.texts[row], "human_summaries": list(data.references[row]),
             "machine_summaries": list(data.summaries[row]), "relevance": data.relevance[row].tolist(),
             "_hteb_split": "test",
         }  # fmt: skip
         slots: list[tuple[str, int | None, str]] = []
-        slots += [("human_summaries", i, f"reference:{one}:{i}") for i in range(len(data.references[row]))]
-        slots += [("machine_summaries", i, f"summary:{one}:{i}") for i in range(len(data.summaries[row]))]
+        slots += [("human_summaries", i, f"reference:{key}:{i}") for i in range(len(data.references[row]))]
+        slots += [("machine_summaries", i, f"summary:{key}:{i}") for i in range(len(data.summaries[row]))]
         yield Record(fields, slots)
 
 
@@ -431,12 +431,12 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
         own = [file for file in files if file.place[0] == name]
         if not own:
             continue
-        content = digest([[list(one.place), [row.wording for row in read[one.place][0]]] for one in own])
+        content = digest([[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in own])
         about = {"model": model, "transformation": name, "sampling": _sampling(own[0].metadata)}
         kept.add(sets.Source(name=name, paraphraser=model, identity=f"imported:{content}", about=about))
-        for one in own:
-            rows = _numbered(read[one.place][0])
-            _, dataset, seed = one.place
+        for ask in own:
+            rows = _numbered(read[ask.place][0])
+            _, dataset, seed = ask.place
             kept.keep(name, catalogue_name(dataset), seed, rows)
             told[name, dataset, seed] = (len(rows), sum(not row.usable for row in rows))
     return Imported(kept, told)

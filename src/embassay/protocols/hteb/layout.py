@@ -314,8 +314,8 @@ def _newest(folder: Path) -> Found:
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
     read = [Found(data[end], _metadata_of(metadata[end], end)) for end in data]
-    read.sort(key=lambda one: one.metadata["generation_datetime"] or "")
-    dates = [one.metadata["generation_datetime"] or "" for one in read]
+    read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
+    dates = [document.metadata["generation_datetime"] or "" for document in read]
     if len(dates) > 1 and dates[-1] == dates[-2]:
         raise DataError(
             "two files of one date", path=folder, found=dates[-1], mend="Remove one of the two pairs."

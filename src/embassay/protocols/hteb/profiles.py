@@ -102,7 +102,7 @@ class Profiles:
                 dataset, system, [runs], seed=self.layout.seed, resamples=self.layout.resamples,
                 bounds=self._bounds(task),
             )  # fmt: skip
-        levels = [(one, self.on_dataset(task, dataset, system, one, lang)) for one in self.made_of(part)]
+        levels = [(name, self.on_dataset(task, dataset, system, name, lang)) for name in self.made_of(part)]
         return mean_of_same_items(levels, system, "axis" if part == TOTAL else "transformation")
 
     def _in_scope(self, scope: str, system: str, part: str) -> Level:
@@ -202,16 +202,16 @@ def standings(profiles: Profiles) -> Iterator[Standing]:
     layout = profiles.layout
     group: dict[tuple[str, str], str] = {}
     for scope in scopes(layout):
-        group |= {(scope.task, one): CLASSICAL if ":" in scope.name else RANKED for one in scope.systems}
+        group |= {(scope.task, name): CLASSICAL if ":" in scope.name else RANKED for name in scope.systems}
     for task in (*(run_task.name for run_task in layout.tasks), OVERALL):
         headline = profiles.headline(task)
         datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
-        for system in layout.systems:
-            of = group.get((task, system.name), REFERENCE)
+        for name in layout.systems:
+            of = group.get((task, name.name), REFERENCE)
             for dataset in datasets if len(datasets) > 1 else ():
-                score = profiles.on_dataset(task, dataset, system.name, TOTAL).score
+                score = profiles.on_dataset(task, dataset, name.name, TOTAL).score
                 yield Standing(task, dataset, headline, score, of)
-            yield Standing(task, "", headline, profiles.in_scope(task, system.name, TOTAL).score, of)
+            yield Standing(task, "", headline, profiles.in_scope(task, name.name, TOTAL).score, of)
 
 
 def comparisons(
@@ -255,9 +255,9 @@ def tests_of(profiles: Profiles) -> list[dict[str, Any]]:
             _tested(part, system.name, list(gaps(profiles, system.name, part).values()), profiles.layout.seed)
             for system in profiles.layout.ranked
         ]
-        tested = [one for one in own if one["p"] is not None]
-        for one, adjusted in zip(tested, holm([one["p"] for one in tested]) if tested else (), strict=True):
-            one["p_holm"] = adjusted
+        tested = [row for row in own if row["p"] is not None]
+        for row, adjusted in zip(tested, holm([row["p"] for row in tested]) if tested else (), strict=True):
+            row["p_holm"] = adjusted
         found += own
     return found
 
@@ -364,7 +364,7 @@ def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
         ]
         for part in profiles.parts if places else ():
             means = [_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
-            known = [one for one in means if one is not None]
+            known = [mean for mean in means if mean is not None]
             shift = hodges_lehmann(known, n_resamples=RESAMPLES, seed=profiles.layout.seed) if known else None
             found.append(
                 {
@@ -381,7 +381,7 @@ def _over_systems(profiles: Profiles, task: str, dataset: str, part: str) -> flo
     found = [
         profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked
     ]
-    known = [one for one in found if one is not None]
+    known = [change for change in found if change is not None]
     return float(np.mean(known)) if known else None
 
 

@@ -74,7 +74,7 @@ def titles_of(dataset: Dataset, corpus: Documents) -> tuple[str, ...]:
         return ("",) * len(corpus)
     rows = getattr(source, "source", source).rows(("id", "title"))
     found = {key_of(row, "id"): text_of(row, "title") or "" for row in rows}
-    return tuple(found.get(one, "") for one in corpus.ids)
+    return tuple(found.get(key, "") for key in corpus.ids)
 
 
 def body_of(text: str, title: str) -> str:
@@ -89,10 +89,10 @@ def body_of(text: str, title: str) -> str:
 def corpus_texts(data: RetrievalSet) -> Iterator[Place]:
     """The title and the body of every document, then the queries."""
     titles = data.corpus.titles or ("",) * len(data.corpus)
-    for one, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
+    for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
         if title:
-            yield f"title:{one}", title
-        yield f"document:{one}", body_of(text, title)
+            yield f"title:{key}", title
+        yield f"document:{key}", body_of(text, title)
     yield from query_texts(data)
 
 
@@ -101,10 +101,10 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
     judgements, and with it a query that has no other relevant one."""
     documents, titles, said = [], [], list[int]()
     of = data.corpus.titles or ("",) * len(data.corpus)
-    for row, (one, text, title) in enumerate(zip(data.corpus.ids, data.corpus.texts, of, strict=True)):
+    for row, (key, text, title) in enumerate(zip(data.corpus.ids, data.corpus.texts, of, strict=True)):
         body = body_of(text, title)
-        head = wording(f"title:{one}", title) if title else ""
-        rest = wording(f"document:{one}", body) if body.strip() else body
+        head = wording(f"title:{key}", title) if title else ""
+        rest = wording(f"document:{key}", body) if body.strip() else body
         if head is not None and rest is not None:
             said.append(row)
             titles.append(head)
@@ -155,7 +155,7 @@ def evaluate_candidates(system: Similarity, data: RerankingSet, context: Context
     by = "cosine" if own is None else own.similarity
     similar = [
         np.fmax.reduce(
-            compared(by, asked[[row[one] for one in said]], offered[[column[one] for one in shown]])
+            compared(by, asked[[row[text] for text in said]], offered[[column[text] for text in shown]])
         )
         for said, shown in zip(data.queries, data.candidates, strict=True)
     ]
@@ -171,12 +171,12 @@ def compared(by: str, left: Any, right: Any) -> NDArray[np.float64]:
     """
     from scipy.spatial.distance import cdist  # slow to import
 
-    a, b = (np.asarray(one, dtype=np.float64) for one in (left, right))
+    a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
     if by in ("euclidean", "manhattan"):
         found = -cdist(a, b, "euclidean" if by == "euclidean" else "cityblock")
     else:
         if by != "dot":
-            a, b = (one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in (a, b))
+            a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (a, b))
         found = a @ b.T
     return np.asarray(np.round(found, DECIMALS) + 0.0)
 
@@ -225,16 +225,16 @@ def places_of(
         if not place.startswith(kept)
     ]
     if name in ("sts", "pair_classification"):
-        found.sort(key=lambda one: one[0].startswith("second:"))
+        found.sort(key=lambda place: place[0].startswith("second:"))
     yield from found
 
 
 def _candidates_in_order(data: Any) -> Iterator[Place]:
-    for row, one in enumerate(data.ids):
-        yield from ((f"query:{one}:{i}", text) for i, text in enumerate(data.queries[row]))
+    for row, key in enumerate(data.ids):
+        yield from ((f"query:{key}:{i}", text) for i, text in enumerate(data.queries[row]))
         gains = data.relevance[row]
         order = sorted(range(len(gains)), key=lambda i: not gains[i] > 0)
-        yield from ((f"candidate:{one}:{i}", data.candidates[row][i]) for i in order)
+        yield from ((f"candidate:{key}:{i}", data.candidates[row][i]) for i in order)
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def reference_name(dataset: str) -> str:
 def listed() -> Mapping[str, Mapping[str, Any]]:
     """The reference's name of a dataset -> what `datasets.toml` says of it."""
     found = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
-    return {one["name"]: one for one in found["dataset"]}
+    return {entry["name"]: entry for entry in found["dataset"]}
 
 
 def catalogue_name(dataset: str) -> str:
@@ -320,4 +320,4 @@ def catalogue_name(dataset: str) -> str:
 
 @cache
 def _names() -> dict[str, str]:
-    return {one["catalogue"]: name for name, one in listed().items()}
+    return {entry["catalogue"]: name for name, entry in listed().items()}

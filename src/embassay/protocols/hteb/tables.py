@@ -76,9 +76,9 @@ def shares_of(texts: Sequence[Texts]) -> Shares:
         for dataset in (text.dataset, ""):
             found.setdefault((text.transformation, dataset), []).append(text)
     return {
-        key: (sum(one.unchanged for one in own) / total, sum(one.texts - one.usable for one in own) / total)
+        key: (sum(row.unchanged for row in own) / total, sum(row.texts - row.usable for row in own) / total)
         for key, own in found.items()
-        if (total := sum(one.texts for one in own))
+        if (total := sum(row.texts for row in own))
     }
 
 
@@ -113,7 +113,7 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
                      first.score.reason))  # fmt: skip
     style: Style = "signed" if what == "delta" else "number"
     columns = (
-        *(Column(one, "text") for one in ("task", "dataset", "system")), Column("original"),
+        *(Column(name, "text") for name in ("task", "dataset", "system")), Column("original"),
         *(Column(title_of(part), style) for part in profiles.parts), Column("unchanged %"), Column("failed %"),
         Column("reason", "text"),
     )  # fmt: skip
@@ -154,7 +154,7 @@ def _long(profiles: Profiles, shares: Shares) -> ColumnTable:
                 level.delta.method, level.score.reason,
             ))  # fmt: skip
     columns = (
-        *(Column(one, "text") for one in ("task", "dataset", "system", "part")), Column("original"), Column("score"),
+        *(Column(name, "text") for name in ("task", "dataset", "system", "part")), Column("original"), Column("score"),
         Column("score_low"), Column("score_high"), Column("change", "signed"), Column("change_low", "signed"),
         Column("change_high", "signed"), Column("sd"), Column("change_sd"), Column("n", decimals=0),
         Column("unchanged %"), Column("failed %"), Column("method", "text"), Column("reason", "text"),

@@ -276,10 +276,10 @@ class LLMTransformer(LLMWriter):
                 break
         last = drawn[-1]
         outcome: Outcome = last.outcome if last.outcome != "ok" else "copied" if text == slot.text else "ok"
-        rejected = ";".join(one for step in drawn for one in step.rejected)
+        rejected = ";".join(reason for step in drawn for reason in step.rejected)
         return Paraphrase(
             slot.text, slot.lang, slot.place, text if last.outcome == "ok" else "", outcome, last.reason,
-            sum(one.attempts for one in drawn), last.seed, sum(one.seconds for one in drawn), rejected,
+            sum(draw.attempts for draw in drawn), last.seed, sum(draw.seconds for draw in drawn), rejected,
         )  # fmt: skip
 
     def refusal(self, error: TextRefused) -> Outcome:
@@ -497,7 +497,7 @@ def open_transformers(
     chat = CachedChat(suited(open_chat(text, ledger=ledger), options, longest), AnswerCache.open(answers))
     chosen = names or tuple(TRANSFORMATIONS)
     return tuple(
-        Source(TRANSFORMATIONS[one], LLMTransformer(chat, TRANSFORMATIONS[one], options)) for one in chosen
+        Source(TRANSFORMATIONS[name], LLMTransformer(chat, TRANSFORMATIONS[name], options)) for name in chosen
     )
 
 
@@ -540,7 +540,7 @@ def suited(chat: ChatModel, options: TransformOptions, longest: int) -> ChatMode
     suit = getattr(chat, "suited", None)
     if suit is None:
         return chat
-    words = max(len(prompt(one).text.encode()) for one in GROWTH)
+    words = max(len(prompt(name).text.encode()) for name in GROWTH)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
     most = max(options.max_tokens, options.max_tokens_expansion)
     fitted: ChatModel = suit(tokens=(words + longest) // 2 + most + 256, think=False)

@@ -292,8 +292,8 @@ def _outcome(
 
 def _table(ratings: Sequence[Rating], criterion: str) -> NDArray[np.float64]:
     """A row per rater and a column per pair, NaN where missing."""
-    rows = {rater: i for i, rater in enumerate(dict.fromkeys(one.rater_id for one in ratings))}
-    columns = {pair: i for i, pair in enumerate(dict.fromkeys(one.pair_id for one in ratings))}
+    rows = {rater: i for i, rater in enumerate(dict.fromkeys(rating.rater_id for rating in ratings))}
+    columns = {pair: i for i, pair in enumerate(dict.fromkeys(rating.pair_id for rating in ratings))}
     table = np.full((len(rows), len(columns)), np.nan)
     for rating in ratings:
         table[rows[rating.rater_id], columns[rating.pair_id]] = getattr(rating, criterion)

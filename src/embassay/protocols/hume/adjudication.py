@@ -164,7 +164,7 @@ def corrections(
         name: {item.id: made[item.id] for item in items if item.id in made}
         for name, made in decisions.items()
     }
-    own = {name: {key: one for key, one in made.items() if one.is_decided} for name, made in own.items()}
+    own = {name: {key: fix for key, fix in made.items() if fix.is_decided} for name, made in own.items()}
     if kind == "original":
         found = {item.id: (gold[item.id], "undisputed") for item in items}
     elif task.family == "clustering":
@@ -186,9 +186,9 @@ def _decided(
     task: Task, item: Item, gold: Gold, answers: Answers, disputed: set[str],
     own: Mapping[str, Mapping[str, Saved]], kind: GoldKind,
 ) -> tuple[Any, str]:  # fmt: skip
-    before, made = gold[item.id], [one[item.id] for one in own.values() if item.id in one]
+    before, made = gold[item.id], [fixes[item.id] for fixes in own.values() if item.id in fixes]
     if made:
-        values = [_like_gold(task, item, one.value, before) for one in made]
+        values = [_like_gold(task, item, fix.value, before) for fix in made]
         if any(value != values[0] for value in values[1:]):
             return before, "split"
         if values[0] is None:

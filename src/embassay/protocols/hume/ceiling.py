@@ -125,7 +125,7 @@ def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], dra
                 difference, n, replace(draws, kind=draws.kind or "expanded"), within=(_RANGE[task.family],)
             )
         )
-    return [Compared(score, people, one) for score, one in zip(scores, differences, strict=True)]
+    return [Compared(score, people, gap) for score, gap in zip(scores, differences, strict=True)]
 
 
 def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], counts: Floats) -> Floats:
@@ -270,9 +270,9 @@ def _with_gaps(table: Floats, answered: NDArray[np.bool_]) -> Components | None:
     annotators, items = np.nonzero(answered)
     mean = mixed_mean(table[answered], items.tolist(), annotators.tolist())
     spreads = mean.sd_rows, mean.sd_columns, mean.sd_residual
-    if any(math.isnan(one) for one in spreads):
+    if any(math.isnan(spread) for spread in spreads):
         return None
-    return Components(mean.estimate, *(one**2 for one in spreads))
+    return Components(mean.estimate, *(spread**2 for spread in spreads))
 
 
 ONE = "one annotator has no others"
@@ -349,7 +349,7 @@ def scorer_against(
         mine = indicators([own.get(item) for item in items])
         theirs = [indicators([other.get(item) for item in items]) for other in others]
         return lambda counts: np.asarray(
-            np.mean([drawn_v_measure(counts, mine, one) for one in theirs], axis=0)
+            np.mean([drawn_v_measure(counts, mine, other) for other in theirs], axis=0)
         )
     given = {item: [other[item] for other in others if item in other] for item in items}
     if family == "sts":

@@ -320,7 +320,7 @@ def on_scale(rating: float, scale: Scale) -> float:
 
 def _other(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
     """With the chance `noise` another one of `among`."""
-    others = [one for one in among if one != own]
+    others = [value for value in among if value != own]
     if not others or chance("errs", item) >= noise:
         return own
     return others[int(chance("which", item) * len(others))]

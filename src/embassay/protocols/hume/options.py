@@ -171,11 +171,11 @@ class DataOptions:
                 "There is nothing to sample from.",
                 mend="Give -d DATASET, or --config FILE; -d sample to try it out.",
             )
-        one = {
+        entry = {
             "family": list(self.families), "n": self.n, "lang": list(self.lang),
             "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.as_content(),
         }  # fmt: skip
-        tasks = [task for data in self.datasets for task in self._tasks(data, one)]
+        tasks = [task for data in self.datasets for task in self._tasks(data, entry)]
         return checked({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
@@ -185,17 +185,17 @@ class DataOptions:
 
         return [suite for data in self.datasets if (suite := suite_of(data))]
 
-    def _tasks(self, data: str, one: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""
         from embassay.data.catalogue.suites import suite_of
         from embassay.protocols.hume.sampling.options import suite_task
 
         suite = suite_of(data)
         if suite is None:
-            yield {"data": data, **one}
+            yield {"data": data, **row}
             return
         for member in (suite.of_tasks(self.families) if self.families else suite).members:
-            yield {**one, **suite_task(member, suite.name), "whole": one["whole"] or suite.name in ANNOTATED}
+            yield {**row, **suite_task(member, suite.name), "whole": row["whole"] or suite.name in ANNOTATED}
 
 
 def labels_of(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -335,7 +335,7 @@ class StudyRequest(_Request):
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
-        usual = {one.name: one.default for one in fields(self)}
+        usual = {entry.name: entry.default for entry in fields(self)}
         return {
             name: value
             for name, value in super().as_dict().items()

@@ -75,7 +75,7 @@ class ProfileRow(BaseModel):
 
 def asked_of(study: StudyFile) -> tuple[Asked, ...]:
     """The questions of a study, in its order."""
-    return tuple(one for question in dict.fromkeys(study.profile) for one in _asked(question, study))
+    return tuple(field for question in dict.fromkeys(study.profile) for field in _asked(question, study))
 
 
 def _asked(question: Question, study: StudyFile) -> Iterator[Asked]:
@@ -92,7 +92,7 @@ def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]
 
     Raises DataError for what the study does not ask, and for an answer that it does not offer.
     """
-    known = {one.key: {value for value, _ in one.choices} for one in asked_of(study)}
+    known = {field.key: {value for value, _ in field.choices} for field in asked_of(study)}
     for key, answer in said.items():
         if key not in known:
             raise DataError(
@@ -191,12 +191,12 @@ def _rows(pair: PairRecord, asked: Asked, profiles: Profiles, smallest: int) -> 
     hidden = withheld({value: len(own) for value, own in groups.items()}, smallest)
     for value, own in groups.items():
         if value not in hidden:
-            scores = [one.score for one in own]
-            yield value, len(own), sum(one.items for one in own), *_interval(scores)
+            scores = [annotator.score for annotator in own]
+            yield value, len(own), sum(annotator.items for annotator in own), *_interval(scores)
     if hidden:
-        own = [one for value in hidden for one in groups[value]]
+        own = [annotator for value in hidden for annotator in groups[value]]
         reason = f"groups of fewer than {smallest} people, and what would tell of them"
-        yield "withheld", len(own), sum(one.items for one in own), None, None, None, reason
+        yield "withheld", len(own), sum(annotator.items for annotator in own), None, None, None, reason
 
 
 def withheld(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:

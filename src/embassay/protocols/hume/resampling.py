@@ -248,8 +248,8 @@ def resampled(
         for i, estimate in enumerate(estimates)
     )
     return tuple(
-        replace(one, low=float(np.clip(one.low, *ends)), high=float(np.clip(one.high, *ends)))
-        for one, ends in zip(found, ranges, strict=True)
+        replace(value, low=float(np.clip(value.low, *ends)), high=float(np.clip(value.high, *ends)))
+        for value, ends in zip(found, ranges, strict=True)
     )
 
 
@@ -388,10 +388,10 @@ def people_rows(people: People, items: Sequence[str]) -> ItemRows:
     """
     own, gold = _by_convention(people), people.gold
     if people.task.family in ("sts", "clustering"):
-        rows = [tuple(one.get(item) for item in items) for one in own]
+        rows = [tuple(said.get(item) for item in items) for said in own]
         return ItemRows(tuple(items), tuple(rows), tuple(gold[item] for item in items))
     value = _right if people.task.family == "classification" else _ap(people.human_ap_mode)
-    rows = [tuple(value(gold[item], one[item]) if item in one else None for item in items) for one in own]
+    rows = [tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in own]
     return ItemRows(tuple(items), tuple(rows), None)
 
 

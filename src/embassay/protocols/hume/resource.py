@@ -95,20 +95,20 @@ def _rows(known: Sequence[Beside], seed: int) -> Iterator[tuple[Value, ...]]:
             continue
         yield level, "all", *_means(own, seed)
         classes = {resource_class(beside.pair.lang) for beside in own} - {None}
-        for number in sorted((one for one in classes if one is not None), reverse=True):
+        for number in sorted((known for known in classes if known is not None), reverse=True):
             of_class = [beside for beside in own if resource_class(beside.pair.lang) == number]
             yield level, str(number), *_means(of_class, seed)
 
 
 def _means(own: Sequence[Beside], seed: int) -> tuple[Value, ...]:
-    human = [one.pair.human.value or 0.0 for one in own]
-    beside = [one.standing for one in own if one.standing]
+    human = [model.pair.human.value or 0.0 for model in own]
+    beside = [model.standing for model in own if model.standing]
     gaps = [rank.gap() for rank in beside]
     best, median = [rank.best for rank in beside], [rank.median for rank in beside]
     few = "" if len(own) >= FEWEST_PAIRS else f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
     shares = [percent_of_human(rank.best, rank.human) for rank in beside if rank.human > 0]
     return (
-        ", ".join(sorted({one.pair.lang for one in own})),
+        ", ".join(sorted({model.pair.lang for model in own})),
         len(own),
         points(_mean(human)),
         *_ends(human, seed),

@@ -302,7 +302,7 @@ class AnswerStore:
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
         )
-        return {one.item_id: one for one in sorted(map(_saved, rows), key=lambda one: one.item_id)}
+        return {row.item_id: row for row in sorted(map(_saved, rows), key=lambda row: row.item_id)}
 
     def all_answers(self) -> dict[str, dict[str, Saved]]:
         """Every annotator's, by annotator and item; what adjudicators decided is none of it."""
@@ -458,7 +458,7 @@ def _told(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
 def _finish(do: Transaction, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
     do.run("UPDATE annotators SET kind = kind WHERE id = ?", annotator)
     rows = do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
-    decided = {one.item_id for one in map(_saved, rows) if one.is_decided}
+    decided = {answer.item_id for answer in map(_saved, rows) if answer.is_decided}
     left = tuple(item for item in items if item not in decided)
     if not left:
         do.run(

@@ -178,14 +178,14 @@ def _rating(value: Any, where: str) -> float:
 
 
 def _marks(value: Any, where: str, like: Marks | None) -> Marks:
-    whole = isinstance(value, Sequence) and all(isinstance(one, int) and one >= 0 for one in value)
+    whole = isinstance(value, Sequence) and all(isinstance(mark, int) and mark >= 0 for mark in value)
     if not whole or not len(value):
         raise _wrong(where, value, "a list of whole numbers from 0")
     if like is None and not any(value):
         raise DataError(f"{where} holds no relevant document.", mend="Leave the query out: it has no score.")
     if like is not None and (len(value) != len(like) or max(value) > 1):
         raise _wrong(where, value, f"{len(like)} times 0 or 1")
-    return tuple(int(one) for one in value)
+    return tuple(int(mark) for mark in value)
 
 
 def _wrong(where: str, value: Any, expected: str) -> DataError:

@@ -163,7 +163,7 @@ def disputed(
         for item in items
         if (distance := apart[item.id]) > 0
     ]
-    found.sort(key=lambda one: (-one[0], one[1].id))
+    found.sort(key=lambda row: (-row[0], row[1].id))
     return tuple(
         Disputed(
             item=item.id, texts=_texts(item), gold=_said(gold.get(item.id)),

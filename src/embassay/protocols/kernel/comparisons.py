@@ -273,12 +273,12 @@ def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Seq
     return found
 
 
-def _row(one: Standing) -> dict[str, Any]:
-    headline = one.headline
+def _row(standing: Standing) -> dict[str, Any]:
+    headline = standing.headline
     # Text keeps every bit of a number, and reads the same on any machine.
     replicates = json.dumps(_numbers(headline.replicates))
     return {
-        "task": one.task, "dataset": one.dataset, "measure": one.measure, "group": one.group,
+        "task": standing.task, "dataset": standing.dataset, "measure": standing.measure, "group": standing.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
         "reason": headline.reason, "replicates": replicates, "strata": _strata_text(headline.strata),
         "bounds": json.dumps([end if math.isfinite(end) else None for end in headline.bounds]),

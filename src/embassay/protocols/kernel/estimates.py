@@ -293,7 +293,7 @@ def named_groups(data: Any) -> Mapping[str, str]:
         return {}
     ids: Sequence[str] = data.queries.ids if isinstance(data, RetrievalSet) else data.ids
     first = {label: ids[place] for place, label in reversed(list(enumerate(labels.tolist())))}
-    return {one: first[label] for one, label in zip(ids, labels.tolist(), strict=True)}
+    return {key: first[label] for key, label in zip(ids, labels.tolist(), strict=True)}
 
 
 def words(noun: str, data_kind: type, labels: Labels | None) -> str:
@@ -444,8 +444,8 @@ def _failures(system: Similarity) -> dict[str, str]:
 def summed(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
     """One entry per reason."""
     by_reason: dict[str, Skipped] = {}
-    for one in skipped:
-        before = by_reason.get(one.reason, Skipped(one.reason, 0))
-        examples = (*before.examples, *one.examples)[:5]
-        by_reason[one.reason] = Skipped(one.reason, before.count + one.count, examples)
+    for skip in skipped:
+        before = by_reason.get(skip.reason, Skipped(skip.reason, 0))
+        examples = (*before.examples, *skip.examples)[:5]
+        by_reason[skip.reason] = Skipped(skip.reason, before.count + skip.count, examples)
     return tuple(by_reason.values())

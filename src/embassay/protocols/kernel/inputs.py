@@ -44,12 +44,12 @@ def sources(datasets: Any, folder: Path) -> tuple[str, ...]:
     """
     if isinstance(datasets, str | Path) or hasattr(datasets, "to_dict") or hasattr(datasets, "to_dicts"):
         datasets = [datasets]  # one dataset, as it is
-    named = datasets.items() if isinstance(datasets, Mapping) else [("", one) for one in datasets]
+    named = datasets.items() if isinstance(datasets, Mapping) else [("", source) for source in datasets]
     return tuple(
-        str(one)
-        if isinstance(one, str | Path)
-        else str(_kept(one, folder / f"{name or f'data-{place}'}.jsonl"))
-        for place, (name, one) in enumerate(named, 1)
+        str(source)
+        if isinstance(source, str | Path)
+        else str(_kept(source, folder / f"{name or f'data-{place}'}.jsonl"))
+        for place, (name, source) in enumerate(named, 1)
     )
 
 
@@ -89,7 +89,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list | tuple):
-        return [_value(one) for one in value]
+        return [_value(part) for part in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
@@ -298,7 +298,7 @@ class Context(ABC):
     def grouped(self, ids: Sequence[str]) -> NDArray[np.int64] | None:
         """The group of each item, 0 .. g - 1, (n,); None where every item is drawn by itself."""
         places: dict[str, int] = {}
-        labels = [places.setdefault(self.groups.get(one, one), len(places)) for one in ids]
+        labels = [places.setdefault(self.groups.get(key, key), len(places)) for key in ids]
         return None if len(places) == len(labels) else np.array(labels, dtype=np.int64)
 
     def bootstrap(self, columns: Columns, purpose: str, groups: NDArray[np.int64] | None = None) -> Columns:

@@ -199,13 +199,13 @@ def spent(spending: Spending, max_usd: float | None) -> Plain:
     """What the run was billed, what may be billed beside it and what is held aside for requests in flight, by system
     and together; the limit of this session."""
     by_system = spending.by_account()
-    known = all(one.usd is not None for one in by_system.values())
+    known = all(spent.usd is not None for spent in by_system.values())
     return {
         "usd": spending.usd if known else None,
         "possible_usd": spending.possible_usd,
         "reserved_usd": spending.reserved_usd,
         "max_usd": max_usd,
-        "systems": {name: asdict(one) for name, one in by_system.items()},
+        "systems": {name: asdict(spent) for name, spent in by_system.items()},
     }
 
 
@@ -303,7 +303,7 @@ class Run:
                 name = _MAIN.get(self.manifest.get("protocol", ""), name)
         path = self.path / "tables" / f"{name}.csv"
         if not path.exists():
-            known = ", ".join(sorted(one.stem for one in path.parent.glob("*.csv")))
+            known = ", ".join(sorted(file.stem for file in path.parent.glob("*.csv")))
             raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {known}.")
         return pl.read_csv(path)
 
@@ -313,9 +313,9 @@ class Run:
 
         found = self.ranks()
         every = [standing for standing in self._standings() if standing.task != "overall"]
-        for task in dict.fromkeys(one.task for one in every):
-            values = {one.system: one.headline.value for one in every if one.task == task}
-            named = pl.Series(task, [values.get(one) for one in found["system"]], dtype=pl.Float64)
+        for task in dict.fromkeys(standing.task for standing in every):
+            values = {standing.system: standing.headline.value for standing in every if standing.task == task}
+            named = pl.Series(task, [values.get(system) for system in found["system"]], dtype=pl.Float64)
             found = found.with_columns(named)
         return found
 
@@ -327,9 +327,9 @@ class Run:
         import polars as pl
 
         every = self._standings()
-        scopes = dict.fromkeys(one.task for one in every)
+        scopes = dict.fromkeys(standing.task for standing in every)
         task = task or ("overall" if "overall" in scopes else next(iter(scopes), "overall"))
-        found = [one for one in every if one.task == task]
+        found = [standing for standing in every if standing.task == task]
         if not found:
             raise UsageError(
                 f"The run ranks nothing on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
@@ -337,11 +337,11 @@ class Run:
         places = self._places(task)
         rows = [
             {
-                "task": task, "system": one.system, "group": one.group, "value": one.headline.value,
-                **dict(zip(("ci_low", "ci_high"), one.headline.interval, strict=True)), "n": one.headline.n,
-                **dict(zip(("rank_low", "rank_high"), places.get(one.system, (None, None)), strict=True)),
+                "task": task, "system": standing.system, "group": standing.group, "value": standing.headline.value,
+                **dict(zip(("ci_low", "ci_high"), standing.headline.interval, strict=True)), "n": standing.headline.n,
+                **dict(zip(("rank_low", "rank_high"), places.get(standing.system, (None, None)), strict=True)),
             }
-            for one in found
+            for standing in found
         ]  # fmt: skip
         return pl.DataFrame(rows, infer_schema_length=None).sort("group", "value", descending=[False, True])
 
@@ -350,7 +350,7 @@ class Run:
         from embassay.protocols.kernel.comparisons import read_standings
 
         found = read_standings(self.path)
-        return [one for one in found if not one.dataset and one.headline.value is not None]
+        return [row for row in found if not row.dataset and row.headline.value is not None]
 
     def _places(self, task: str) -> dict[str, tuple[int, int]]:
         """The rank range of each ranked system on a task, of every group."""

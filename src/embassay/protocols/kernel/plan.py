@@ -322,8 +322,8 @@ def planned_datasets(
     """
     named = {source: suite_of(source) for source in dict.fromkeys(request.datasets)}
     used = {source: taken(suite).of_tasks(asked) for source, suite in named.items() if suite is not None}
-    every = merged(one for suite in used.values() for one in suite.members)
-    places = {(one.dataset, one.split): one for one in every}
+    every = merged(member for suite in used.values() for member in suite.members)
+    places = {(member.dataset, member.split): member for member in every}
     found: dict[tuple[str, str] | str, D] = {}
     absent: dict[tuple[str, str], str] = {}
     for source in named:
@@ -334,14 +334,14 @@ def planned_datasets(
             key = member.dataset, member.split
             if key in found or key in absent:
                 continue
-            one, absent_for = _planned(places[key], plan, plain=plain)
-            if one is None:
+            dataset, absent_for = _planned(places[key], plan, plain=plain)
+            if dataset is None:
                 absent[key] = absent_for
             else:
-                found[key] = one
+                found[key] = dataset
     planned = tuple(
         _planned_suite(
-            suite, {key: one for key, one in found.items() if not isinstance(key, str)}, absent, asked
+            suite, {key: dataset for key, dataset in found.items() if not isinstance(key, str)}, absent, asked
         )
         for suite in used.values()
     )
@@ -351,7 +351,7 @@ def planned_datasets(
 def _planned(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[D | None, str]:
     """The dataset of a member, or why it isn't there."""
     try:
-        one = plan(member.spec(tasks=not plain))
+        dataset = plan(member.spec(tasks=not plain))
     except DataError as error:
         if error.line is not None or member.record is None:
             raise
@@ -360,7 +360,7 @@ def _planned(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[
         if member.record is None or "joins none" not in error.message:
             raise
         return None, "its tables lack what the task needs"
-    return replace(one, group=member.group or one.group), ""
+    return replace(dataset, group=member.group or dataset.group), ""
 
 
 def _in_short(error: DataError) -> str:
@@ -386,7 +386,7 @@ def _planned_suite(
         names[member.dataset] = name = found[key].name if key in found else member.dataset
         parts.append(Part(name, member.set, member.title, tasks, key in found, reason))
     within = {
-        name: tuple(names[one.dataset] for one in narrowed(members, asked) if one.dataset in names)
+        name: tuple(names[member.dataset] for member in narrowed(members, asked) if member.dataset in names)
         for name, members in suite.within.items()
     }
     return PlannedSuite(suite.name, suite.title, tuple(parts), within)
@@ -487,7 +487,7 @@ def notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]
         lacking = [part for part in told["parts"] if part["reason"]]
         if not lacking:
             continue
-        first = "; ".join(f"{one['dataset']} ({one['reason']})" for one in lacking[:3])
+        first = "; ".join(f"{gap['dataset']} ({gap['reason']})" for gap in lacking[:3])
         more = f" and {counted(len(lacking) - 3, 'other')}" if len(lacking) > 3 else ""
         what = f"{told['said']} Missing: {first}{more}."
         yield what, "Means are over what is there, and do not compare with the paper's.", told["mend"]

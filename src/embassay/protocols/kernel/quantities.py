@@ -86,7 +86,7 @@ def quantity(
     found: Corrected = corrected(
         people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
     )
-    ends = [_known(one) for one in (found.value.low, found.value.high, found.alone.low, found.alone.high)]
+    ends = [_known(end) for end in (found.value.low, found.value.high, found.alone.low, found.alone.high)]
     return Quantity(
         name, found.value.value, ends[0], ends[1], found.alone.value, ends[2], ends[3], found.judge, found.n,
         found.total, found.effective,
@@ -102,7 +102,7 @@ def biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[J
     if not len(people):
         return ()
     said, off = np.floor(judge + 0.5).astype(int), judge - people
-    parts = [(str(one), off[said == one]) for one in np.unique(said).tolist()]
+    parts = [(str(score), off[said == score]) for score in np.unique(said).tolist()]
     kinds = dict.fromkeys(strata)
     if len(kinds) > 1:
         own = np.array(strata)
@@ -155,10 +155,10 @@ def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]
     )  # fmt: skip
     body = tuple(
         (
-            of, one.name, one.value, one.low, one.high, one.alone, one.alone_low, one.alone_high, one.judge, one.n,
-            one.total, one.worth, one.use,
+            of, row.name, row.value, row.low, row.high, row.alone, row.alone_low, row.alone_high, row.judge, row.n,
+            row.total, row.worth, row.use,
         )
-        for of, one in rows
+        for of, row in rows
     )  # fmt: skip
     note = (
         "What people would say of all units, from their labels and the judge's (docs/corrected_judges.md). It takes "

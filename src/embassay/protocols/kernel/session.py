@@ -175,7 +175,7 @@ def additions(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
         if name == "tasks" and was and not now:
             added[name] = ["all others"]
         elif (was or name != "tasks") and set(was) < set(now):
-            added[name] = [one for one in now if one not in was]
+            added[name] = [name for name in now if name not in was]
     return added
 
 
@@ -183,17 +183,17 @@ def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[s
     """The manifest of the run that goes on; empty for a new one. UsageError where a system would be computed by another
     backend than it was: all its cells would be done again."""
     previous = folder.read_manifest() or {}
-    before = {one["name"]: openvino_of(one.get("identity", "")) for one in previous.get("systems", [])}
-    for system in systems:
-        now = openvino_of(system.identity)
-        if (was := before.get(system.name, now)) == now:
+    before = {row["name"]: openvino_of(row.get("identity", "")) for row in previous.get("systems", [])}
+    for row in systems:
+        now = openvino_of(row.identity)
+        if (was := before.get(row.name, now)) == now:
             continue
         if was is None:
             mend = "Set EMBASSAY_BACKEND=onnx to go on as it began, or choose another --out."
         else:
             mend = f"Install it to go on as it began: pip install {was.replace('-', '==')}; or choose another --out."
         raise UsageError(
-            f"{folder.path} holds a run with {system.name} in {was or 'onnxruntime'}, and now it would be in "
+            f"{folder.path} holds a run with {row.name} in {was or 'onnxruntime'}, and now it would be in "
             f"{now or 'onnxruntime'}.",
             mend=mend,
         )

@@ -115,10 +115,11 @@ def _value(raw: Any) -> tuple[float | None, str]:
 
 def _with_interval(where: Where, value: float | None, reason: str, own: Mapping[str, Any]) -> Result:
     """The main score of a run of ours, with what MTEB has no place for; anybody may have changed it since."""
-    n, seed = (one if isinstance(one := own.get(key), int) else None for key in ("n", "seed"))
+    n, seed = (text if isinstance(text := own.get(key), int) else None for key in ("n", "seed"))
     low, high = (_value(number(own.get(key)))[0] for key in ("ci_low", "ci_high"))
     method, said = (
-        one if isinstance(one := own.get(key), str) and is_name(one) else "" for key in ("method", "reason")
+        text if isinstance(text := own.get(key), str) and is_name(text) else ""
+        for key in ("method", "reason")
     )
     return Result(
         *where, MAIN, value, n or 0, low, high, method, seed, said or reason if value is None else ""

@@ -96,7 +96,7 @@ def _check_entry(entry: Any, split: str, where: Any) -> None:
     subset, spoken = entry.get("hf_subset", "default"), entry.get("languages") or []
     if not isinstance(subset, str) or not is_name(subset):
         raise _fault(f"An entry of {split!r} has a hf_subset that is not a name", where, subset)
-    if not isinstance(spoken, list) or not all(isinstance(one, str) and is_name(one) for one in spoken):
+    if not isinstance(spoken, list) or not all(isinstance(name, str) and is_name(name) for name in spoken):
         raise _fault(f"An entry of {split!r} has languages that are not a list of names", where, spoken)
 
 
@@ -237,7 +237,7 @@ def owner_of(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, st
     if folder.parent.name == EXPERIMENTS:
         folder, experiment = folder.parent.parent, folder.name
     said = [(meta or {}).get(key) for key in ("name", "revision")]
-    model, revision = (one if isinstance(one, str) and one else None for one in said)
+    model, revision = (name if isinstance(name, str) and name else None for name in said)
     return model or model_of(folder.parent.name), revision or folder.name, experiment
 
 
@@ -286,7 +286,7 @@ def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What an account says of a model, by our names: dims, max_tokens, parameters, weights_mb, licence, released."""
     size = meta.get("embed_dim")
     found = {
-        "dims": max((one for one in size if isinstance(one, int)), default=None)
+        "dims": max((dims for dims in size if isinstance(dims, int)), default=None)
         if isinstance(size, list)
         else size,
         "max_tokens": meta.get("max_tokens"),
@@ -397,7 +397,7 @@ def bundle_of(documents: Iterable[Document]) -> list[dict[str, Any]]:
         for document in documents
         for place, record in _records(document)
     ]
-    return [record for _, record in sorted(found, key=lambda one: one[0])]
+    return [record for _, record in sorted(found, key=lambda record: record[0])]
 
 
 def _owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
@@ -430,7 +430,7 @@ def _document(group: Sequence[tuple[int, Record]]) -> Document:
     }
     bare = Document(first["model"], first["revision"], body)
     # The records of a document come split by split.
-    ordered = [one for split in scores for one in group if _split(one[1]) == split]
+    ordered = [entry for split in scores for entry in group if _split(entry[1]) == split]
     kept = [
         _beside(place, record, _record(bare, split, entry))
         for (place, record), (split, entry) in zip(ordered, bare.entries(), strict=True)

@@ -167,9 +167,9 @@ def names(text: str) -> frozenset[str]:
     """
     found = list(_NAME.finditer(text))
     kept = []
-    for one in found:
-        word = one[0].strip(".'’-")
-        begins = text[: one.start()].rstrip()[-1:] in ("", ".", "!", "?", ":", '"', "'")
+    for match in found:
+        word = match[0].strip(".'’-")
+        begins = text[: match.start()].rstrip()[-1:] in ("", ".", "!", "?", ":", '"', "'")
         if (
             begins
             or not word[:1].isupper()

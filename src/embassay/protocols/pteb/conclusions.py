@@ -128,7 +128,7 @@ def _analysis(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
 
 def _correct(analyses: list[dict[str, Any]]) -> None:
     """Holm's correction over the systems of a scope."""
-    for analysis, adjusted in zip(analyses, holm([one["p"] for one in analyses]), strict=True):
+    for analysis, adjusted in zip(analyses, holm([analysis["p"] for analysis in analyses]), strict=True):
         analysis["p_holm"] = adjusted
 
 
@@ -143,9 +143,9 @@ def rank_stability(scores: Scores, scope: Scope) -> dict[str, Any]:
       `tau_sources` and `tau_sources_min` the same of the scores of two sources, None for one source.
     """
     present = [system for system in scope.systems if scores.in_scope(scope.task, system).present]
-    present = [one for one in present if scores.original(scope.task, one).value is not None]
+    present = [system for system in present if scores.original(scope.task, system).value is not None]
     levels = sorted(
-        (scores.in_scope(scope.task, one) for one in present),
+        (scores.in_scope(scope.task, system) for system in present),
         key=lambda level: (-(level.score.value or 0), level.system),
     )
     names = [level.system for level in levels]
@@ -312,10 +312,10 @@ def summarise_originals(
     langs = {dataset.name: dataset.lang for dataset in layout.datasets}
     rows = [
         replace(
-            original_row(layout, one.task, one.measure, one.headline),
-            dataset=one.dataset, lang=langs.get(one.dataset, ""), variant="",
+            original_row(layout, part.task, part.measure, part.headline),
+            dataset=part.dataset, lang=langs.get(part.dataset, ""), variant="",
         )
-        for one in standing
+        for part in standing
     ]  # fmt: skip
     return rows, comparisons, standing
 

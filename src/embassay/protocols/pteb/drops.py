@@ -171,9 +171,9 @@ def grouped(
 ) -> tuple[Group, ...]:
     """The groups that `name` gives the drops (None: in none), in `order`; empty ones are left out."""
     return tuple(
-        _group(one, members, seed)
-        for one in order
-        if (members := [drop for drop in drops if name(drop) == one])
+        _group(part, members, seed)
+        for part in order
+        if (members := [drop for drop in drops if name(drop) == part])
     )
 
 
@@ -181,8 +181,8 @@ def contrast(
     drops: Sequence[Drop], name: Callable[[Drop], str | None], first: str, second: str, *, seed: int = SEED
 ) -> Contrast:
     """The groups `first` and `second` of `grouped`, and their difference."""
-    sides = {one: [drop for drop in drops if name(drop) == one] for one in (first, second)}
-    groups = [_group(one, members, seed) if members else None for one, members in sides.items()]
+    sides = {side: [drop for drop in drops if name(drop) == side] for side in (first, second)}
+    groups = [_group(side, members, seed) if members else None for side, members in sides.items()]
     if None in groups:
         return Contrast(groups[0], groups[1], None)
     left, right = sides[first], sides[second]
@@ -437,13 +437,13 @@ def by_length(
     bins = (word for word in by_words(words, edges) if word.members.any())
     return tuple(
         _bin(
-            one.label,
-            partial(_score, score, gold if gold is None else gold[one.members]),
-            original[one.members],
-            [run[one.members] for run in runs],
+            part.label,
+            partial(_score, score, gold if gold is None else gold[part.members]),
+            original[part.members],
+            [run[part.members] for run in runs],
             seed,
         )
-        for one in bins
+        for part in bins
     )
 
 

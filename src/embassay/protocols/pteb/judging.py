@@ -519,12 +519,12 @@ def _by_bin(look: Rows, system: str, dataset: str, measure: str) -> tuple[Value,
     """The value of every bin and of all of them, and the pairs in every bin."""
     factor = 100 if measure == HEADLINE else 1
     bins = look.bins(measure)
-    values = (look.value(system, dataset, measure, one, factor) for one in (*bins, ""))
-    return (*values, *(look.n(system, dataset, measure, one) for one in bins))
+    values = (look.value(system, dataset, measure, label, factor) for label in (*bins, ""))
+    return (*values, *(look.n(system, dataset, measure, label) for label in bins))
 
 
 def _columns(heading: str, bins: Sequence[str]) -> tuple[Column, ...]:
-    labels = [one.partition("=")[2] for one in bins]
+    labels = [label.partition("=")[2] for label in bins]
     counts = (Column(f"n {label}", decimals=0) for label in labels)
     return (Column(heading, "text"), *map(Column, labels), Column("all"), *counts)
 

@@ -274,10 +274,7 @@ class Permuted(_Control):
             model = like.get(position)
             if model is not None and not model.usable:
                 reason = f"{self._like.name if self._like else ''} has none: {model.outcome}"
-                yield (
-                    position,
-                    Paraphrase(text.text, text.lang, text.place, "", "missing", reason, 0, seed),
-                )
+                yield (position, Paraphrase(text.text, text.lang, text.place, "", "missing", reason, 0, seed))
                 continue
             rng = generator(seed, "permuted", text.place, text.text)
             yield position, _worded(text, _permuted(text.text, rng, model.wording if model else None), seed)
@@ -311,7 +308,7 @@ def _permuted(text: str, rng: np.random.Generator, like: str | None) -> str:
         else:
             high = middle
     near = [" ".join(_turned(words, moved[:count])) for count in {max(0, low - 1), low}]
-    best = min(near, key=lambda one: abs(edit_distance(text, one) - wanted))
+    best = min(near, key=lambda wording: abs(edit_distance(text, wording) - wanted))
     return text if best.split() == words else best
 
 
@@ -399,7 +396,7 @@ class LLMParaphraser(LLMWriter):
             return Drawn(verdict.wording, verdict.outcome, verdict.reason)
 
         drawn = await self.draw(partial(self.question, asked, seed), read)
-        rejected = ";".join(one for one in drawn.rejected if one in (*REJECTED, *OF_MEANING))
+        rejected = ";".join(reason for reason in drawn.rejected if reason in (*REJECTED, *OF_MEANING))
         return Paraphrase(
             asked.text, asked.lang, asked.place, drawn.text, drawn.outcome, drawn.reason, drawn.attempts, drawn.seed,
             drawn.seconds, rejected,

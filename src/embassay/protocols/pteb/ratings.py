@@ -184,7 +184,7 @@ def rating_of(text: str) -> float:
     try:
         return Answer.model_validate_json(said).score
     except ValidationError as error:
-        kinds = {one["type"] for one in error.errors(include_url=False, include_input=False)}
+        kinds = {fault["type"] for fault in error.errors(include_url=False, include_input=False)}
         beyond = kinds <= {"greater_than_equal", "less_than_equal", "finite_number"}
         raise NoRating("a rating out of range" if beyond else "an answer that is no rating") from None
 
@@ -267,10 +267,10 @@ def by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[Sk
 
 def too_many(what: str, n: int, lost: Sequence[Skipped]) -> str:
     """Why there can be no score of `n` items of which so many are lost; empty where few enough are."""
-    count = sum(one.count for one in lost)
+    count = sum(skip.count for skip in lost)
     if count <= MOST_LOST * n:
         return ""
-    reason = max(lost, key=lambda one: one.count).reason.partition(": ")[2]
+    reason = max(lost, key=lambda skip: skip.count).reason.partition(": ")[2]
     return f"{count} of {n} {what}, mostly: {reason} (over {MOST_LOST:.0%}, so no score)"
 
 
@@ -419,7 +419,7 @@ class Judged:
     @property
     def by_language(self) -> dict[str, NDArray[np.bool_]]:
         """Which pairs are in each language."""
-        return {lang: np.array([one == lang for one in self.langs]) for lang in dict.fromkeys(self.langs)}
+        return {lang: np.array([own == lang for own in self.langs]) for lang in dict.fromkeys(self.langs)}
 
 
 def agreement(
@@ -467,12 +467,12 @@ def share(measure: str, values: Floats, context: Context, otherwise: str = "no i
 def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:
     """The correlation and the error, of all pairs (the headline first) and of every bin."""
     yield from _headline(values, data, context)
-    for one in by_words(data.words, options.word_edges):
-        yield _correlation(values, data.gold, one, options.smallest_bin, context)
+    for part in by_words(data.words, options.word_edges):
+        yield _correlation(values, data.gold, part, options.smallest_bin, context)
     whole = Bin("", np.ones(len(values), dtype=bool))
     errors = np.abs(values - data.gold)
-    for one in (whole, *by_gold(data.gold, options.gold_edges)):
-        yield _error(errors, one, context)
+    for part in (whole, *by_gold(data.gold, options.gold_edges)):
+        yield _error(errors, part, context)
 
 
 def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure]:
@@ -493,29 +493,29 @@ def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure
 
 
 def _correlation(
-    values: Floats, gold: Floats, one: Bin, least: int, context: Context, purpose: str = ""
+    values: Floats, gold: Floats, part: Bin, least: int, context: Context, purpose: str = ""
 ) -> Figure:
-    rating, variant = values[one.members], f"words={one.label}" if one.label else ""
+    rating, variant = values[part.members], f"words={part.label}" if part.label else ""
     n = int(np.isfinite(rating).sum())
     if n < least:
         return Figure(HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}")
     found = correlated(
         rating,
-        gold[one.members],
+        gold[part.members],
         context,
-        f"correlation {purpose or one.label}",
+        f"correlation {purpose or part.label}",
         method="bootstrap over pairs",
     )
     what = found.replace("similarity", "rating") if isinstance(found, str) else found
     return Figure(HEADLINE, variant, n, what)
 
 
-def _error(errors: Floats, one: Bin, context: Context) -> Figure:
-    inside, variant = errors[one.members], f"gold={one.label}" if one.label else ""
+def _error(errors: Floats, part: Bin, context: Context) -> Figure:
+    inside, variant = errors[part.members], f"gold={part.label}" if part.label else ""
     n = int(np.isfinite(inside).sum())
     if not n:
         return Figure(ERROR, variant, 0, "no pair")
-    found = estimate(inside[:, None], _mean, context, f"error {one.label}", "bootstrap over pairs")
+    found = estimate(inside[:, None], _mean, context, f"error {part.label}", "bootstrap over pairs")
     return Figure(ERROR, variant, n, found)
 
 

@@ -53,7 +53,7 @@ class Given:
     def of_paper(self, used: DatasetUsed, *suites: str) -> bool:
         """Whether a dataset is of one of the suites; without suites, every one is."""
         named = [self.suites[name] for name in suites if name in self.suites]
-        return not self.suites or any(used.dataset in one for one in named)
+        return not self.suites or any(used.dataset in suite for suite in named)
 
     @cached_property
     def _values(self) -> dict[tuple[str, ...], Result]:
@@ -414,7 +414,7 @@ def _spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
         if common < 2:
             return None
         variances.append(
-            variance([fmean(runs) for runs in zip(*(one[:common] for one in of_source), strict=True)])
+            variance([fmean(runs) for runs in zip(*(runs_of[:common] for runs_of in of_source), strict=True)])
         )
     return sqrt(fmean(variances)) if variances else None
 

@@ -190,7 +190,7 @@ def _shift(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str
             return Result(*where, None, 0, seed=seed, reason=f"{dataset}: {part.reason}")
     means = np.array([part.value for part in parts.values()], dtype=np.float64)
     estimate = hodges_lehmann(means, n_resamples=RESAMPLES, seed=seed)
-    low, high = (None if math.isnan(one) else one for one in (estimate.low, estimate.high))
+    low, high = (None if math.isnan(end) else end for end in (estimate.low, estimate.high))
     return Result(*where, estimate.estimate, estimate.n, low, high, estimate.method, seed)
 
 
@@ -255,7 +255,7 @@ def _table_5(found: Found, selection: Mapping[str, Any]) -> ColumnTable:
     for name in (candidate["name"] for candidate in selection["candidates"]):
         for judge in (selection["judge"], *selection["cross_judges"]):
             variant = "" if judge == selection["judge"] else f"judge={judge}"
-            mean, shift = (found.get((name, "", variant, one)) for one in (HEADLINE, SHIFT))
+            mean, shift = (found.get((name, "", variant, measure)) for measure in (HEADLINE, SHIFT))
             if mean is not None and shift is not None and _cross_checked(found, name, selection):
                 rows.append((name, judge, mean.value, shift.value, shift.ci_low, shift.ci_high, shift.n))
     columns = (
@@ -272,7 +272,7 @@ def _table_5(found: Found, selection: Mapping[str, Any]) -> ColumnTable:
 def _cross_checked(found: Found, name: str, selection: Mapping[str, Any]) -> bool:
     """The selected candidate is, and every other one that several judges have rated."""
     others = ((name, "", f"judge={judge}", HEADLINE) for judge in selection["cross_judges"])
-    return name == selection["selected"] or any(one in found for one in others)
+    return name == selection["selected"] or any(judge in found for judge in others)
 
 
 def _by_dataset(found: Found, candidates: Sequence[str]) -> ColumnTable:

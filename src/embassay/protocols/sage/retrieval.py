@@ -179,15 +179,15 @@ def _without(found: _Found, documents: Sequence[int], own: NDArray[np.int64] | N
         kept = Ranked(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
         return merge([kept], [0], K + 1)
 
-    return _Found(*([rest(one) for one in ranked] for ranked in found))
+    return _Found(*([rest(ranking) for ranking in ranked] for ranked in found))
 
 
 def _edited(found: _Found, corpora: Corpora) -> _Found:
     """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
     score of its original, which stands in its place."""
     copies = [
-        _without(_Found([one], [one]), rows.tolist(), None).together[0]
-        for one, rows in zip(found.together[1:], corpora.unchanged(), strict=True)
+        _without(_Found([ranking], [ranking]), rows.tolist(), None).together[0]
+        for ranking, rows in zip(found.together[1:], corpora.unchanged(), strict=True)
     ]
     return _Found(found.apart, [found.together[0], *copies])
 
@@ -223,7 +223,7 @@ def _scored(
     context, ranked = over.context, searched.apart
     gains = gains_of(data)
     ideal = ideal_gains(data)
-    versions = np.stack([ndcg(gains, one.indices[:, :K], ideal, context) for one in ranked], axis=1)
+    versions = np.stack([ndcg(gains, ranking.indices[:, :K], ideal, context) for ranking in ranked], axis=1)
     shard, index, score = merged(searched.together, K + 1, copies_first=context.options.ties == "worst")
     augmented = ndcg(gains, np.where(shard == 0, index, -1)[:, :K], ideal, context)
     tied = (np.isfinite(score[:, 1:]) & (score[:, 1:] == score[:, :-1])).any(axis=1).astype(np.float64)
@@ -437,7 +437,7 @@ def merged(
     Equal scores: the original before the copies, then by shard and corpus order [A18]; `copies_first` is the bound.
     """
     order = [*range(1, len(ranked)), 0] if copies_first else list(range(len(ranked)))
-    stride = 1 + max(int(one.indices.max()) for one in ranked)
+    stride = 1 + max(int(ranking.indices.max()) for ranking in ranked)
     best = merge([ranked[shard] for shard in order], [shard * stride for shard in order], k)
     shard, index = np.divmod(best.indices, stride)
     return shard, np.where(best.indices < 0, -1, index), best.scores
@@ -493,6 +493,6 @@ def rankings(
             edit = edits[source - 1] if source else ""
             gain = 0.0 if source else gains[row].get(document, 0.0)
             entry = (query, version, rank, data.corpus.ids[document], edit, value, gain)
-            for name, one in zip(columns, entry, strict=True):
-                columns[name].append(one)
+            for name, values in zip(columns, entry, strict=True):
+                columns[name].append(values)
     return columns

@@ -109,12 +109,13 @@ def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tu
         for i in range(len(names))
     ]
     rows = [
-        one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)
+        part.score(measure, variant=variant)
+        for part, (measure, variant) in zip(estimates, names, strict=True)
     ]
     if estimates[0].n >= 4:
         close = 1 - np.abs(_calibrated(similarity, target, context) - target)
-        one = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
-        rows.append(one.score("sensitivity_calibrated", variant=kind.name))
+        row = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
+        rows.append(row.score("sensitivity_calibrated", variant=kind.name))
     return estimates[0], rows
 
 

@@ -80,7 +80,7 @@ def regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tupl
         warnings.simplefilter("always")
         classifier = LogisticRegression(random_state=seed, max_iter=ITERATIONS)
         predicted = classifier.fit(train, labels).predict(test)
-    notes = [f"logistic regression: {str(one.message).partition(chr(10))[0].rstrip('.')}" for one in said]
+    notes = [f"logistic regression: {str(note.message).partition(chr(10))[0].rstrip('.')}" for note in said]
     return np.asarray(predicted), list(dict.fromkeys(notes))
 
 

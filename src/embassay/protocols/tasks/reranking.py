@@ -68,9 +68,9 @@ def evaluated(
 
 def texts(data: RerankingSet) -> Iterator[Place]:
     """Every query's texts, then its candidates."""
-    for row, one in enumerate(data.ids):
-        yield from several_places("query", (one,), (data.queries[row],))
-        yield from several_places("candidate", (one,), (data.candidates[row],))
+    for row, key in enumerate(data.ids):
+        yield from several_places("query", (key,), (data.queries[row],))
+        yield from several_places("candidate", (key,), (data.candidates[row],))
 
 
 def reword(data: RerankingSet, wording: Wording) -> Reworded:
@@ -112,7 +112,7 @@ def _lost(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     queries = Lost(system, data.ids, "queries")
     # A query with a text that was encoded is not lost, so it is shown as that text.
     queries.see_texts(
-        [next((one for one in group if one not in failures), group[0]) for group in data.queries]
+        [next((text for text in group if text not in failures), group[0]) for group in data.queries]
     )
     candidates = Lost(system, numbered(data.ids, data.candidates), "candidates")
     candidates.see_texts([text for group in data.candidates for text in group])

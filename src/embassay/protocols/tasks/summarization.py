@@ -71,9 +71,9 @@ def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> Tas
 
 def texts(data: JudgedSummaries) -> Iterator[Place]:
     """People's summaries of every text, then the machines'."""
-    for row, one in enumerate(data.ids):
-        yield from several_places("reference", (one,), (data.references[row],))
-        yield from several_places("summary", (one,), (data.summaries[row],))
+    for row, key in enumerate(data.ids):
+        yield from several_places("reference", (key,), (data.references[row],))
+        yield from several_places("summary", (key,), (data.summaries[row],))
 
 
 def reword(data: JudgedSummaries, wording: Wording) -> Reworded:

@@ -133,18 +133,18 @@ Place = tuple[str, str]
 
 def places(kind: str, ids: Sequence[str], texts: Sequence[str]) -> Iterator[Place]:
     """The place `KIND:ID` of each text."""
-    return ((f"{kind}:{one}", text) for one, text in zip(ids, texts, strict=True))
+    return ((f"{kind}:{key}", text) for key, text in zip(ids, texts, strict=True))
 
 
 def several_places(kind: str, ids: Sequence[str], texts: Sequence[Sequence[str]]) -> Iterator[Place]:
     """The place `KIND:ID:NUMBER` of each of the texts that an item has."""
-    for one, group in zip(ids, texts, strict=True):
-        yield from ((f"{kind}:{one}:{number}", text) for number, text in enumerate(group))
+    for key, group in zip(ids, texts, strict=True):
+        yield from ((f"{kind}:{key}:{number}", text) for number, text in enumerate(group))
 
 
 def numbered(ids: Sequence[str], texts: Sequence[Sequence[str]]) -> list[str]:
     """`ID:NUMBER` of each of the texts that an item has."""
-    return [f"{one}:{number}" for one, group in zip(ids, texts, strict=True) for number in range(len(group))]
+    return [f"{key}:{number}" for key, group in zip(ids, texts, strict=True) for number in range(len(group))]
 
 
 def reworded(place: Iterable[Place], wording: Wording) -> list[str | None]:
@@ -167,8 +167,8 @@ class Groups:
     ) -> Groups:
         """The texts at the places `KIND:ID:NUMBER`, called `noun` in the plural, with their wordings."""
         said = [
-            reworded(several_places(kind, (one,), (group,)), wording)
-            for one, group in zip(ids, texts, strict=True)
+            reworded(several_places(kind, (key,), (group,)), wording)
+            for key, group in zip(ids, texts, strict=True)
         ]
         return cls(noun, ids, texts, said)
 
@@ -214,7 +214,7 @@ def without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple
 def left_out(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
     """The rows that are not kept, as left out for a reason; nothing where all are."""
     known = set(kept)
-    gone = [one for row, one in enumerate(ids) if row not in known]
+    gone = [key for row, key in enumerate(ids) if row not in known]
     return (Skipped(reason, len(gone), tuple(gone[:_EXAMPLES])),) if gone else ()
 
 

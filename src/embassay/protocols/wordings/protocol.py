@@ -90,11 +90,11 @@ class WordedPlan(planning.Plan):
     def originals(self) -> list[Cell]:
         """The cells of the texts as they are."""
         return [
-            self._original(system, dataset, one.task, one.texts)
+            self._original(system, dataset, part.task, part.texts)
             for name in self.tasks
             for dataset in self.datasets
-            for one in dataset.tasks
-            if one.task == name
+            for part in dataset.tasks
+            if part.task == name
             for system in self.systems
         ]
 
@@ -168,9 +168,9 @@ def planned_dataset(
         tasks.append(
             replace(
                 planned[0],
-                n=sum(one.n for one in planned),
-                skipped=tuple(skip for one in planned for skip in one.skipped),
-                warnings=tuple(dict.fromkeys(warning for one in planned for warning in one.warnings)),
+                n=sum(task.n for task in planned),
+                skipped=tuple(skip for task in planned for skip in task.skipped),
+                warnings=tuple(dict.fromkeys(warning for task in planned for warning in task.warnings)),
             )
         )
         languages[what.name] = tuple(part.lang for part in parts)
@@ -500,7 +500,7 @@ class Writer:
         for position, paraphrase in written:
             found[position] = paraphrase
             self.listener.advanced_by(1)
-        rows = [*gap.known, *(one for one in found if one is not None)]
+        rows = [*gap.known, *(row for row in found if row is not None)]
         dataset = gap.dataset
         self.paraphrases.keep(source.name, dataset.name, gap.seed, rows, fingerprint=dataset.fingerprint)
 
@@ -509,8 +509,8 @@ def keep_texts(plan: WordedPlan, folder: RunFolder) -> None:
     """Write `texts/TASK/DATASET.parquet` of every task: the texts that are paraphrased, as `item_id`, `field` (both
     from the place, `first:ID`), `text` and `lang`."""
     for dataset in plan.datasets:
-        for one in dataset.tasks:
-            folder.keep_texts(one.task, dataset.name, partial(_columns, plan, dataset, one.task))
+        for part in dataset.tasks:
+            folder.keep_texts(part.task, dataset.name, partial(_columns, plan, dataset, part.task))
 
 
 def _columns(plan: WordedPlan, dataset: PlannedDataset, name: str) -> dict[str, list[str]]:

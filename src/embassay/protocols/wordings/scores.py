@@ -143,7 +143,9 @@ def scopes(layout: Layout) -> Iterator[Scope]:
             yield Scope(name, name, everyone)
             continue
         yield Scope(name, name, with_vectors)
-        yield Scope(f"{name}:classical", name, tuple(one for one in everyone if one not in with_vectors))
+        yield Scope(
+            f"{name}:classical", name, tuple(system for system in everyone if system not in with_vectors)
+        )
 
 
 Floats = NDArray[np.float64]
@@ -426,15 +428,15 @@ def _over_sources(
     """The mean over sources of the mean over runs. The items, which all runs share, are one stratum and the runs of
     each source another: six runs say less of runs than a hundred items of items."""
     pairs = list(zip(sources, drawn, strict=True))
-    mean = mean_component([_over_runs(*source, one) for source, one in pairs])
+    mean = mean_component([_over_runs(*source, runs) for source, runs in pairs])
     strata = []
     if all(draws.shape[1] for _, draws in sources):
         items = np.mean([draws[:, :KEPT].mean(axis=0) for _, draws in sources], axis=0)
         strata.append(Stratum(units, items))
     strata += [
-        Stratum(len(values), one[:KEPT] @ values / len(sources))
-        for (values, _), one in pairs
-        if one is not None
+        Stratum(len(values), runs[:KEPT] @ values / len(sources))
+        for (values, _), runs in pairs
+        if runs is not None
     ]
     return replace(mean, strata=tuple(strata))
 

@@ -286,8 +286,8 @@ class SetManifest(BaseModel):
 def _first(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
-    one = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}"
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
 
 
 class Recorded:
@@ -403,17 +403,17 @@ class Stored:
     def _seeds(self, dataset: str) -> tuple[int, ...]:
         if dataset in self._source.datasets:
             return self._set.seeds(self._source.name, dataset)
-        common = [set(self._set.seeds(self._source.name, one)) for one in self._source.datasets]
+        common = [set(self._set.seeds(self._source.name, name)) for name in self._source.datasets]
         return tuple(sorted(set.intersection(*common))) if common else ()
 
     def _read(self, dataset: str, seed: int) -> dict[tuple[str, str, str], Paraphrase]:
         """(text, language, place) -> its paraphrase, and with an empty language that of any. All datasets' where none
         is named: data may have another name where the set was written."""
         found: dict[tuple[str, str, str], Paraphrase] = {}
-        for one in [dataset] if dataset else self._source.datasets:
-            if not self._set.has(self._source.name, one, seed):
+        for name in [dataset] if dataset else self._source.datasets:
+            if not self._set.has(self._source.name, name, seed):
                 continue
-            for row in self._set.rows(self._source.name, one, seed):
+            for row in self._set.rows(self._source.name, name, seed):
                 found.setdefault((row.text, row.lang, row.place), row)
                 found.setdefault((row.text, "", row.place), row)
         return found
@@ -423,7 +423,7 @@ def open_stored(name: str, folder: str, source: str = "") -> Stored:
     """The source of the set in `folder` that is called `source`, or is the only one whose name has that in it.
     UsageError where it does not say which, DataError where the set cannot be read."""
     stored = ParaphraseSet.open(folder)
-    meant = [source] if source in stored.sources else [one for one in stored.sources if source in one]
+    meant = [source] if source in stored.sources else [name for name in stored.sources if source in name]
     if len(meant) != 1:
         raise UsageError(
             f"The paraphrases in {stored.path} are by {len(stored.sources)} sources"
@@ -524,7 +524,7 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> Exported:
                     known |= {seed: row.wording} if row.usable else {}
         for (text, lang, _), own in wordings.items():
             given = tuple(own.get(seed, "") for seed in seeds)
-            if not all(one.strip() for one in given):
+            if not all(text.strip() for text in given):
                 incomplete += 1
             elif text in written:
                 repeated += written[text] != given

@@ -65,7 +65,7 @@ def slices(
     if languages == "pooled" or (languages == "reference" and name != "clustering"):
         return (what.load(opened, limit, seed),)
     by_language = opened.subsets(shape_of(what, opened))
-    return tuple(replace(what.load(one, limit, seed), lang=lang) for lang, one in by_language.items())
+    return tuple(replace(what.load(data, limit, seed), lang=lang) for lang, data in by_language.items())
 
 
 def shape_of(what: Task, opened: Dataset) -> str:

@@ -108,7 +108,7 @@ def group_of(run: ReportRun, row: Row) -> tuple[int, str]:
     """How many systems it is ranked with, and what they are called."""
     apart = run.board.apart
     own = apart if row in apart else run.board.ranked
-    kinds = {one.system.kind for one in own}
+    kinds = {row.system.kind for row in own}
     metrics = "classical metric" if kinds == {"classical"} else "system"
     return len(own), metrics if not apart else "classical metric" if row in apart else "encoder"
 
@@ -135,10 +135,10 @@ def _scores(run: ReportRun, row: Row) -> tuple[PlacedScore, ...]:
     record, board = run.record, run.board
     made = []
     if board.lead == OVERALL:
-        others = [one.lead.value for one in board.ranked + board.apart if one is not row]
+        others = [other.lead.value for other in board.ranked + board.apart if other is not row]
         made.append(_standing("Overall", row.lead, others, row.rank, board.unit))
     for i, task in enumerate(board.tasks):
-        others = [one.tasks[i].value for one in board.rows if one is not row and one.system.ranked]
+        others = [other.tasks[i].value for other in board.rows if other is not row and other.system.ranked]
         made.append(_standing(task.short, row.tasks[i], others, _rank(record, task, row), task.printed))
     return tuple(made)
 
@@ -186,7 +186,7 @@ def _stands(row: Row, own: Sequence[ReportRun], good: Sequence[Finding]) -> Sent
 
 
 def _rank_said(run: ReportRun, row: Row, *, several: bool) -> str:
-    own = next((one for one in run.board.rows if one.system.name == row.system.name), None)
+    own = next((other for other in run.board.rows if other.system.name == row.system.name), None)
     rank = overall(run, own) if own is not None else ""
     if own is None or not rank or own.lead.value is None:
         return ""
@@ -197,7 +197,7 @@ def _breaks(bad: Sequence[Finding]) -> Sentence:
     if not bad:
         return ("No test here finds it behind the others or moved by an edit.",)
     first = bad[0]
-    second = next((one for one in bad[1:] if one.run != first.run), None)
+    second = next((finding for finding in bad[1:] if finding.run != first.run), None)
     said: list[Part] = ["It ", *first.clause]
     return (*said, *((", and ", *second.clause) if second is not None else ()), ".")
 
@@ -293,7 +293,7 @@ def _card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
     boards = [(run, run.board.row(name)) for run in own if has_board(run.record.kind)]
     several = len(runs) > 1
     found = (standings_of(run, run.board.row(name), several=several) for run in own)
-    standings = tuple(one for one in found if one.scores or one.place)
+    standings = tuple(standing for standing in found if standing.scores or standing.place)
     good, bad = _findings(GOOD, own, name), _findings(BAD, own, name, _troubles)
     beside = tuple(_beside_people(own, name))
     if not (standings or good or bad or beside):
@@ -342,16 +342,16 @@ def _findings(
     sources: dict[str, tuple[str, ...]], own: Sequence[ReportRun], name: str, *always: Say
 ) -> tuple[Finding, ...]:
     found = [
-        one
+        finding
         for run in own
         if run.record.by_name[name].kind != "reference"
         for say in (
             *always,
             *map(_say, sources.get(run.record.kind if run.record.kind in OURS else OTHER, ())),
         )
-        for one in say(run, run.board.row(name))
+        for finding in say(run, run.board.row(name))
     ]
-    return tuple(sorted(found, key=lambda one: -one.weight))
+    return tuple(sorted(found, key=lambda finding: -finding.weight))
 
 
 def _troubles(run: ReportRun, row: Row) -> Iterator[Finding]:

@@ -186,7 +186,7 @@ def _by_field(run: ReportRun, row: Row, tasks: Sequence[Task]) -> Iterator[tuple
 
 def _noun(board: Board, scope: Scope, row: Row) -> str:
     kinds = {board.row(name).system.kind for name in scope.systems}
-    every = {one.system.kind for one in board.rows if one.system.ranked}
+    every = {entry.system.kind for entry in board.rows if entry.system.ranked}
     if kinds == every or len(kinds) > 1:
         return "system"
     return "classical metric" if row.system.kind == "classical" else "encoder"
@@ -208,7 +208,7 @@ MOST_DATASETS = 3
 
 def dataset_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The datasets on which its rank is 1, by the same tests as on tasks."""
-    own = [(field, one) for field, one in _places(run, row) if one == (1, 1)]
+    own = [(field, place) for field, place in _places(run, row) if place == (1, 1)]
     if own:
         yield finding(
             run, f"beats every other system of its field on {_values_on(run, row, own)}", weight=2.5
@@ -217,7 +217,7 @@ def dataset_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
 
 def dataset_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The datasets on which every other one beats it."""
-    own = [(field, one) for field, one in _places(run, row) if one == (len(field.entrants),) * 2]
+    own = [(field, place) for field, place in _places(run, row) if place == (len(field.entrants),) * 2]
     if own:
         yield finding(
             run, f"is beaten by every other system of its field on {_values_on(run, row, own)}", weight=3.5
@@ -493,22 +493,22 @@ def _faster(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
     record, own = run.record, speed(run.record, row.system.name)
     if own is None or not run.board.row(row.system.name).rank:
         return
-    paces = [(one, speed(record, one.system.name)) for one in (*run.board.ranked, *run.board.apart)]
-    faster = [(one, pace) for one, pace in paces if pace is not None and pace > FASTER * own]
-    level = [(one, pace) for one, pace in faster if not _beats(run, row, one)]
+    paces = [(other, speed(record, other.system.name)) for other in (*run.board.ranked, *run.board.apart)]
+    faster = [(other, pace) for other, pace in paces if pace is not None and pace > FASTER * own]
+    level = [(other, pace) for other, pace in faster if not _beats(run, row, other)]
     on = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
     if level:
         said: list[Part] = []
-        for one, pace in level[:3]:
+        for other, pace in level[:3]:
             said += [
                 *([", "] if said else []),
-                name(one),
+                name(other),
                 f" ({numbers.count(round(pace))} texts per second)",
             ]
         head = f"Faster than its {numbers.count(round(own))} texts per second, and not beaten by it {on}"
         yield (f"{head} in {run.title}: ", *said, ".")
     elif faster:
-        names = listed([name(one) for one, _ in faster[:3]])
+        names = listed([name(other) for other, _ in faster[:3]])
         yield (f"It beats every faster encoder {on} in {run.title}: ", *names, ".")
 
 

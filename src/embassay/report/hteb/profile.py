@@ -63,7 +63,7 @@ class Profile:
     @property
     def worst(self) -> tuple[str, Result] | None:
         """The axis on which it loses most."""
-        return min(self.axes.items(), key=lambda one: one[1].value or 0.0, default=None)
+        return min(self.axes.items(), key=lambda pair: pair[1].value or 0.0, default=None)
 
 
 def profiles_of(record: Record, board: Board) -> list[Profile]:
@@ -84,7 +84,7 @@ def parts_of(record: Record) -> tuple[str, ...]:
     """The transformations of the run, its axes, and the total."""
     chosen = [source["name"] for source in record.manifest.get("transformations", {}).get("sources", ())]
     names = tuple(transformation for transformation in TRANSFORMATIONS if transformation in chosen)
-    return (*names, *(axis_part(one) for one in AXES if on_axis(one, names)), TOTAL)
+    return (*names, *(axis_part(axis) for axis in AXES if on_axis(axis, names)), TOTAL)
 
 
 def said(row: Result | None) -> str:
@@ -123,14 +123,14 @@ def hteb_verdict(record: Record, board: Board) -> Verdict:
 
 def _worst(found: Sequence[Profile]) -> Sentence:
     """Which systems lose most on which axis, of those that have all; empty where none has."""
-    whole = max(len(one.axes) for one in found)
-    full = [one for one in found if len(one.axes) == whole and one.worst is not None]
+    whole = max(len(profile.axes) for profile in found)
+    full = [profile for profile in found if len(profile.axes) == whole and profile.worst is not None]
     worst: dict[str, list[Profile]] = {}
     for profile in full:
         worst.setdefault(profile.worst[0] if profile.worst else "", []).append(profile)
     if not worst:
         return ()
-    name, most = max(worst.items(), key=lambda one: len(one[1]))
+    name, most = max(worst.items(), key=lambda pair: len(pair[1]))
     title = AXES[name].lower()
     if len(found) == 1:
         return (_name(most[0].row), f" loses most on the axis of {title}")
@@ -280,8 +280,8 @@ def _score(row: Result | None) -> Entry:
 
 def _profile_table(profiles: Sequence[Profile]) -> Table:
     """Original, paraphrased and the axes of every system: PTEB's question and HTEB's beside each other."""
-    paraphrased = any("paraphrasing" in one.changes for one in profiles)
-    axes = [name for name in AXES if any(axis_part(name) in one.changes for one in profiles)]
+    paraphrased = any("paraphrasing" in profile.changes for profile in profiles)
+    axes = [name for name in AXES if any(axis_part(name) in profile.changes for profile in profiles)]
     heads = ["Original", *(["Paraphrased"] if paraphrased else []), *map(AXES.__getitem__, axes)]
     lines = []
     for profile in profiles:
@@ -378,7 +378,7 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     own = _profile(run.record, row)
     broken = {name: change for name, change in own.axes.items() if lost(change)}
     if broken:
-        name, change = min(broken.items(), key=lambda one: one[1].value or 0.0)
+        name, change = min(broken.items(), key=lambda pair: pair[1].value or 0.0)
         clause = f"breaks on the axis of {AXES[name].lower()}: {said(change)} points"
         yield finding(run, clause, weight=5, place="hteb-profiles")
     single = {
@@ -387,7 +387,7 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         if part in TRANSFORMATIONS and change is not None and lost(change)
     }
     if single:
-        part, most = min(single.items(), key=lambda one: one[1].value or 0.0)
+        part, most = min(single.items(), key=lambda pair: pair[1].value or 0.0)
         clause = f"loses most under {part.replace('_', ' ')}: {said(most)} points"
         yield finding(run, clause, weight=3, place="hteb-transformations")
 

@@ -123,7 +123,7 @@ def whole(values: Sequence[float], factor: float = 1.0) -> Scale:
 
 def _trust_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> TrustRow:
     bar = agreement.value
-    ends = [f"{one:.6g}" for one in (bar.value, bar.low, bar.high) if one is not None]
+    ends = [f"{end:.6g}" for end in (bar.value, bar.low, bar.high) if end is not None]
     return TrustRow(
         name=pair.name,
         mark=between(bar, LIMITS[pair.family], scale),
@@ -379,10 +379,10 @@ def disputes(pairs: Sequence[PairRecord]) -> tuple[Disputes, ...]:
             pair.name, _bcp47(pair.lang), pair.family == "reranking",
             tuple(
                 DisputeRow(
-                    one.item, one.texts, one.gold, tuple(one.answers.items()), numbers.percent(one.apart),
-                    f"{100 * one.apart:.6g}",
+                    item.item, item.texts, item.gold, tuple(item.answers.items()), numbers.percent(item.apart),
+                    f"{100 * item.apart:.6g}",
                 )
-                for one in pair.disputed
+                for item in pair.disputed
             ),
         )
         for pair in pairs

@@ -269,10 +269,10 @@ def _noise(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     noisy = [pair for pair in pairs if pair.superhuman_on_noise]
     low = [pair for pair in pairs if pair.trust == "low" and not pair.superhuman_on_noise]
     if noisy:
-        one = "a model is above annotators who agree little"
+        above = "a model is above annotators who agree little"
         yield (
             "noise",
-            f"On {_on(noisy)} {one}: {pair_names(noisy, 5)}.",
+            f"On {_on(noisy)} {above}: {pair_names(noisy, 5)}.",
             "It may have learned labels that they do not share: that does not make it a better model.",
             noisy[0].advice or "Improve the task or drop it.",
         )

@@ -218,7 +218,7 @@ def gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[GapChart,
 
 
 def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]) -> GapChart:
-    known = [(gap, one) for one in every if (gap := one.gap(reference)) is not None]
+    known = [(gap, rank) for rank in every if (gap := rank.gap(reference)) is not None]
     scale = scale_of([0.0, *(gap for gap, _ in known)], within=None, factor=100.0)
     by_lang: dict[str, list[tuple[float, PairModels]]] = {}
     for gap, models in sorted(known, key=lambda item: -item[0]):
@@ -226,7 +226,7 @@ def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[
     order = sorted(by_lang, key=lambda lang: -fmean(gap for gap, _ in by_lang[lang]))
     return GapChart(
         title, f"gaps-{reference}", scale,
-        tuple((lang, tuple(_bar(gap, one, reference, scale, label) for gap, one in by_lang[lang])) for lang in order),
+        tuple((lang, tuple(_bar(gap, rank, reference, scale, label) for gap, rank in by_lang[lang])) for lang in order),
         reference == "best",
     )  # fmt: skip
 

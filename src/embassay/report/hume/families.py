@@ -412,7 +412,7 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
 def exact(bar: Bar) -> str:
     """Value and ends in points, for sorting and CSV; empty without a value."""
     found = [bar.value, *((bar.low, bar.high) if bar.low is not None and bar.high is not None else ())]
-    return "" if bar.value is None else ",".join(f"{100 * (one or 0.0):.6g}" for one in found)
+    return "" if bar.value is None else ",".join(f"{100 * (end or 0.0):.6g}" for end in found)
 
 
 def _ends(every: Sequence[PairModels]) -> list[float]:

@@ -148,7 +148,7 @@ class Losses:
 
     def leading(self, row: Row) -> Loss:
         """At the level of the board's leading score."""
-        task = next((one for one in self.board.tasks if one.name == self.board.lead), None)
+        task = next((column for column in self.board.tasks if column.name == self.board.lead), None)
         return self.overall(row) if task is None else self.on_task(row, task)
 
     def _loss(self, row: Row, task: Task | None, name: str, measure: str, dataset: str) -> Loss:
@@ -216,7 +216,7 @@ def outcomes(record: Record) -> Counter[str]:
     counts: Counter[str] = Counter()
     aside = controls(record)
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
-    for source in (one for one in sources if one.get("label", "") not in aside):
+    for source in (entry for entry in sources if entry.get("label", "") not in aside):
         for runs in source.get("outcomes", {}).values():
             for found in runs.values():
                 counts.update(found)
@@ -467,7 +467,7 @@ def _amounts(found: Sequence[Loss]) -> Sentence:
     for i, loss in enumerate(shown):
         parts += [", " if i else "", *_one(loss), f" ({_interval(loss, first=i == 0)})"]
     if rest:
-        drops = sorted(one.drop or 0.0 for one in rest)
+        drops = sorted(change.drop or 0.0 for change in rest)
         ends = [numbers.change(100 * drops[0], 1), numbers.change(100 * drops[-1], 1)]
         parts.append(f"; {numbers.in_words(len(rest))} more: {' to '.join(dict.fromkeys(ends))}")
     return (*parts, ".")

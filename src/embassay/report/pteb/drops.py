@@ -114,7 +114,7 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         distance=against_distance(losses),
         headings=HEADINGS,
         quality=quality,
-        several_sources=len({one.source for one in quality}) > 1,
+        several_sources=len({row.source for row in quality}) > 1,
         outcomes=outcome_lines(record),
         wordings=texts,
         wordings_reason=reason,
@@ -255,7 +255,7 @@ def wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
         made = [_of(kept, source.name, dataset, count, len(kept.sources) > 1) for source, dataset in places]
     except EmbassayError as error:
         return (), f"The paraphrases cannot be shown: {error}"
-    return tuple(one for one in made if one.texts), ""
+    return tuple(wording for wording in made if wording.texts), ""
 
 
 def _of(kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool) -> Wordings:

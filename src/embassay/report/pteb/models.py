@@ -80,7 +80,7 @@ def _where_ratings_err(record: Record, judges: Sequence[Row]) -> Iterator[Block]
         "first in order; all are in the table."
     )
     series = _series(record, judges, gold)
-    if any(one.points for one in series):
+    if any(line.points for line in series):
         yield Figure("Error by gold score", _error_chart(series, gold), _summary(series))
     yield _errors(record, judges, gold)
 
@@ -94,7 +94,7 @@ def judge_verdict(record: Record, board: Board) -> Verdict:
     if len(judges) == 1:
         score = POINTS.said(_score(record, judges[0]).value or 0.0)
         return Verdict((name(judges[0]), f" follows gold scores at {score} of 100"), tuple(lede))
-    first = [board.row(one) for one in record.scope(JUDGING).first]
+    first = [board.row(judge) for judge in record.scope(JUDGING).first]
     if len(first) == 1:
         return Verdict((name(first[0]), " follows gold scores best"), tuple(lede))
     if not first:
@@ -146,7 +146,7 @@ def judge_scores(record: Record, board: Board) -> Table:
             row.label,
             (
                 entry(record.find(JUDGING, row.system.name, FIT), POINTS, bold=row.system.name in best),
-                *(entry(record.find(JUDGING, row.system.name, FIT, dataset=one), POINTS) for one in names),
+                *(entry(record.find(JUDGING, row.system.name, FIT, dataset=name), POINTS) for name in names),
                 entry(record.find(JUDGING, row.system.name, ERROR), RATING),
                 entry(record.find(JUDGING, row.system.name, "failed"), Unit(100.0, 1, 1)),
             ),
@@ -162,7 +162,8 @@ def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[
     made = []
     for row in judges:
         found = [
-            (_middle(one) / 5, record.find(JUDGING, row.system.name, ERROR, variant=one)) for one in gold
+            (_middle(label) / 5, record.find(JUDGING, row.system.name, ERROR, variant=label))
+            for label in gold
         ]
         made.append(
             Series(
@@ -183,22 +184,24 @@ def _middle(variant: str) -> float:
 
 
 def _error_chart(series: Sequence[Series], gold: Sequence[str]) -> Markup:
-    values = [end for one in series for _, row in one.points for end in (row.value, row.ci_low, row.ci_high)]
+    values = [
+        end for line in series for _, row in line.points for end in (row.value, row.ci_low, row.ci_high)
+    ]
     y = scale_of([0.0, *(end for end in values if end is not None)], within=(0.0, 5.0))
-    ticks = [(_middle(one) / 5, one.partition("=")[2]) for one in gold]
+    ticks = [(_middle(label) / 5, label.partition("=")[2]) for label in gold]
     return lines(series, ticks, y, "gold score, 0 to 5")
 
 
 def _summary(series: Sequence[Series]) -> str:
     ends = listed(
-        [f"{one.name} {RATING.text(one.points[-1][1].value or 0.0)}" for one in series if one.points]
+        [f"{line.name} {RATING.text(line.points[-1][1].value or 0.0)}" for line in series if line.points]
     )
     return f"Mean absolute error of the ratings by gold score. At the highest gold scores: {''.join(map(str, ends))}."
 
 
 def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table:
     rows = [
-        (row, [record.find(JUDGING, row.system.name, ERROR, variant=one) for one in gold]) for row in judges
+        (row, [record.find(JUDGING, row.system.name, ERROR, variant=bin) for bin in gold]) for row in judges
     ]
     most = (
         max((result.value or 0.0 for _, of in rows for result in of if result is not None), default=1.0)
@@ -208,7 +211,7 @@ def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table
         Line(row.label, tuple(entry(result, RATING, n=True, heat=most) for result in of), "llm")
         for row, of in rows
     )
-    columns = tuple(one.partition("=")[2] for one in gold)
+    columns = tuple(bin.partition("=")[2] for bin in gold)
     return Table(
         "judge-errors",
         "Mean absolute error by gold score",
@@ -226,13 +229,13 @@ def _by_words(record: Record, judges: Sequence[Row], bins: Sequence[str]) -> Tab
         Line(
             label,
             tuple(
-                entry(record.find(JUDGING, whole, FIT, dataset=one, variant=words), POINTS, n=True, heat=1.0)
+                entry(record.find(JUDGING, whole, FIT, dataset=name, variant=words), POINTS, n=True, heat=1.0)
                 for words in bins
             ),
         )
-        for label, one in places
+        for label, name in places
     )
-    columns = tuple(f"{one.partition('=')[2]} words" for one in bins)
+    columns = tuple(f"{label.partition('=')[2]} words" for label in bins)
     who = "mean of the judges" if len(judges) > 1 else judges[0].label
     return Table(
         "judge-words",
@@ -282,10 +285,10 @@ def selection_verdict(record: Record, board: Board) -> Verdict:
     """Who is chosen, and why; that nobody is, and why."""
     chosen, _ = _chosen(record)
     if not chosen.selected:
-        why = "; ".join(f"{board.row(one).label}: {reason}" for one, reason in chosen.rejected.items())
+        why = "; ".join(f"{board.row(name).label}: {reason}" for name, reason in chosen.rejected.items())
         return Verdict(("The rule chooses no paraphraser",), ((f"{chosen.because.capitalize()}. {why}.",),))
     row = board.row(chosen.selected)
-    front = ", ".join(board.row(one).label for one in chosen.front)
+    front = ", ".join(board.row(name).label for name in chosen.front)
     why = f"It has {chosen.because}. No other candidate is better in all three criteria than {front}."
     return Verdict((name(row), " is the paraphraser that the rule chooses"), ((why,),))
 
@@ -301,7 +304,7 @@ def _chosen(record: Record) -> tuple[Selection, Rule]:
 
 
 def _candidate(record: Record, system: str) -> Candidate:
-    rows = {one: record.find(CHOICE, system, one) for one in (SIMILARITY, DISTANCE, SECONDS)}
+    rows = {measure: record.find(CHOICE, system, measure) for measure in (SIMILARITY, DISTANCE, SECONDS)}
     reasons = [row.reason for row in rows.values() if row is not None and row.value is None]
     similarity, distance, seconds = (None if row is None else row.value for row in rows.values())
     return Candidate(system, similarity, distance, seconds, next(iter(reasons), ""))
@@ -344,7 +347,7 @@ def candidates(record: Record, board: Board) -> Table:
         system = row.system.name
         is_chosen = system == chosen.selected
         told = "✓ chosen" if is_chosen else chosen.rejected.get(system, "another changes more words")
-        cells = [entry(record.find(CHOICE, system, one), unit, bold=is_chosen) for one, unit in measures]
+        cells = [entry(record.find(CHOICE, system, name), unit, bold=is_chosen) for name, unit in measures]
         front = Entry("yes" if system in chosen.front else "no")
         made.append(Line(row.label, (*cells, front, Entry(told)), "llm"))
     columns = (
@@ -366,7 +369,8 @@ def _by_dataset(record: Record, rows: Sequence[Row]) -> Table:
         Line(
             row.label,
             tuple(
-                entry(record.find(CHOICE, row.system.name, SIMILARITY, dataset=one), RATING) for one in names
+                entry(record.find(CHOICE, row.system.name, SIMILARITY, dataset=name), RATING)
+                for name in names
             ),
             "llm",
         )

@@ -237,7 +237,7 @@ def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
             for outcomes in runs.values():
                 for name, count in outcomes.items():
                     counts[name] = counts.get(name, 0) + count
-        ordered = sorted(counts.items(), key=lambda one: -one[1])
+        ordered = sorted(counts.items(), key=lambda pair: -pair[1])
         told = ", ".join(f"{numbers.count(count)} {name}" for name, count in ordered)
         if told:
             lines.append((source["name"], told))
@@ -427,27 +427,32 @@ def _plot(
         if system.get(key)
     ]
     edges = [
-        -end for *_, one in found for end in (one["shift"], one["ci_low"], one["ci_high"]) if end is not None
+        -end
+        for *_, contrast in found
+        for end in (contrast["shift"], contrast["ci_low"], contrast["ci_high"])
+        if end is not None
     ]
     scale = scale_of([*edges, 0.0], within=None, factor=POINTS.factor)
     missing = tuple(
         (board.row(system["system"]), system["reason"]) for system in plain["systems"] if system.get("reason")
     )
-    rows = tuple(_compared(record, row, words, one, scale) for row, _, words, one in found)
+    rows = tuple(_compared(record, row, words, contrast, scale) for row, _, words, contrast in found)
     place = name.replace(":", "-")
     return BaselinePlot(
         title, f"baseline-{place}", board.row(plain["baseline"]), len(plain["datasets"]), scale, rows, missing
     )
 
 
-def _compared(record: Record, row: Row, words: str, one: Mapping[str, Any], scale: Scale) -> Compared:
+def _compared(record: Record, row: Row, words: str, contrast: Mapping[str, Any], scale: Scale) -> Compared:
     # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
-    shift = -one["shift"]
-    low, high = (None if one[end] is None else -one[end] for end in ("ci_high", "ci_low"))
+    shift = -contrast["shift"]
+    low, high = (None if contrast[end] is None else -contrast[end] for end in ("ci_high", "ci_low"))
     ends = (low, high) if low is not None and high is not None else (None, None)
     mark = difference_mark(ends[0], shift, ends[1], row.system.kind, scale)
-    sure = one["p_holm"] < record.alpha
-    return Compared(row, words, shift, ends[0], ends[1], one["p_holm"], one["n"], one["method"], sure, mark)
+    sure = contrast["p_holm"] < record.alpha
+    return Compared(
+        row, words, shift, ends[0], ends[1], contrast["p_holm"], contrast["n"], contrast["method"], sure, mark
+    )
 
 
 FEWEST, FEWEST_DISTANCES = 6, 3
@@ -518,7 +523,7 @@ def against_distance(losses: Losses) -> Against | None:
     y = scale_of([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
     points = [Point(distance, change, row.system.kind) for row, _, distance, change in found]
     svg = scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
-    row, dataset, distance, change = min(found, key=lambda one: one[3])
+    row, dataset, distance, change = min(found, key=lambda point: point[3])
     summary = (
         f"{len(found)} points: edit distance across, change by paraphrasing upwards. The lowest, "
         f"{POINTS.change(change)} points, is that of {row.label} on {dataset}, at {distance:.2f}."

@@ -261,8 +261,10 @@ def heats(
             summary = record.find(task, row.system.name, "similarity", dataset=dataset, variant="summary")
             middle = summary.value if summary is not None else None
             entries = [
-                _heat_entry(record, task, dataset, row, found[row.system.name, one], printed, one, middle)
-                for one in shown
+                _heat_entry(
+                    record, task, dataset, row, found[row.system.name, column], printed, column, middle
+                )
+                for column in shown
             ]
             if not any(entry.exact for entry in entries):
                 entries = [replace(entries[0], span=len(shown))]
@@ -274,9 +276,9 @@ def heats(
             for result in stack
             if system in contending and result is not None and result.value is not None
         ]
-        is_stacked = any(one.below for one in shown)
+        is_stacked = any(column.below for column in shown)
         table = Table(
-            f"{name}-{i}", title, "System", tuple(Column(one.heading, None, "", one.group) for one in shown),
+            f"{name}-{i}", title, "System", tuple(Column(column.heading, None, "", column.group) for column in shown),
             tuple(lines), "heat stacked" if is_stacked else "heat", 3, is_titled=False,
             export="copy" if is_stacked else "yes", caption=f"{title}, {dataset}",
         )  # fmt: skip
@@ -295,7 +297,7 @@ def _heat_entry(
 ) -> Entry:
     """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
     result = stack[0]
-    known = [one.value for one in stack if one is not None and one.value is not None]
+    known = [row.value for row in stack if row is not None and row.value is not None]
     if result is not None and len(known) == len(stack):
         mean = sum(known) / len(known)
         shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)

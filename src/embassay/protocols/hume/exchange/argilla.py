@@ -104,7 +104,7 @@ def _value(task: Task, payload: Mapping[str, Any], said: Any, at: Place) -> Any:
     if task.family != "reranking" or said is None:
         return said
     names = [document(place) for place in range(len(payload["documents"]))]
-    if not isinstance(said, list) or (unknown := [one for one in said if one not in (*names, NONE)]):
+    if not isinstance(said, list) or (unknown := [name for name in said if name not in (*names, NONE)]):
         what = repr(said if not isinstance(said, list) else unknown[0])[:60]
         raise at.fault("the relevant documents are not known", expected=", ".join(names), found=what)
     if NONE in said and len(said) > 1:
@@ -169,7 +169,7 @@ def _record_fields(task: Task, item: Item) -> Plain:
     payload = item.payload
     if task.family != "reranking":
         return dict(payload)
-    documents = {document(place): one["text"] for place, one in enumerate(payload["documents"])}
+    documents = {document(place): text["text"] for place, text in enumerate(payload["documents"])}
     return {"query": payload["query"], **documents}
 
 
@@ -354,39 +354,39 @@ def _said(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
         yield from _of_server(responses, at)
     elif isinstance(responses, Mapping):
         for question, each in responses.items():
-            for one in _objects(each, at):
-                yield _Said(_word(one, "user_id"), question, one.get("value"), _word(one, "status"))
+            for row in _objects(each, at):
+                yield _Said(_word(row, "user_id"), question, row.get("value"), _word(row, "status"))
     else:
         yield from _flat(record, at)
 
 
 def _of_server(responses: Sequence[Any], at: Place) -> Iterator[_Said]:
-    for one in _objects(responses, at):
-        values = one.get("values") or {}
+    for row in _objects(responses, at):
+        values = row.get("values") or {}
         if not isinstance(values, Mapping):
             raise at.fault("the values of a response are not an object", found=repr(values)[:60], mend=MEND)
         # A response without values may still be discarded.
         for question, value in values.items() or [("", None)]:
             said = value.get("value") if isinstance(value, Mapping) else value
-            yield _Said(_word(one, "user_id"), question, said, _word(one, "status"), _word(one, "updated_at"))
+            yield _Said(_word(row, "user_id"), question, said, _word(row, "status"), _word(row, "updated_at"))
 
 
 def _flat(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
-    for key, values in record.items():
-        if not key.endswith(".responses") or values is None:
+    for key, row in record.items():
+        if not key.endswith(".responses") or row is None:
             continue
         users, statuses = record.get(f"{key}.users"), record.get(f"{key}.status")
-        lists = [values, users, statuses]
-        if statuses is None and isinstance(values, list):
-            lists[2] = [None] * len(values)
-        if not all(isinstance(one, list) for one in lists) or len({len(one) for one in lists}) > 1:
+        lists = [row, users, statuses]
+        if statuses is None and isinstance(row, list):
+            lists[2] = [None] * len(row)
+        if not all(isinstance(row, list) for row in lists) or len({len(row) for row in lists}) > 1:
             raise at.fault(f"{key} has not one user and status for each response", mend=MEND)
         for value, user, status in zip(*lists, strict=True):
             yield _Said(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
 
 
-def _word(one: Mapping[str, Any], name: str) -> str:
-    return str(one.get(name) or "")
+def _word(entry: Mapping[str, Any], name: str) -> str:
+    return str(entry.get(name) or "")
 
 
 def _objects(values: Any, at: Place) -> list[Mapping[str, Any]]:

@@ -35,12 +35,12 @@ class Names:
     @classmethod
     def parse(cls, given: Sequence[str]) -> Names:
         """From `--annotator ann` or `--annotator 3=ann`. Raises UsageError for several names without a `=`."""
-        plain = [one for one in given if "=" not in one]
+        plain = [pair for pair in given if "=" not in pair]
         if len(plain) > 1:
             raise UsageError(
                 f"{len(plain)} annotators are named, but not which is which.", mend="Write --annotator 3=ann."
             )
-        pairs = (one.partition("=") for one in given if "=" in one)
+        pairs = (pair.partition("=") for pair in given if "=" in pair)
         return cls(plain[0].strip() if plain else "", {old.strip(): new.strip() for old, _, new in pairs})
 
     def of(self, one: Incoming) -> str:
@@ -74,31 +74,31 @@ def checked_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names)
     return [row for row, _ in rows.values()]
 
 
-def _row(folder: StudyFolder, items: Mapping[str, Any], one: Incoming, names: Names) -> AnnotationRow:
-    annotator = names.of(one)
-    if one.item_id not in items:
-        raise one.at.fault(
-            f"{one.item_id} is not an item of the study",
+def _row(folder: StudyFolder, items: Mapping[str, Any], answer: Incoming, names: Names) -> AnnotationRow:
+    annotator = names.of(answer)
+    if answer.item_id not in items:
+        raise answer.at.fault(
+            f"{answer.item_id} is not an item of the study",
             mend="Give answers to this study: its ids are in items.jsonl.",
         )
     if not annotator:
-        raise one.at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
+        raise answer.at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
     if not _NAME.fullmatch(annotator):
-        raise one.at.fault("the annotator's name is too long or no plain text", found=repr(annotator)[:60])
-    item = items[one.item_id]
+        raise answer.at.fault("the annotator's name is too long or no plain text", found=repr(annotator)[:60])
+    item = items[answer.item_id]
     task = folder.task(item.task)
     try:
         value = checked_value(
-            task, item.payload, _listed(one.value) if task.family == "reranking" else one.value
+            task, item.payload, _listed(answer.value) if task.family == "reranking" else answer.value
         )
     except DataError as error:
-        raise one.at.fault(
-            f"the answer to {one.item_id} is {one.value!r}"[:200],
+        raise answer.at.fault(
+            f"the answer to {answer.item_id} is {answer.value!r}"[:200],
             mend=error.mend or "Give a value of the task.",
         ) from None
     return AnnotationRow(
-        item_id=one.item_id, annotator_id=annotator, value=value, ts=one.ts, seconds=one.seconds, kind=one.kind,
-        flag=one.flag, comment=one.comment,
+        item_id=answer.item_id, annotator_id=annotator, value=value, ts=answer.ts, seconds=answer.seconds,
+        kind=answer.kind, flag=answer.flag, comment=answer.comment,
     )  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def write_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> list[Path]
         changed.setdefault(path, list(files.get(path, ()))).append(row)
     order = {item.id: place for place, item in enumerate(folder.items)}
     # New answers first: a crash in between leaves one twice, which is said, never none.
-    for path, held in sorted(changed.items(), key=lambda one: one[0] not in targets):
+    for path, held in sorted(changed.items(), key=lambda item: item[0] not in targets):
         held.sort(key=lambda row: (row.annotator_id, order[row.item_id]))
         if held:
             write_atomic(path, "".join(row.model_dump_json() + "\n" for row in held))

@@ -145,7 +145,7 @@ def is_label_studio(document: Any) -> bool:
     return (
         isinstance(document, list)
         and bool(document)
-        and all(isinstance(one, dict) and "data" in one for one in document)
+        and all(isinstance(entry, dict) and "data" in entry for entry in document)
     )
 
 
@@ -161,9 +161,9 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
     if not is_label_studio(document):
         raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
-    for number, one in enumerate(document, start=1):
-        at = Place(path, words=f"task {number} (id {one.get('id', '-')})")
-        item = one["data"].get(ITEM) if isinstance(one["data"], dict) else None
+    for number, entry in enumerate(document, start=1):
+        at = Place(path, words=f"task {number} (id {entry.get('id', '-')})")
+        item = entry["data"].get(ITEM) if isinstance(entry["data"], dict) else None
         if not isinstance(item, str) or item not in items:
             raise at.fault(
                 "its item is not in the study",
@@ -171,9 +171,9 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
                 found=repr(item)[:60],
                 mend=_MEND,
             )
-        if one.get("predictions"):
+        if entry.get("predictions"):
             taken.leave_out("predictions of a model")
-        _of_task(one, folder.task(items[item].task), items[item].payload, item, at, taken)
+        _of_task(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
     return taken
 
 
@@ -187,9 +187,9 @@ def _document(path: Path) -> Any:
 
 
 def _of_task(
-    one: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place, taken: Taken
+    entry: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place, taken: Taken
 ) -> None:
-    annotations = one.get("annotations", one.get("completions")) or []
+    annotations = entry.get("annotations", entry.get("completions")) or []
     if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
         raise at.fault("its annotations are not a list of objects", mend=_MEND)
     if not annotations:

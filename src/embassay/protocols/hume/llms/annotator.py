@@ -105,7 +105,7 @@ def _choices(task: Task) -> str:
     elif task.family == "sts":
         scale = task.scale or Scale()
         ends = (f"{scale.low:g}", f"{scale.high:g}")
-        named = sorted(scale.anchors.items(), key=lambda one: float(one[0])) or [(end, "") for end in ends]
+        named = sorted(scale.anchors.items(), key=lambda pair: float(pair[0])) or [(end, "") for end in ends]
     else:
         named = []
     return "\n".join(f"- {name}: {meaning}" if meaning else f"- {name}" for name, meaning in named)
@@ -417,9 +417,9 @@ def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
 
 def _names(text: str, key: str) -> list[str]:
     said = _value(text, key)
-    if not isinstance(said, list) or not all(isinstance(one, str) for one in said):
+    if not isinstance(said, list) or not all(isinstance(name, str) for name in said):
         raise Unread(f"{key} is {_told(said)}, no list of letters")
-    return [one.strip().upper() for one in said]
+    return [name.strip().upper() for name in said]
 
 
 def _value(text: str, key: str) -> Any:

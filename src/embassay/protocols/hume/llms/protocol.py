@@ -273,7 +273,7 @@ class Outcome:
     @property
     def failed(self) -> int:
         """Items whose call failed."""
-        return sum(one.statuses.get("failed", 0) for one in self.annotated)
+        return sum(task.statuses.get("failed", 0) for task in self.annotated)
 
 
 def annotate(

@@ -272,7 +272,7 @@ def _evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study)
         subset=str(entry.get("hf_subset", "default")),
         main_score=_main_score(entry, path, number),
         metrics=_numbers(scores),
-        experiments=tuple(_numbers(one) for one in scores.get(_EXPERIMENTS) or () if isinstance(one, dict)),
+        experiments=tuple(_numbers(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)),
         agreement=_numbers(agreement),
         agreement_metric=str(agreement.get("metric", "")),
         simulated=scores.get("simulated") is True,

@@ -208,10 +208,10 @@ def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
     Those that another method scored have a scope `NAME:classical` of their own.
     """
     scopes: dict[str, list[Headline]] = {}
-    for one in every:
-        if not one.dataset:
-            name = one.task if one.group == RANKED else f"{one.task}:{one.group}"
-            scopes.setdefault(name, []).append(one.headline)
+    for standing in every:
+        if not standing.dataset:
+            name = standing.task if standing.group == RANKED else f"{standing.task}:{standing.group}"
+            scopes.setdefault(name, []).append(standing.headline)
     return {
         "alpha": ALPHA, "correction": CORRECTION, "method": METHOD,
         "scopes": {name: compared(own) for name, own in scopes.items()},
@@ -222,7 +222,7 @@ def _standings(
     plan: StudyPlan, records: Sequence[CellRecord], systems: Sequence[Contender]
 ) -> Iterator[Standing]:
     held = {(record.dataset, record.system): record for record in records}
-    tasks = [one.task for one in plan.answered if any(one.answers.values())]
+    tasks = [task.task for task in plan.answered if any(task.answers.values())]
     for system in systems:
         group = RANKED if system.ranked else CLASSICAL
         own = {task.name: _headline(held.get((task.name, system.system)), system.system) for task in tasks}
@@ -255,6 +255,6 @@ def _mean_headline(system: str, headlines: Mapping[str, Headline]) -> Headline:
             return Headline.none(system, f"{name}: {headline.reason}")
     if len(headlines) == 1:
         return next(iter(headlines.values()))
-    mean = mean_component([one.component for one in headlines.values()])
+    mean = mean_component([headline.component for headline in headlines.values()])
     method = f"mean over {len(headlines)} tasks"
     return Headline.of(system, mean, method)

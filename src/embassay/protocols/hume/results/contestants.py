@@ -119,7 +119,7 @@ def answered(
         answers = answers_by_annotator(task.spec, gold, own)
         items = tuple(item.id for item in folder.items_of(task.name))
         found.append(Answered(task, items, gold, answers, tuple(_workers(own, answers))))
-    if anyone and not any(own for one in found for own in one.answers.values()):
+    if anyone and not any(own for task in found for own in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
             mend="Collect answers with `embassay hume serve`, or bring them with `embassay hume import`.",
@@ -129,7 +129,9 @@ def answered(
 
 def fingerprint(every: Iterable[Answered]) -> str:
     """A fingerprint of all answers: it changes as people go on."""
-    return digest([[one.task.name, {name: dict(own) for name, own in one.answers.items()}] for one in every])
+    return digest(
+        [[each.task.name, {name: dict(own) for name, own in each.answers.items()}] for each in every]
+    )
 
 
 def _workers(own: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:
@@ -237,7 +239,7 @@ def of_cell(record: CellRecord, kind: SystemKind, of: Answered, folder: RunFolde
     """A system by the record and the items of its cell."""
     if not record.done:
         return Contestant(record.system, kind, no_bar(record.reason))
-    headline = next(one for one in record.scores if not one.variant and not one.subset)
+    headline = next(score for score in record.scores if not score.variant and not score.subset)
     score = Bar(
         value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
         method=headline.method, reason=headline.reason,
@@ -318,7 +320,7 @@ def _said(llm: ScoredLlm) -> tuple[str, ...]:
 
 
 def _notes(record: CellRecord) -> tuple[str, ...]:
-    return (*record.warnings, *(f"{one.count} {one.reason}" for one in record.skipped))
+    return (*record.warnings, *(f"{skip.count} {skip.reason}" for skip in record.skipped))
 
 
 def _rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
@@ -410,7 +412,7 @@ def as_bar(estimate: Estimate) -> Bar:
     """
     reason = estimate.reason if isinstance(estimate, Resampled) else ""
     value, low, high = (
-        None if math.isnan(one) else one for one in (estimate.estimate, estimate.low, estimate.high)
+        None if math.isnan(end) else end for end in (estimate.estimate, estimate.low, estimate.high)
     )
     if value is None and not reason:
         reason = estimate.method or "the value is undefined"
@@ -444,7 +446,7 @@ class StudyPlan(planning.Plan):
             "study": {
                 "name": study.name, "content": study.content, "guidelines_version": study.guidelines_version,
                 "answers": fingerprint(self.answered),
-                "annotators": sorted({name for one in self.answered for name in one.answers}),
+                "annotators": sorted({name for task in self.answered for name in task.answers}),
                 "simulated": sorted({
                     worker.id for task in self.answered for worker in task.workers if worker.kind == "simulated"
                 }),

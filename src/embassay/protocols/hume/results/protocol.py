@@ -82,7 +82,7 @@ class Scoring(Protocol):
     def _more(self, plan: StudyPlan, summary: Summary) -> Iterator[ColumnTable]:
         """What is not of the record: conditions, and groups of annotators, whose profiles stay with the study."""
         request, study = plan.request, plan.folder.study
-        told = conditions_table([one.task for one in plan.answered], plan.llms, give_k=request.give_k)
+        told = conditions_table([task.task for task in plan.answered], plan.llms, give_k=request.give_k)
         yield marked(told, summary)
         if study.profile:
             table = profile_table(study, summary.pairs, profiles_of(plan.folder), request.smallest_group)

@@ -189,8 +189,8 @@ def study_summary(
     ranked = [contender.system for contender in entered if contender.ranked]
     kinds: Mapping[str, SystemKind] = {contender.system: contender.kind for contender in entered}
     names = named(plan.folder.study.tasks)
-    by_task: dict[str, list[Contestant]] = {one.task.name: [] for one in plan.answered}
-    tasks = {one.task.name: one for one in plan.answered}
+    by_task: dict[str, list[Contestant]] = {task.task.name: [] for task in plan.answered}
+    tasks = {task.task.name: task for task in plan.answered}
     for record in records:
         by_task[record.dataset].append(of_cell(record, kinds[record.system], tasks[record.dataset], folder))
     for of in plan.answered:
@@ -228,7 +228,7 @@ def contenders(plan: StudyPlan) -> tuple[Contender, ...]:
     are ranked among themselves.
     """
     embedding = [system for system in plan.systems if system.kind == "embedding"]
-    apart = bool(embedding) and any(one.task.family in VECTORS for one in plan.answered)
+    apart = bool(embedding) and any(task.task.family in VECTORS for task in plan.answered)
     found = [
         Contender(system.name, "embedding")
         if system.kind == "embedding"
@@ -385,7 +385,7 @@ def named(tasks: Sequence[Task]) -> Mapping[str, Named]:
     """Name of a task -> its dataset: the task's name without its language, where that tells all tasks apart."""
     short = {task.name: without_language(task.name, task.lang) for task in tasks}
     counts = Counter((short[task.name], task.lang) for task in tasks)
-    families = {name: {one.family for one in tasks if short[one.name] == name} for name in short.values()}
+    families = {name: {task.family for task in tasks if short[task.name] == name} for name in short.values()}
     dataset = {
         task.name: short[task.name]
         if counts[short[task.name], task.lang] == 1 and len(families[short[task.name]]) == 1

@@ -208,7 +208,7 @@ def _unlike(
         if len(taken) == upto:
             break
         own = shingles(texts[document])
-        if texts[document].strip() and all(len(own & one) < NEAR * len(own | one) for one in beside):
+        if texts[document].strip() and all(len(own & words) < NEAR * len(own | words) for words in beside):
             taken.append(document)
             beside.append(own)
     return taken
@@ -470,4 +470,4 @@ def own_practice(family: Family) -> list[Practice]:
     from embassay.data.yaml import read_yaml
 
     path = files("embassay.protocols.hume.sampling") / "guidelines" / "practice.yaml"
-    return [Practice.model_validate(one) for one in read_yaml(path).get(family, ())]  # type: ignore[arg-type]
+    return [Practice.model_validate(entry) for entry in read_yaml(path).get(family, ())]  # type: ignore[arg-type]

@@ -170,7 +170,7 @@ def _resolved(task: Any, base: Path) -> Any:
     against = task.get("against")
     if isinstance(against, str | list):
         task["against"] = [
-            _data(str(one), base) for one in ([against] if isinstance(against, str) else against)
+            _data(str(path), base) for path in ([against] if isinstance(against, str) else against)
         ]
     scale = task.get("scale")
     if isinstance(scale, dict) and isinstance(scale.get("anchors"), dict):

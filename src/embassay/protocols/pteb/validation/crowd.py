@@ -359,7 +359,7 @@ def _together(before: Submission | None, now: Submission) -> Submission:
         return now
     if now.status in LEFT_OUT:
         return before
-    told = [one for one in (before.seconds, now.seconds) if one is not None]
+    told = [seconds for seconds in (before.seconds, now.seconds) if seconds is not None]
     return Submission(now.status, math.fsum(told) if told else None, {**before.cells, **now.cells})
 
 

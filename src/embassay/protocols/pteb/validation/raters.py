@@ -279,14 +279,14 @@ class _Ratings:
     ) -> None:
         ids = [item.pair_id for item in pairs if lang in ("", item.lang)]
         columns = {pair: column for column, pair in enumerate(ids)}
-        own = [one for one in kept if one.pair_id in columns]
-        rows = {rater: row for row, rater in enumerate(dict.fromkeys(one.rater_id for one in own))}
+        own = [rating for rating in kept if rating.pair_id in columns]
+        rows = {rater: row for row, rater in enumerate(dict.fromkeys(rating.rater_id for rating in own))}
         self.lang = lang
         self.verdicts = [rater for rater in raters if not lang or lang in rater.langs]
         self.table = np.full((max(len(rows), 1), len(ids)), np.nan)
         for rating in own:
             self.table[rows[rating.rater_id], columns[rating.pair_id]] = rating.value
-        self.values = [one.value for one in own]
+        self.values = [rating.value for rating in own]
         given = (~np.isnan(self.table)).sum(axis=0)
         self.rated = given > 0
         self.incomplete = int((self.rated & (given < per_pair)).sum())
@@ -375,7 +375,7 @@ def _alpha(own: _Ratings, seed: int) -> Estimate | None:
 
 def _counted(values: Sequence[float]) -> tuple[int, ...]:
     nearest = [math.floor(value + 0.5) for value in values]
-    return tuple(nearest.count(one) for one in CLASSES)
+    return tuple(nearest.count(rating) for rating in CLASSES)
 
 
 def _stream(seed: int, purpose: str) -> np.random.Generator:

@@ -248,7 +248,7 @@ def _distribution(results: Sequence[LanguageResult]) -> ColumnTable:
     columns = (
         Column("lang", "text"),
         Column("of", "text"),
-        *(Column(str(one), decimals=0) for one in CLASSES),
+        *(Column(str(rating), decimals=0) for rating in CLASSES),
     )
     body: tuple[tuple[Value, ...], ...] = tuple(
         (result.lang or TOTAL, what, *counts)
@@ -320,8 +320,8 @@ def judged_languages(
     for rating in kept:
         people.setdefault(rating.pair_id, []).append(rating.value)
     langs = list(dict.fromkeys(item.lang for item in pairs))
-    for judge in dict.fromkeys(one.rater_id for one in estimates):
-        said = {one.pair_id: one.value for one in estimates if one.rater_id == judge}
+    for judge in dict.fromkeys(rating.rater_id for rating in estimates):
+        said = {rating.pair_id: rating.value for rating in estimates if rating.rater_id == judge}
         for lang in [*langs, *([""] if len(langs) > 1 else [])]:
             own = [item.pair_id for item in pairs if lang in ("", item.lang) and item.pair_id in said]
             rated = [pair for pair in own if pair in people]
