@@ -398,8 +398,8 @@ def file_tables(run: Path, names: str = "*") -> tuple[Table, ...]:
 
 
 def _order(path: Path) -> tuple[bool, int, str]:
-    found = _NUMBER.search(path.stem)
-    return found is None, int(found[1]) if found else 0, path.stem
+    number = _NUMBER.search(path.stem)
+    return number is None, int(number[1]) if number else 0, path.stem
 
 
 def _table(path: Path) -> Table | None:

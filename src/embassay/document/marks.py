@@ -222,10 +222,10 @@ def badge(level: str) -> Markup:
 
 def places(html: str) -> str:
     """The rules of all places that the marks of a page name."""
-    found = {
+    marks = {
         match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
     }
-    return _rules(sorted(found))
+    return _rules(sorted(marks))
 
 
 def every_place() -> str:

@@ -279,8 +279,8 @@ def _points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
         for name in dict.fromkeys(CLASSES[point.kind] for point in points)
     }
     drawn = "".join(
-        f'<path class="of {name}" d="{dots(found)}"/>'
-        for name, found in places.items()
+        f'<path class="of {name}" d="{dots(there)}"/>'
+        for name, there in places.items()
         if name not in ("l", "c", "m")
     )
     for kind in ("c", "m"):

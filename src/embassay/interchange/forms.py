@@ -153,8 +153,8 @@ def _latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
 
 def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -> Exported:
     """The table of that name, as each run wrote it."""
-    found = {name: run.path / "tables" / f"{table}.tex" for name, run in _named(runs).items()}
-    texts = {name: path.read_text("utf-8") for name, path in found.items() if path.exists()}
+    paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _named(runs).items()}
+    texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     if not texts:
         folders = [run.path / "tables" for run in runs]
         known = sorted({path.stem for folder in folders for path in folder.glob("*.tex")})
@@ -181,26 +181,26 @@ def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -
 def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
     from embassay.interchange.papers import figures_of
 
-    found = [(name, drawn) for name, run in _named(runs).items() for drawn in figures_of(run, table)]
-    if not found:
+    figures = [(name, drawn) for name, run in _named(runs).items() for drawn in figures_of(run, table)]
+    if not figures:
         raise UsageError(
             f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
             mend="Leave out --table, and every figure there is will be written."
             if table
             else "Export it as csv.",
         )
-    if single and len(found) > 1:
-        names = ", ".join(dict.fromkeys(drawn.name for _, drawn in found))
+    if single and len(figures) > 1:
+        names = ", ".join(dict.fromkeys(drawn.name for _, drawn in figures))
         raise UsageError(
-            f"There are {len(found)} figures, and {out} is one file.",
+            f"There are {len(figures)} figures, and {out} is one file.",
             mend=f"Choose a run and a --table ({names}), or name a folder with --out.",
         )
     files: Mapping[Path, bytes] = (
-        {out: found[0][1].files[out.suffix.lstrip(".")]}
+        {out: figures[0][1].files[out.suffix.lstrip(".")]}
         if single
         else {
             out / f"{run}-{drawn.name}.{end}": content
-            for run, drawn in found
+            for run, drawn in figures
             for end, content in drawn.files.items()
         }
     )
@@ -208,10 +208,10 @@ def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> 
         write_atomic(path, content)
     left = tuple(
         LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or more than it shows")
-        for run, drawn in found
+        for run, drawn in figures
         if drawn.left
     )
-    return Exported(out, len(files), sum(drawn.rows for _, drawn in found), left)
+    return Exported(out, len(files), sum(drawn.rows for _, drawn in figures), left)
 
 
 def references(runs: Sequence[RunTables]) -> str:
@@ -235,14 +235,14 @@ def _parquet(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
 
 def _named(runs: Sequence[RunTables]) -> dict[str, RunTables]:
     """A file name for each run: its own, with a number where several share one; `results` is taken."""
-    found: dict[str, RunTables] = {}
+    by_name: dict[str, RunTables] = {}
     for run in runs:
         name, number = slug(run.name) or "run", 2
         stem = name
-        while name in found or name == "results":
+        while name in by_name or name == "results":
             name, number = f"{stem}-{number}", number + 1
-        found[name] = run
-    return found
+        by_name[name] = run
+    return by_name
 
 
 VERSION = 1
@@ -295,7 +295,7 @@ def documents_of_run(run: RunTables, left_out: list[LeftOut]) -> Iterator[Docume
 def results_of(documents: Iterable[Document]) -> list[Result]:
     """The results of our own runs in documents of MTEB, as they were exported and in that order; documents of others
     have none. Raises DataError for a block that is not as we write it."""
-    found: list[tuple[str, int, Result]] = []
+    placed: list[tuple[str, int, Result]] = []
     for document in documents:
         block = document.body.get(BLOCK)
         if not isinstance(block, dict) or "rows" not in block:
@@ -305,14 +305,14 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
                 raise ValueError(f"version {block['version']}")
             run = str(block["run"]["manifest"])
             for place, row in zip(block["places"], block["rows"], strict=True):
-                found.append((run, int(place), Result(**row)))
+                placed.append((run, int(place), Result(**row)))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"The block {BLOCK!r} of {document.model}, {document.task} is not as Embassay {__version__} writes it",
                 found=str(error)[:80], mend="Export the run again.",
             ) from error  # fmt: skip
-    runs = {run: place for place, run in reversed(list(enumerate(run for run, _, _ in found)))}
-    return [row for _, _, row in sorted(found, key=lambda row: (runs[row[0]], row[1]))]
+    runs = {run: place for place, run in reversed(list(enumerate(run for run, _, _ in placed)))}
+    return [row for _, _, row in sorted(placed, key=lambda row: (runs[row[0]], row[1]))]
 
 
 def revision_of(run: RunTables, system: str) -> str:
@@ -417,12 +417,8 @@ def score_name(variant: str, measure: str) -> str:
     >>> score_name("", "nDCG@10"), score_name("original", "v_measure"), score_name("", "RA-nWG@5")
     ('ndcg_at_10', 'original/v_measure', 'RA-nWG@5')
     """
-    found = re.fullmatch(r"(\w+)@(\d+)", measure)
-    known = (
-        f"{_MEASURES[found[1]]}_{found[2]}"
-        if found and found[1] in _MEASURES
-        else _ALIKE.get(measure, measure)
-    )
+    cut = re.fullmatch(r"(\w+)@(\d+)", measure)
+    known = f"{_MEASURES[cut[1]]}_{cut[2]}" if cut and cut[1] in _MEASURES else _ALIKE.get(measure, measure)
     return f"{variant}/{known}" if variant else known
 
 

@@ -128,13 +128,13 @@ def _value(row: Result | None, best: bool, unit: Unit) -> str:
 
 def _reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
     """Why values are missing: each reason once with whom it is true of."""
-    found: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for system, cells in zip(table.systems, table.cells, strict=True):
         for j in places:
             row = cells[j]
             if row is not None and row.value is None:
-                found.setdefault(f"{table.columns[j].title}: {row.reason or 'no value'}", []).append(system)
-    for reason, systems in found.items():
+                reasons.setdefault(f"{table.columns[j].title}: {row.reason or 'no value'}", []).append(system)
+    for reason, systems in reasons.items():
         yield f"{escape(', '.join(systems))}, {escape(reason)}."
 
 
@@ -278,11 +278,11 @@ def figures_of(run: RunTables, only: str = "") -> list[Drawn]:
 def plot(folder: Path, name: str = "scores") -> Drawn:
     """One figure of a run folder. UsageError for one that it has no numbers for, with those there are."""
     run = find_runs([folder])[0]
-    found = figures_of(run, name)
-    if not found:
+    figures = figures_of(run, name)
+    if not figures:
         known = ", ".join(drawn.name for drawn in figures_of(run)) or "none"
         raise UsageError(f"{folder} has no figure {name!r}.", mend=f"There is {known}.")
-    return found[0]
+    return figures[0]
 
 
 def _of_tables(run: RunTables, only: str) -> Iterator[Drawn]:

@@ -295,15 +295,15 @@ class Beside:
 
     def said(self) -> str:
         """How many figures have one here, and how far off these are."""
-        found = [line for _, line in self.figures()]
-        cells = {(line.row, line.column) for line in found}
+        lines = [line for _, line in self.figures()]
+        cells = {(line.row, line.column) for line in lines}
         told = f"{len(cells)} of {len(self.printed)} printed figures have one here"
-        if not found:
+        if not lines:
             return f"{told}."
-        same = sum(line.verdict == "exact" for line in found)
-        told = f"{told}; {same} of {len(found)} comparisons are the same as printed."
-        far = max(found, key=lambda line: abs(line.difference) / line.unit)
-        return told if same == len(found) else f"{told} Furthest: {far.off} ({far.row}, {far.column})."
+        same = sum(line.verdict == "exact" for line in lines)
+        told = f"{told}; {same} of {len(lines)} comparisons are the same as printed."
+        far = max(lines, key=lambda line: abs(line.difference) / line.unit)
+        return told if same == len(lines) else f"{told} Furthest: {far.off} ({far.row}, {far.column})."
 
     def body(self) -> Iterator[list[str]]:
         """Rows to print: the paper's, and below each the lines that are of it with their differences; then the
@@ -352,14 +352,14 @@ def compared(paper: str, runs: Sequence[Path]) -> list[Beside]:
     UsageError for a folder that is no run, and for runs that have nothing of the paper.
     """
     of_runs = [(run, _checked(run)) for run in runs]
-    found = [beside for layout in LAYOUTS[paper] if (beside := _beside(paper, layout, of_runs)) is not None]
-    if not found:
+    tables = [beside for layout in LAYOUTS[paper] if (beside := _beside(paper, layout, of_runs)) is not None]
+    if not tables:
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
         raise UsageError(
             f"No table of {paper} can be made of {told}.",
             mend=f"`embassay reproduce {paper.lower()}` lists the commands that make them.",
         )
-    return found
+    return tables
 
 
 def suites_of(runs: Iterable[Path]) -> list[str]:
@@ -433,8 +433,8 @@ def _of(row: Row, layout: Layout, path: Path) -> str:
 
 
 def _values(row: Row, layout: Layout, columns: Mapping[str, str]) -> dict[str, float]:
-    found = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
-    return {name: number for name, text in found.items() if name and (number := _number(text)) is not None}
+    texts = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
+    return {name: number for name, text in texts.items() if name and (number := _number(text)) is not None}
 
 
 def _number(text: str) -> float | None:

@@ -68,13 +68,15 @@ def parameters_of(run: RunTables) -> dict[str, str]:
     data = {
         str(dataset.get("name")): dataset.get("fingerprint") for dataset in run.manifest.get("datasets", ())
     }
-    found = {
+    parameters = {
         "protocol": run.protocol,
         "kind": run.kind,
         **dict(_flat(run.manifest.get("arguments") or {}, "")),
         "data": data,
     }
-    return {name: _text(value) for name, value in redacted(found).items() if value not in (None, "", [], {})}
+    return {
+        name: _text(value) for name, value in redacted(parameters).items() if value not in (None, "", [], {})
+    }
 
 
 def about(run: RunTables) -> dict[str, str]:
@@ -235,9 +237,9 @@ def _client(library: Any, address: str) -> Any:
 
 
 def _experiment(client: Any, name: str, address: str) -> str:
-    found = client.get_experiment_by_name(name)
-    if found is not None:
-        return str(found.experiment_id)
+    experiment = client.get_experiment_by_name(name)
+    if experiment is not None:
+        return str(experiment.experiment_id)
     _, local, file = address.partition("sqlite:///")
     # Left to MLflow, files would land in the folder that the command happens to run in.
     beside = Path(file).absolute().with_name("mlartifacts").as_uri() if local else None
@@ -281,8 +283,8 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
 
 
 def _find(client: Any, place: str, identity: str, system: str) -> Any:
-    found = client.search_runs([place], filter_string=f"tags.`{RUN}` = '{identity}'", max_results=1000)
-    return next((run for run in found if run.data.tags.get(SYSTEM, "") == system), None)
+    runs = client.search_runs([place], filter_string=f"tags.`{RUN}` = '{identity}'", max_results=1000)
+    return next((run for run in runs if run.data.tags.get(SYSTEM, "") == system), None)
 
 
 def _create(client: Any, place: str, run: RunTables, name: str, tags: Mapping[str, str]) -> str:
@@ -324,10 +326,10 @@ def _files(client: Any, run_id: str, run: RunTables) -> None:
 
 
 def _by_system(values: Sequence[Value]) -> Mapping[str, list[Value]]:
-    found: dict[str, list[Value]] = {}
+    of_system: dict[str, list[Value]] = {}
     for value in values:
-        found.setdefault(value.system, []).append(value)
-    return found
+        of_system.setdefault(value.system, []).append(value)
+    return of_system
 
 
 def _batches(entries: Sequence[Any]) -> Iterator[list[Any]]:

@@ -240,8 +240,8 @@ class Evidence:
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
-    found = {question.name: next(_evidence(question.name, runs), None) for question in QUESTIONS[:-1]}
-    answers = [_answer(question, found[question.name]) for question in QUESTIONS[:-1]]
+    evidence = {question.name: next(_evidence(question.name, runs), None) for question in QUESTIONS[:-1]}
+    answers = [_answer(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
         return ()
     return (*answers, times_of(runs, answers[0]))
@@ -383,22 +383,22 @@ def _scored(run: ReportRun) -> Evidence | None:
     rows = {
         peer.name: record.find(TASK, peer.name, headline, dataset=group.dataset) for peer in group.systems
     }
-    ranges, found = record.scope(TASK).ranges, []
+    ranges, pairs = record.scope(TASK).ranges, []
     for peer, values in zip(group.systems, group.values[places[headline]], strict=True):
         row = rows[peer.name]
         if row is not None and row.value is not None:
             rank = ranges.get(peer.name)
-            found.append((Contender(peer.name, peer.kind, row.value, row.ci_low, row.ci_high, rank), values))
-    found.sort(key=lambda pair: (-pair[0].value, pair[0].name))
-    columns = np.array([values for _, values in found])
+            pairs.append((Contender(peer.name, peer.kind, row.value, row.ci_low, row.ci_high, rank), values))
+    pairs.sort(key=lambda pair: (-pair[0].value, pair[0].name))
+    columns = np.array([values for _, values in pairs])
     complete = columns[:, np.isfinite(columns).all(axis=0)]
-    if len(found) < 2 or complete.shape[1] < 2:
+    if len(pairs) < 2 or complete.shape[1] < 2:
         return None
     rng = generator(int(record.arguments.get("seed") or 0), "answers", headline)
     replicates = resample_means(complete.T, n_resamples=RESAMPLES, rng=rng).T
     other = judged_less(score)
     uneven = f"{other[0]} is judged less: rag golden --add-run" if other is not None else ""
-    contenders = tuple(contender for contender, _ in found)
+    contenders = tuple(contender for contender, _ in pairs)
     return Evidence(run, contenders, replicates, complete.shape[1], unit_of(headline), uneven=uneven)
 
 
@@ -524,9 +524,9 @@ def places(
     order of the first answer, then of those that follow."""
     asked = tuple(answer for answer in answers if answer.all)
     kinds = {each.name: each.kind for answer in asked for each in answer.all}
-    found = [{each.name: _place(answer, each) for each in answer.all} for answer in asked]
+    by_run = [{each.name: _place(answer, each) for each in answer.all} for answer in asked]
     return asked, tuple(
-        (name, kind, tuple(by_name.get(name, Place()) for by_name in found)) for name, kind in kinds.items()
+        (name, kind, tuple(by_name.get(name, Place()) for by_name in by_run)) for name, kind in kinds.items()
     )
 
 

@@ -156,8 +156,8 @@ class Value:
         if row is None or row.value is None:
             return ""
         known = row.ci_low is not None and row.ci_high is not None
-        found = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
-        words = (f"{end * self.unit.factor:.6g}" for end in found)
+        values = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
+        words = (f"{end * self.unit.factor:.6g}" for end in values)
         return ",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)
 
     @property
@@ -347,19 +347,19 @@ MOST_MISSING = 12
 
 def missing_here(record: Record, board: Board) -> Iterator[Block]:
     """Every value of the board that is missing, with its reason, and how to go on; nothing where all are there."""
-    found = [
+    missing = [
         (row, task, value)
         for row in (*board.ranked, *board.unranked)
         for task, value in zip(board.tasks, row.tasks, strict=True)
         if value.value is None
     ]
-    if not found:
+    if not missing:
         return
     said: list[Block] = []
-    for row, task, value in found[:MOST_MISSING]:
+    for row, task, value in missing[:MOST_MISSING]:
         of = task.short if task.printed is POINTS else task.short.lower()
         said.append(Text((shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
-    if more := len(found) - MOST_MISSING if len(found) > MOST_MISSING else 0:
+    if more := len(missing) - MOST_MISSING if len(missing) > MOST_MISSING else 0:
         said.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
     if command := record.manifest.get("command", ""):
         said.append(Text((Words(command, "command"), " continues from the last finished cell."), ""))

@@ -192,25 +192,25 @@ def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Col
     frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
     frame = frame.with_columns(pl.col("value").fill_null(float("nan")))
     parts = frame.group_by("measure", "variant", maintain_order=True).agg("item_id", "value")
-    found: Columns = {
+    columns: Columns = {
         (measure, variant): (ids.to_list(), values.to_numpy())
         for measure, variant, ids, values in zip(*parts.get_columns(), strict=True)
     }
-    return found
+    return columns
 
 
-def _add_sensitivity(found: Columns, *, linear: bool) -> None:
+def _add_sensitivity(read: Columns, *, linear: bool) -> None:
     """A document's own score: 1 - the mean distance from the expected curve over its variants."""
-    spans = [span for span in SPANS if ("similarity", span[0]) in found]
+    spans = [span for span in SPANS if ("similarity", span[0]) in read]
     if not spans:
         return
     from embassay.report.sage.tables import expected
 
-    names = found["similarity", spans[0][0]][0]
+    names = read["similarity", spans[0][0]][0]
     close = [
-        1 - np.abs(found["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans
+        1 - np.abs(read["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans
     ]
-    found["sensitivity", ""] = (names, np.mean(close, axis=0))
+    read["sensitivity", ""] = (names, np.mean(close, axis=0))
 
 
 LENGTHS = {
@@ -371,7 +371,7 @@ def values(source: Source) -> Part:
 def _measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
     """The measures and variants that any system has, in the order of its file."""
     folder, wanted = RunFolder(record.path), MEASURES.get(record.kind)
-    found: dict[tuple[str, str], None] = {}
+    measures: dict[tuple[str, str], None] = {}
     for system in record.ranked_systems:
         path = folder.items_path(pair.task, pair.dataset, system.name)
         if not path.exists():
@@ -379,9 +379,9 @@ def _measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
         frame = read_parquet(path, ["measure", "variant"]).unique(maintain_order=True)
         for measure, variant in frame.iter_rows():
             if (wanted is None or measure in wanted) and not variant.startswith("document="):
-                found.setdefault((measure, variant))
+                measures.setdefault((measure, variant))
     order = {name: i for i, name in enumerate(wanted or ())}
-    keys = sorted(found, key=lambda key: order.get(key[0], 0))
+    keys = sorted(measures, key=lambda key: order.get(key[0], 0))
     return tuple(Measure(key, _words(record.kind, *key)) for key in keys)
 
 
@@ -401,13 +401,13 @@ def _texts(source: Source) -> dict[str, dict[str, str]]:
     """By field and item."""
     if source.record.kind != "hume":
         return {}
-    found: dict[str, dict[str, str]] = {}
+    by_id: dict[str, dict[str, str]] = {}
     for item in _study(str(source.record.arguments.get("study") or "")):
         if item.task != source.group.dataset:
             continue
         for field, text in _fields(item.payload):
-            found.setdefault(field, {})[item.id] = text
-    return found
+            by_id.setdefault(field, {})[item.id] = text
+    return by_id
 
 
 def _fields(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -447,12 +447,12 @@ def rooms(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = 
     """
     costs = [BYTES_PER_ITEM + BYTES_PER_VALUE * values for _, values in needs]
     wanted = [min(items, MOST) for items, _ in needs]
-    found, left = [0] * len(needs), budget
+    room, left = [0] * len(needs), budget
     for waiting, i in enumerate(sorted(range(len(needs)), key=lambda i: wanted[i] * costs[i])):
         share = left // (len(needs) - waiting) // costs[i]
-        found[i] = min(wanted[i], max(fewest, share))
-        left = max(0, left - found[i] * costs[i])
-    return found
+        room[i] = min(wanted[i], max(fewest, share))
+        left = max(0, left - room[i] * costs[i])
+    return room
 
 
 def kept(group: Group, most: int, seed: int) -> NDArray[np.int64]:

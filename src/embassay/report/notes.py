@@ -52,11 +52,11 @@ def care(notes: Sequence[Note], mark: str = "", most: int = 3) -> Iterator[Care]
 
 def gathered_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
     """The notes of all runs, each with its run where there are several; the gravest first."""
-    found = [(run, note) for run in runs for note in notes_of(run.record)]
+    notes = [(run, note) for run in runs for note in notes_of(run.record)]
     left = [Note("left out", f"{folder.path} is left out: {folder.reason}.") for folder in runs[0].left]
     if len(runs) == 1:
-        return (*left, *(note for _, note in found))
-    named = [replace(note, what=f"{run.title}: {note.what}", slug=run.slug) for run, note in found]
+        return (*left, *(note for _, note in notes))
+    named = [replace(note, what=f"{run.title}: {note.what}", slug=run.slug) for run, note in notes]
     return tuple(
         sorted(
             [*left, *named],
@@ -125,14 +125,14 @@ def _of_hume(record: Record) -> Iterator[Note]:
     from embassay.protocols.hume.record import FILE, read_summary
     from embassay.report.hume.conclusions import hume_notes
 
-    found = (
+    notes = (
         [Note(*parts) for parts in hume_notes(read_summary(record.path))]
         if (record.path / FILE).exists()
         else []
     )
-    yield from (note for note in found if note.kind == "simulated")
+    yield from (note for note in notes if note.kind == "simulated")
     yield from (*_failed(record), *_waiting(record))
-    yield from (note for note in found if note.kind != "simulated")
+    yield from (note for note in notes if note.kind != "simulated")
     yield from _truncated(record)
     yield from _cell_warnings(record)
 

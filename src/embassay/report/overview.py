@@ -95,8 +95,8 @@ def forest_of(record: Record, board: Board) -> Forest | None:
     if not scope.pairs or not board.ranked or not board.tasks:
         return None
     base = board.ranked[0]
-    found = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
-    rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in found if pair is not None]
+    pairs = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
+    rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in pairs if pair is not None]
     edges = [edge for row in rows for edge in (row.pair.ci_low, row.pair.ci_high)]
     scale = scale_of([*edges, 0.0], within=None, factor=board.unit.factor)
     return Forest(base, board.lead_title, scale, tuple(rows), board.unit)

@@ -197,7 +197,7 @@ def _apart(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ...]:
 
 def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
-    findings = next((found for run in runs if (found := sweep_of(run)) is not None), None)
+    findings = next((swept for run in runs if (swept := sweep_of(run)) is not None), None)
     if findings is None:
         return ()
     stacks, made = findings.parts[0].stacks, []
@@ -212,7 +212,7 @@ def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
 
 
 def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
-    findings = next(found for run in runs if (found := sweep_of(run)) is not None)
+    findings = next(swept for run in runs if (swept := sweep_of(run)) is not None)
     asked = findings.asked
     fast, best = traded[0], max(traded, key=lambda row: row.quality)
     times = f"{float(f'{best.system.value / fast.system.value:.2g}'):,g}"
@@ -376,12 +376,12 @@ def _all_sample(runs: Sequence[ReportRun]) -> bool:
 def _limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     """Of the systems that are in an answer: the most tokens that each reads of a text."""
     leading = {name for answer in answers_of(runs) for name in answer.names}
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for run in runs:
         for system in run.record.systems:
             if system.name in leading and system.facts.get("max_tokens"):
-                found[system.name] = int(system.facts["max_tokens"])
-    return list(found.items())
+                counts[system.name] = int(system.facts["max_tokens"])
+    return list(counts.items())
 
 
 def _tested(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
@@ -401,13 +401,13 @@ def _tested(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
 
 def _items(run: ReportRun) -> str:
     """Items by task, of all datasets."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for dataset in run.record.manifest.get("datasets", ()):
         for task, facts in (dataset.get("tasks") or {}).items():
-            found[task] = found.get(task, 0) + facts.get("n", 0)
-    if len(found) == 1:
-        return numbers.counted(next(iter(found.values())), "item")
-    return ", ".join(f"{task} {numbers.count(n)}" for task, n in found.items())
+            counts[task] = counts.get(task, 0) + facts.get("n", 0)
+    if len(counts) == 1:
+        return numbers.counted(next(iter(counts.values())), "item")
+    return ", ".join(f"{task} {numbers.count(n)}" for task, n in counts.items())
 
 
 WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}

@@ -171,7 +171,7 @@ def export(
     if date and not is_date(date):
         raise UsageError(f"The date is {date!r}.", mend="Write it as 2026-09-15T12:01:47Z.")
     plan = transforming(request)
-    found = []
+    written = []
     for dataset in plan.datasets:
         if len(dataset.tasks) != 1:
             tasks = ", ".join(task.task for task in dataset.tasks)
@@ -183,14 +183,14 @@ def export(
                 for seed in kept.seeds(name, dataset.name):
                     _check_seed(seed)
                     writer = _Writer(plan, dataset, kept, StoredTransformer("stored", kept, of), seed)
-                    found.append(writer.write(root, generator, date))
-    if not found:
+                    written.append(writer.write(root, generator, date))
+    if not written:
         has = ", ".join(dict.fromkeys(name for source in kept.sources.values() for name in source.datasets))
         raise UsageError(
             f"The set in {kept.path} has none of {', '.join(dataset.name for dataset in plan.datasets)}.",
             mend=f"It has {has or 'nothing'}.",
         )
-    return found
+    return written
 
 
 def _check_seed(seed: int) -> None:
@@ -443,9 +443,9 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
 
 
 def _sampling(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    found = {"max_tokens": metadata["max_tokens"], "retries": metadata["max_retries"]}
+    settings = {"max_tokens": metadata["max_tokens"], "retries": metadata["max_retries"]}
     expansion = metadata.get("max_tokens_expansion")
-    return found if expansion is None else {**found, "max_tokens_expansion": expansion}
+    return settings if expansion is None else {**settings, "max_tokens_expansion": expansion}
 
 
 def _check_originals(files: Sequence[Found], told: Mapping[tuple[str, str, int], str]) -> None:
@@ -464,12 +464,12 @@ def _numbered(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
     by_text: dict[tuple[str, str], list[Paraphrase]] = {}
     for row in rows:
         by_text.setdefault((row.lang, row.text), []).append(row)
-    found = []
+    numbered = []
     for own in by_text.values():
         same = len({paraphrase.wording for paraphrase in own}) == 1
-        found += (
+        numbered += (
             own[:1]
             if same
             else [replace(paraphrase, place=f"occurrence:{i}") for i, paraphrase in enumerate(own)]
         )
-    return found
+    return numbered

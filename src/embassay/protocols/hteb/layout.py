@@ -286,14 +286,14 @@ def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> li
         raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
     wanted = {reference_name(dataset) for dataset in datasets}
     folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
-    found = [_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
-    if not found:
+    newest = [_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
+    if not newest:
         raise UsageError(
             f"{chosen[0]} has no transformed dataset"
             + (f" called {' or '.join(sorted(wanted))}." if wanted else "."),
             mend="Give the folder above the generators' folders.",
         )
-    return found
+    return newest
 
 
 def _newest(folder: Path) -> Found:
@@ -325,10 +325,10 @@ def _newest(folder: Path) -> Found:
 
 def _metadata_of(path: Path, end: str) -> dict[str, Any]:
     try:
-        found = json.loads(read_bounded(path))
+        metadata = json.loads(read_bounded(path))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError("the metadata cannot be read", path=path, found=str(error)[:80]) from error
-    told = check_metadata(found, path)
+    told = check_metadata(metadata, path)
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
     said = [generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
     said.append(str(told["seed_transform"]))

@@ -119,8 +119,8 @@ def names_of(label: str, *, varieties: bool = False) -> tuple[str, ...]:
     >>> names_of("en-de"), names_of("ary"), names_of("ary", varieties=True), names_of("und")
     (('English', 'German'), ('Arabic',), ('Moroccan Arabic',), ())
     """
-    found = (_name(part, varieties) for part in _PARTS.split(label) if part)
-    return tuple(dict.fromkeys(name for name in found if name))
+    names = (_name(part, varieties) for part in _PARTS.split(label) if part)
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 @cache
@@ -307,7 +307,7 @@ def read_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, 
     >>> read_families(["e5=wordllama:0.1,minilm:0.2"])
     (('e5', (('wordllama', 0.1), ('minilm', 0.2))),)
     """
-    found = []
+    families = []
     for entry in given or ():
         name, _, members = entry.partition("=")
         pairs = [member.strip().rpartition(":") for member in members.split(",") if member.strip()]
@@ -321,8 +321,8 @@ def read_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, 
                 mend="Write NAME=SYSTEM:BILLIONS,SYSTEM:BILLIONS with two systems or more, for example "
                 "e5=st:e5-small:0.03,st:e5-base:0.11.",
             )
-        found.append((name, tuple(sorted(sizes, key=lambda size: size[1]))))
-    return tuple(found)
+        families.append((name, tuple(sorted(sizes, key=lambda size: size[1]))))
+    return tuple(families)
 
 
 @dataclass(frozen=True)

@@ -238,18 +238,18 @@ def _compared(profiles: Profiles, scope: Scope) -> dict[str, Any]:
 
 def gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:
     """Task and dataset -> transformed minus original, where there is a value."""
-    found = {}
+    by_part = {}
     for task, dataset in profiles.places(OVERALL):
         delta = profiles.on_dataset(task, dataset.name, system, part).delta.value
         if delta is not None:
-            found[f"{task}/{dataset.name}"] = delta
-    return found
+            by_part[f"{task}/{dataset.name}"] = delta
+    return by_part
 
 
 def tests_of(profiles: Profiles) -> list[dict[str, Any]]:
     """Of every system and part the change over datasets: the Hodges-Lehmann `shift` with its bootstrap interval over
     datasets, and Wilcoxon's `p`, by Holm over the systems within the part (spec hteb 10, ours [H15])."""
-    found: list[dict[str, Any]] = []
+    tests: list[dict[str, Any]] = []
     for part in profiles.parts:
         own = [
             _tested(part, system.name, list(gaps(profiles, system.name, part).values()), profiles.layout.seed)
@@ -258,8 +258,8 @@ def tests_of(profiles: Profiles) -> list[dict[str, Any]]:
         tested = [row for row in own if row["p"] is not None]
         for row, adjusted in zip(tested, holm([row["p"] for row in tested]) if tested else (), strict=True):
             row["p_holm"] = adjusted
-        found += own
-    return found
+        tests += own
+    return tests
 
 
 def _tested(part: str, system: str, d: Sequence[float], seed: int) -> dict[str, Any]:
@@ -355,7 +355,7 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
 def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
     """English datasets and the others: the mean change of a dataset, over systems, of every part. Not a paired test."""
     english = {"en", "eng", "en-en", "eng-eng"}
-    found = []
+    rows = []
     for group, is_english in (("English", True), ("multilingual", False)):
         places = [
             (task, dataset)
@@ -366,7 +366,7 @@ def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
             means = [_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
             known = [mean for mean in means if mean is not None]
             shift = hodges_lehmann(known, n_resamples=RESAMPLES, seed=profiles.layout.seed) if known else None
-            found.append(
+            rows.append(
                 {
                     "group": group, "part": part, "datasets": len(known),
                     "change": float(np.mean(known)) if known else None,
@@ -374,14 +374,14 @@ def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
                     "ci_high": None if shift is None else _number(shift.high),
                 }
             )  # fmt: skip
-    return found
+    return rows
 
 
 def _over_systems(profiles: Profiles, task: str, dataset: str, part: str) -> float | None:
-    found = [
+    changes = [
         profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked
     ]
-    known = [change for change in found if change is not None]
+    known = [change for change in changes if change is not None]
     return float(np.mean(known)) if known else None
 
 

@@ -106,8 +106,8 @@ class HtebPlan(WordedPlan):
 
     def languages(self, source: Source, dataset: PlannedDataset, seed: int) -> Counter[str]:
         """How many texts go to, or through, each language."""
-        found = (slot.language for slot in self.asked(source, dataset, seed) if slot.language)
-        return Counter(found)
+        spoken = (slot.language for slot in self.asked(source, dataset, seed) if slot.language)
+        return Counter(spoken)
 
     @cached_property
     def longest(self) -> int:

@@ -73,8 +73,8 @@ def titles_of(dataset: Dataset, corpus: Documents) -> tuple[str, ...]:
     if "title" not in source.columns():
         return ("",) * len(corpus)
     rows = getattr(source, "source", source).rows(("id", "title"))
-    found = {key_of(row, "id"): text_of(row, "title") or "" for row in rows}
-    return tuple(found.get(key, "") for key in corpus.ids)
+    titles = {key_of(row, "id"): text_of(row, "title") or "" for row in rows}
+    return tuple(titles.get(key, "") for key in corpus.ids)
 
 
 def body_of(text: str, title: str) -> str:
@@ -173,12 +173,12 @@ def compared(by: str, left: Any, right: Any) -> NDArray[np.float64]:
 
     a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
     if by in ("euclidean", "manhattan"):
-        found = -cdist(a, b, "euclidean" if by == "euclidean" else "cityblock")
+        scores = -cdist(a, b, "euclidean" if by == "euclidean" else "cityblock")
     else:
         if by != "dot":
             a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (a, b))
-        found = a @ b.T
-    return np.asarray(np.round(found, DECIMALS) + 0.0)
+        scores = a @ b.T
+    return np.asarray(np.round(scores, DECIMALS) + 0.0)
 
 
 def _factory(name: str) -> Callable[[], Task]:
@@ -218,15 +218,15 @@ def places_of(
     texts first, of candidates the relevant ones first."""
     what = TASKS.build(name)
     kept = what.unworded(options)
-    found = [
+    places = [
         (place, text, part.lang)
         for part in parts
         for place, text in (_candidates_in_order(part.data) if name == "reranking" else what.texts(part.data))
         if not place.startswith(kept)
     ]
     if name in ("sts", "pair_classification"):
-        found.sort(key=lambda place: place[0].startswith("second:"))
-    yield from found
+        places.sort(key=lambda place: place[0].startswith("second:"))
+    yield from places
 
 
 def _candidates_in_order(data: Any) -> Iterator[Place]:
@@ -305,8 +305,8 @@ def reference_name(dataset: str) -> str:
 @cache
 def listed() -> Mapping[str, Mapping[str, Any]]:
     """The reference's name of a dataset -> what `datasets.toml` says of it."""
-    found = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
-    return {entry["name"]: entry for entry in found["dataset"]}
+    document = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
+    return {entry["name"]: entry for entry in document["dataset"]}
 
 
 def catalogue_name(dataset: str) -> str:

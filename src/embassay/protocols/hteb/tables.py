@@ -71,13 +71,13 @@ Shares = Mapping[tuple[str, str], tuple[float, float]]
 
 def shares_of(texts: Sequence[Texts]) -> Shares:
     """Of every transformation on every dataset, and with the dataset "" on all."""
-    found: dict[tuple[str, str], list[Texts]] = {}
+    groups: dict[tuple[str, str], list[Texts]] = {}
     for text in texts:
         for dataset in (text.dataset, ""):
-            found.setdefault((text.transformation, dataset), []).append(text)
+            groups.setdefault((text.transformation, dataset), []).append(text)
     return {
         key: (sum(row.unchanged for row in own) / total, sum(row.texts - row.usable for row in own) / total)
-        for key, own in found.items()
+        for key, own in groups.items()
         if (total := sum(row.texts for row in own))
     }
 

@@ -101,8 +101,8 @@ def _field(answer: str) -> str | None:
         return by_hand[1]
 
 
-def _of_object(found: Any) -> str | None:
-    text = found.get(FIELD) if isinstance(found, dict) else None
+def _of_object(answer: Any) -> str | None:
+    text = answer.get(FIELD) if isinstance(answer, dict) else None
     return text if isinstance(text, str) else None
 
 

@@ -242,25 +242,25 @@ def _ratings_in(file: Path, key: Mapping[str, Item]) -> Iterator[Rating]:
 
 
 def _number(row: Row, column: str) -> float:
-    found = cell(row, column)
-    if not found:
+    text = cell(row, column)
+    if not text:
         return float("nan")
-    if not _WHOLE.fullmatch(found):
+    if not _WHOLE.fullmatch(text):
         raise DataError(
             f"the {column} is not on the scale", path=row.path, line=row.line, expected="a whole number from 1 to 5",
-            found=repr(found), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
+            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
         )  # fmt: skip
-    return float(found[0])
+    return float(text[0])
 
 
 def _rejected(ratings: Sequence[Rating], key: Mapping[str, Item]) -> dict[str, tuple[str, ...]]:
     """Raters who rated a dummy more than 1 away from what is expected: 5 for a nearly identical pair, 1 for another."""
-    found: dict[str, tuple[str, ...]] = {}
+    out: dict[str, tuple[str, ...]] = {}
     for rating in ratings:
         item = key[rating.pair_id]
         if item.expected is not None and abs(rating.adequacy - max(item.expected, SCALE[0])) > TOLERANCE:
-            found[rating.rater_id] = (*found.get(rating.rater_id, ()), rating.pair_id)
-    return found
+            out[rating.rater_id] = (*out.get(rating.rater_id, ()), rating.pair_id)
+    return out
 
 
 def _outcome(

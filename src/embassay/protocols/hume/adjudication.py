@@ -67,7 +67,7 @@ def answers_of(folder: StudyFolder, task: Task, rows: Iterable[AnnotationRow]) -
     Raises DataError for a value that the task does not know.
     """
     payloads = {item.id: item.payload for item in folder.items_of(task.name)}
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for row in rows:
         if row.item_id not in payloads or row.value is None:
             continue
@@ -75,8 +75,8 @@ def answers_of(folder: StudyFolder, task: Task, rows: Iterable[AnnotationRow]) -
         where = f"The answer of {row.annotator_id} to {row.item_id}"
         value = read_value(task.spec, row.value, where, like=like)
         if value is not None:
-            found.setdefault(row.annotator_id, {})[row.item_id] = value
-    return found
+            by_name.setdefault(row.annotator_id, {})[row.item_id] = value
+    return by_name
 
 
 def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> tuple[Dispute, ...]:
@@ -166,11 +166,11 @@ def corrections(
     }
     own = {name: {key: fix for key, fix in made.items() if fix.is_decided} for name, made in own.items()}
     if kind == "original":
-        found = {item.id: (gold[item.id], "undisputed") for item in items}
+        outcomes = {item.id: (gold[item.id], "undisputed") for item in items}
     elif task.family == "clustering":
-        found = _partition(items, gold, disputed, own)
+        outcomes = _partition(items, gold, disputed, own)
     else:
-        found = {item.id: _decided(task, item, gold, answers, disputed, own, kind) for item in items}
+        outcomes = {item.id: _decided(task, item, gold, answers, disputed, own, kind) for item in items}
     return tuple(
         Correction(
             item.id, gold[item.id], after, why,  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def corrections(
             () if task.family == "clustering" else _plainly(answers, item.id),
         )
         for item in items
-        for after, why in (found[item.id],)
+        for after, why in (outcomes[item.id],)
     )  # fmt: skip
 
 

@@ -99,13 +99,13 @@ def compare_with_people(
                 mend="Give its values by item id.",
             )
         groups.setdefault(items, []).append(name)
-    found: dict[str, Compared] = {}
+    by_system: dict[str, Compared] = {}
     for items, names in groups.items():
         rows = [[systems[name][item] for item in items] for name in names]
-        found |= dict(
+        by_system |= dict(
             zip(names, _compared(people.task, people_rows(people, items), rows, draws), strict=True)
         )
-    return {name: found[name] for name in systems}
+    return {name: by_system[name] for name in systems}
 
 
 def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], draws: Draws) -> list[Compared]:
@@ -203,8 +203,8 @@ def _three(gold: Floats, ratings: Floats, system: Floats) -> tuple[float, float]
 def _between(people: People) -> float | None:
     if len(people.taking_part) < 2:
         return None
-    found = mean_pairwise(align(people.taking_part).rows, spearman).value
-    return None if math.isnan(found) else found
+    mean = mean_pairwise(align(people.taking_part).rows, spearman).value
+    return None if math.isnan(mean) else mean
 
 
 def _spearman(x: Floats, y: Floats) -> float:
@@ -583,30 +583,30 @@ def annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach
     return _first(enough, least)
 
 
-def _by_variance(differences: Floats, parts: Components | None, found: Needed, reach: Reach) -> Needed:
+def _by_variance(differences: Floats, parts: Components | None, need: Needed, reach: Reach) -> Needed:
     gap, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance <= 0:
-        return replace(found, note="The difference is the same on every item.")
+        return replace(need, note="The difference is the same on every item.")
     # Guenther 1981: what a t test needs more than a normal one.
     extra = reach.test**2 / 2
-    smallest = reach.both * math.sqrt(variance / max(found.n - extra, 1))
+    smallest = reach.both * math.sqrt(variance / max(need.n - extra, 1))
     items = _up_to(reach.both**2 * variance / gap**2 + extra) if gap else None
-    known = replace(found, items=items, smallest=smallest)
+    known = replace(need, items=items, smallest=smallest)
     # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of
     # the mean holds for the vote.
     if parts is None or parts.mean * gap <= 0:
         return _noted(known, known=False)
-    return _noted(replace(known, annotators=annotators_by_variance(parts, found.n, found.k, reach)))
+    return _noted(replace(known, annotators=annotators_by_variance(parts, need.n, need.k, reach)))
 
 
-def _by_correlation(at: Correlations | None, found: Needed, reach: Reach) -> Needed:
+def _by_correlation(at: Correlations | None, need: Needed, reach: Reach) -> Needed:
     if at is None:
-        return replace(found, note="A correlation is undefined: ratings or similarities do not vary.")
-    smallest = at.moved(reach.both * at.spread / math.sqrt(max(found.n - 3, 1)))
+        return replace(need, note="A correlation is undefined: ratings or similarities do not vary.")
+    smallest = at.moved(reach.both * at.spread / math.sqrt(max(need.n - 3, 1)))
     items = _up_to((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
-    annotators = annotators_by_correlation(at, found.n, found.k, reach)
+    annotators = annotators_by_correlation(at, need.n, need.k, reach)
     return _noted(
-        replace(found, items=items, annotators=annotators, smallest=smallest),
+        replace(need, items=items, annotators=annotators, smallest=smallest),
         known=at.between is not None and at.between > 0,
     )
 
@@ -619,15 +619,15 @@ def _up_to(number: float) -> int | None:
     return math.ceil(number) if number <= MOST_ITEMS else None
 
 
-def _noted(found: Needed, *, known: bool = True) -> Needed:
+def _noted(need: Needed, *, known: bool = True) -> Needed:
     """With why there is no number; `known` is whether annotators can be told from chance at all."""
     said = []
-    if found.items is None:
+    if need.items is None:
         said.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
-    if found.k < 2:
+    if need.k < 2:
         said.append("One annotator says nothing about others.")
     elif not known:
         said.append("These items do not show what more annotators would change.")
-    elif found.annotators is None:
+    elif need.annotators is None:
         said.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would be enough.")
-    return replace(found, note=" ".join(said))
+    return replace(need, note=" ".join(said))

@@ -81,11 +81,11 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> 
         f"{how}, {data.training.per_label} training texts per label, mean of {data.repeats} draws, "
         "bootstrap over texts"
     )
-    found = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
+    accuracy = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
     notes = [*data.training.notes, *_short(data), *dict.fromkeys(note for _, own in said for note in own)]
     return outcome(
-        LABELS_HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
-        counts={"train": len(used), "test": found.n},
+        LABELS_HEADLINE, accuracy, items, n=accuracy.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
+        counts={"train": len(used), "test": accuracy.n},
     )  # fmt: skip
 
 
@@ -126,9 +126,9 @@ def _short(data: FewLabelled) -> list[str]:
     """Labels that have fewer training texts than every repeat should draw."""
     rows, wanted = data.training.rows, data.training.per_label
     counts = {label: rows.labels.count(label) for label in sorted(set(rows.labels))}
-    found = [f"label {label}: {n} of {wanted} training texts" for label, n in counts.items() if n < wanted]
+    short = [f"label {label}: {n} of {wanted} training texts" for label, n in counts.items() if n < wanted]
     missing = [label for label in data.labels if label not in counts]
-    return found + [f"label {label}: no training text, so it is never given" for label in missing]
+    return short + [f"label {label}: no training text, so it is never given" for label in missing]
 
 
 def _rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:

@@ -207,8 +207,8 @@ def labels_of(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, 
     labels: dict[str, dict[str, str]] = {}
     for flag, key, entries in (("--label", "description", told), ("--label-name", "name", names)):
         for entry in entries:
-            value, found, words = (part.strip() for part in entry.partition("="))
-            if not (value and found and words):
+            value, equals, words = (part.strip() for part in entry.partition("="))
+            if not (value and equals and words):
                 raise UsageError(f"Cannot read {flag} {entry!r}.", mend=f"Write {flag} LABEL='words'.")
             labels.setdefault(value, {})[key] = words
     return labels
@@ -221,12 +221,12 @@ def scale_of(text: str) -> dict[str, float]:
     {'low': 1.0, 'high': 4.0, 'step': 0.5}
     """
     number = r"(-?\d+(?:\.\d+)?)"
-    found = re.fullmatch(rf"{number}-{number}(?::(\d+(?:\.\d+)?))?", text.strip())
-    if found is None or not float(found[1]) < float(found[2]):
+    ends = re.fullmatch(rf"{number}-{number}(?::(\d+(?:\.\d+)?))?", text.strip())
+    if ends is None or not float(ends[1]) < float(ends[2]):
         raise UsageError(
             f"Cannot read --scale {text!r}.", mend="Write LOW-HIGH or LOW-HIGH:STEP, as 1-4:0.5."
         )
-    return {"low": float(found[1]), "high": float(found[2]), "step": float(found[3] or 1)}
+    return {"low": float(ends[1]), "high": float(ends[2]), "step": float(ends[3] or 1)}
 
 
 @dataclass(frozen=True)

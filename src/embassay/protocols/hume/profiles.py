@@ -112,7 +112,7 @@ def profiles_of(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """
     if not folder.study.profile:
         return {}
-    found = filed_profiles(folder)
+    profiles = filed_profiles(folder)
     if has_store(folder):
         store = open_store(folder, read_only=True)
         try:
@@ -120,20 +120,20 @@ def profiles_of(folder: StudyFolder) -> dict[str, dict[str, str]]:
         finally:
             store.close()
         for annotator, said in stored.items():
-            found.setdefault(annotator, {}).update(checked_profile(folder.study, said))
-    return found
+            profiles.setdefault(annotator, {}).update(checked_profile(folder.study, said))
+    return profiles
 
 
 def filed_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """Those of `profiles.jsonl`; of two answers to a question the last."""
-    path, found = folder.path / FILE, dict[str, dict[str, str]]()
+    path, profiles = folder.path / FILE, dict[str, dict[str, str]]()
     for line, row in read_rows(path, ProfileRow) if path.is_file() else ():
         try:
             said = checked_profile(folder.study, {row.question: row.answer})
         except DataError as error:
             raise DataError(error.what, path=path, line=line, mend=error.mend) from None
-        found.setdefault(row.annotator_id, {}).update(said)
-    return found
+        profiles.setdefault(row.annotator_id, {}).update(said)
+    return profiles
 
 
 def write_profiles(path: Path, profiles: Profiles) -> Path:
@@ -205,11 +205,11 @@ def withheld(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
     >>> withheld({"native": 9, "good": 6, "basic": 2}, 5), withheld({"native": 9, "good": 6}, 5)
     (('good', 'basic'), ())
     """
-    found = {name for name, n in sizes.items() if n < smallest}
-    others = sorted((name for name in sizes if name not in found), key=lambda name: sizes[name])
-    if len(found) == 1 and others:
-        found.add(others[0])
-    return tuple(name for name in sizes if name in found)
+    small = {name for name, n in sizes.items() if n < smallest}
+    others = sorted((name for name in sizes if name not in small), key=lambda name: sizes[name])
+    if len(small) == 1 and others:
+        small.add(others[0])
+    return tuple(name for name in sizes if name in small)
 
 
 def _interval(scores: Sequence[float]) -> tuple[float | None, float | None, float | None, str]:

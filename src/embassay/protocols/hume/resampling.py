@@ -66,8 +66,8 @@ def drawn_pearson(counts: Floats, x: Floats, y: Floats) -> Floats:
     squares = (counts * left**2).sum(axis=1) * (counts * right**2).sum(axis=1)
     # Ranks are halves of whole numbers; what is left of a constant side is rounding.
     scale = (counts * (left**2 + right**2)).sum(axis=1) ** 2
-    found = _divided(products, np.sqrt(np.where(squares > 1e-20 * scale, squares, 0.0)))
-    return np.clip(found, -1.0, 1.0)
+    r = _divided(products, np.sqrt(np.where(squares > 1e-20 * scale, squares, 0.0)))
+    return np.clip(r, -1.0, 1.0)
 
 
 def drawn_spearman(counts: Floats, x: Floats, y: Floats) -> Floats:
@@ -89,19 +89,19 @@ def _centred(counts: Floats, values: Floats, total: Floats) -> Floats:
 
 
 def _divided(above: Floats, below: Floats) -> Floats:
-    found = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
-    np.divide(above, below, out=found, where=below > 0)
-    return found
+    ratio = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
+    np.divide(above, below, out=ratio, where=below > 0)
+    return ratio
 
 
 def indicators(values: Sequence[Hashable]) -> Floats:
     """A column per distinct value, 1 where an item has it; items without one (None) are in no column: (n, k)."""
     places = {value: place for place, value in enumerate(dict.fromkeys(v for v in values if v is not None))}
-    found = np.zeros((len(values), len(places)))
+    inside = np.zeros((len(values), len(places)))
     for item, value in enumerate(values):
         if value is not None:
-            found[item, places[value]] = 1
-    return found
+            inside[item, places[value]] = 1
+    return inside
 
 
 def drawn_fleiss(counts: Floats, votes: Floats) -> Floats:
@@ -161,8 +161,8 @@ def drawn_v_measure(counts: Floats, one: Floats, other: Floats) -> Floats:
     shared = np.maximum(left + right - _entropy(kept @ cells[:, cells.any(axis=0)], total), 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         # 2hc / (h + c) with h = shared / left and c = shared / right
-        found = np.where((left > 1e-12) & (right > 1e-12), 2 * shared / (left + right), 0.0)
-    return np.where(total > 0, found, np.nan)
+        v = np.where((left > 1e-12) & (right > 1e-12), 2 * shared / (left + right), 0.0)
+    return np.where(total > 0, v, np.nan)
 
 
 def _pairs(sizes: Floats) -> Floats:
@@ -277,23 +277,23 @@ def _columns(values: Floats) -> Floats:
 
 def _interval(estimate: float, replicates: Floats, left_out: Floats, n: int, draws: Draws) -> Resampled:
     confidence, kind = draws.confidence, draws.kind
-    every, found = len(replicates), replicates[~np.isnan(replicates)]
-    undefined = every - len(found)
+    every, defined = len(replicates), replicates[~np.isnan(replicates)]
+    undefined = every - len(defined)
     if np.isnan(estimate):
         return no_interval(estimate, n, "the value is undefined", undefined, every)
     if undefined > _MOST_UNDEFINED * every:
         return no_interval(estimate, n, f"undefined in {undefined} of {every} resamples", undefined, every)
-    if np.ptp(found) <= _ROUNDING * max(abs(estimate), 1.0):
+    if np.ptp(defined) <= _ROUNDING * max(abs(estimate), 1.0):
         return no_interval(estimate, n, ALIKE, undefined, every)
     if kind != "percentile":
-        found = estimate + (found - estimate) * _expansion(n, confidence)
-    shift, skew = _bias_and_skew(estimate, found, left_out) if kind == "bca" else (0.0, 0.0)
+        defined = estimate + (defined - estimate) * _expansion(n, confidence)
+    shift, skew = _bias_and_skew(estimate, defined, left_out) if kind == "bca" else (0.0, 0.0)
     ends = [_moved(_z(q), shift, skew) for q in ((1 - confidence) / 2, (1 + confidence) / 2)]
-    low, high = np.quantile(found, ends)
+    low, high = np.quantile(defined, ends)
     method = f"{confidence:.0%} {kind} bootstrap of items, {every} resamples"
     if undefined:
         method += f", {undefined} of them without a value"
-    return Resampled(estimate, float(low), float(high), n, method, _p(found, shift, skew), undefined, every)
+    return Resampled(estimate, float(low), float(high), n, method, _p(defined, shift, skew), undefined, every)
 
 
 def _expansion(n: int, confidence: float) -> float:
@@ -482,10 +482,10 @@ def agreement_intervals(
         return np.stack([statistic(counts) for statistic in statistics.values()], axis=1)
 
     within = [_WITHIN.get(name, CORRELATION) for name in statistics]
-    found = dict(zip(statistics, resampled(every, len(shared), draws, within=within), strict=True))
-    if "v_measure" in found:
-        found["v_measure"] = no_interval(found["v_measure"].estimate, len(shared), COPIES)
-    return found
+    intervals = dict(zip(statistics, resampled(every, len(shared), draws, within=within), strict=True))
+    if "v_measure" in intervals:
+        intervals["v_measure"] = no_interval(intervals["v_measure"].estimate, len(shared), COPIES)
+    return intervals
 
 
 def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
@@ -513,8 +513,8 @@ def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
 
 def _modal(sizes: Floats) -> float:
     """The commonest number of ratings from two on, the larger of two equally common ones: as `fleiss` has it."""
-    found, times = np.unique(sizes[sizes > 1], return_counts=True)
-    return float(found[times == times.max()].max())
+    usual, times = np.unique(sizes[sizes > 1], return_counts=True)
+    return float(usual[times == times.max()].max())
 
 
 def _of_groups(rows: Rows, least: int) -> dict[str, Drawn]:
@@ -591,6 +591,6 @@ class _Pairs:
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    found = np.full(above.shape, np.nan)
-    np.divide(above, below, out=found, where=below > 0)
-    return found
+    ratio = np.full(above.shape, np.nan)
+    np.divide(above, below, out=ratio, where=below > 0)
+    return ratio

@@ -41,8 +41,8 @@ def resource_class(lang: str) -> int | None:
     >>> resource_class("eng"), resource_class("nob"), resource_class("tlh")
     (5, 1, None)
     """
-    found = _languages().get(lang)
-    return found[0] if found else None
+    row = _languages().get(lang)
+    return row[0] if row else None
 
 
 def resource_level(lang: str) -> Level:
@@ -51,8 +51,8 @@ def resource_level(lang: str) -> Level:
     >>> [resource_level(lang) for lang in ("rus", "dan", "nob", "und")]
     ['high', 'mid', 'low', 'not classified']
     """
-    found = resource_class(lang)
-    return "not classified" if found is None else _LEVEL[found]
+    number = resource_class(lang)
+    return "not classified" if number is None else _LEVEL[number]
 
 
 def language_name(lang: str) -> str:
@@ -61,8 +61,8 @@ def language_name(lang: str) -> str:
     >>> language_name("dan"), language_name("tlh")
     ('Danish', 'tlh')
     """
-    found = _languages().get(lang)
-    return found[1] if found else lang
+    row = _languages().get(lang)
+    return row[1] if row else lang
 
 
 def resource_table(summary: Summary, seed: int) -> ColumnTable:

@@ -184,23 +184,23 @@ def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApM
         order = _order(marks)
         groups = groupby(order, key=lambda place: marks[place])
         blocks = [[int(gold[place] > 0) for place in group] for _, group in groups]
-    terms, above, found = [], 0, 0
+    terms, above, hits = [], 0, 0
     for block in blocks:
         size, relevant = len(block), sum(block)
         if human_ap_mode == "expected":
-            terms.extend(_expected(above, found, size, relevant))
+            terms.extend(_expected(above, hits, size, relevant))
         else:
-            terms.append(relevant * (found + relevant) / (above + size))
-        above, found = above + size, found + relevant
-    return min(math.fsum(terms) / found, 1.0)
+            terms.append(relevant * (hits + relevant) / (above + size))
+        above, hits = above + size, hits + relevant
+    return min(math.fsum(terms) / hits, 1.0)
 
 
-def _expected(above: int, found: int, size: int, relevant: int) -> list[float]:
+def _expected(above: int, hits: int, size: int, relevant: int) -> list[float]:
     """What each place of a tie adds in the mean over its orders: how likely a relevant document is there, times the
     precision then to be expected."""
     share = (relevant - 1) / (size - 1) if size > 1 else 0.0
     return [
-        relevant / size * (found + 1 + place * share) / (above + place + 1) if relevant else 0.0
+        relevant / size * (hits + 1 + place * share) / (above + place + 1) if relevant else 0.0
         for place in range(size)
     ]
 
@@ -346,13 +346,13 @@ def _values(family: Family, answers: Answers, least: int) -> dict[str, float]:
         pairwise = {"spearman": spearman, "pearson": pearson, "absolute_difference": absolute_difference}
         values = {name: mean(function) for name, function in pairwise.items()}
         return {**values, "alpha": _alpha(rows, "interval")}
-    found = fleiss(rows)
+    kappa = fleiss(rows)
     return {
-        "fleiss_kappa": found.value,
+        "fleiss_kappa": kappa.value,
         "cohen_kappa": mean(cohen_kappa),
         "percent_agreement": percent_agreement(rows, min_shared=least),
         "alpha": _alpha(rows, "nominal"),
-        "dropped": float(found.dropped),
+        "dropped": float(kappa.dropped),
     }
 
 

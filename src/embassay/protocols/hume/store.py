@@ -280,10 +280,10 @@ class AnswerStore:
     def profiles(self) -> dict[str, dict[str, str]]:
         """What annotators said of themselves, by annotator and question."""
         rows = self.database.read(lambda do: do.all("SELECT annotator, question, answer FROM profiles"))
-        found: dict[str, dict[str, str]] = {}
+        by_name: dict[str, dict[str, str]] = {}
         for annotator, question, answer in sorted(rows):
-            found.setdefault(annotator, {})[question] = answer
-        return found
+            by_name.setdefault(annotator, {})[question] = answer
+        return by_name
 
     def save(self, annotator: str, task: str, draft: Draft) -> Saved | Refused:
         """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
@@ -316,20 +316,20 @@ class AnswerStore:
         rows = self.database.read(
             lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}")
         )
-        found: dict[str, dict[str, Saved]] = {}
+        by_name: dict[str, dict[str, Saved]] = {}
         for annotator, *row in sorted(rows, key=lambda row: (row[0], row[1])):
-            found.setdefault(annotator, {})[row[0]] = _saved(row)
-        return found
+            by_name.setdefault(annotator, {})[row[0]] = _saved(row)
+        return by_name
 
     def changes(self, annotator: str) -> tuple[Change, ...]:
         """The history of somebody's answers, oldest first."""
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER}, tab FROM changes WHERE annotator = ?", annotator)
         )
-        found = [Change(annotator, _saved(row[:-1]), row[-1]) for row in rows]
+        history = [Change(annotator, _saved(row[:-1]), row[-1]) for row in rows]
         return tuple(
             sorted(
-                found, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id)
+                history, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id)
             )
         )
 
@@ -343,10 +343,10 @@ class AnswerStore:
     def finished(self) -> dict[str, dict[str, str]]:
         """When each task was finished, by annotator and task."""
         rows = self.database.read(lambda do: do.all("SELECT annotator, task, finished_at FROM finished"))
-        found: dict[str, dict[str, str]] = {}
+        times: dict[str, dict[str, str]] = {}
         for annotator, task, at in sorted(rows):
-            found.setdefault(annotator, {})[task] = at
-        return found
+            times.setdefault(annotator, {})[task] = at
+        return times
 
     def _bind(self, study: StudyFile, read_only: bool) -> None:
         facts = {
@@ -657,10 +657,10 @@ class Browsers:
                 f"AND own.annotator NOT IN {_ADJUDICATES} AND other.annotator NOT IN {_ADJUDICATES}"
             )
         )
-        found: dict[str, set[str]] = {}
+        seen: dict[str, set[str]] = {}
         for annotator, other in rows:
-            found.setdefault(annotator, set()).add(other)
-        return tuple(Exposure(name, tuple(sorted(found[name]))) for name in sorted(found))
+            seen.setdefault(annotator, set()).add(other)
+        return tuple(Exposure(name, tuple(sorted(seen[name]))) for name in sorted(seen))
 
     def _note(self, browser: str, what: str, annotators: Iterable[str]) -> None:
         new = [name for name in annotators if (browser, what, name) not in self._known]

@@ -103,10 +103,10 @@ def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
     )  # fmt: skip
 
 
-def _cells(found: Sequence[Agreement]) -> Cells:
+def _cells(every: Sequence[Agreement]) -> Cells:
     """Every further coefficient, and the ends of its interval where any pair has one."""
-    sure = {name for agreement in found for name, bar in agreement.intervals.items() if bar.low is not None}
-    names = _ordered((name for agreement in found for name in agreement.extras), _EXTRAS)
+    sure = {name for agreement in every for name, bar in agreement.intervals.items() if bar.low is not None}
+    names = _ordered((name for agreement in every for name in agreement.extras), _EXTRAS)
     return tuple((name, end) for name in names for end in (("", "_low", "_high") if name in sure else ("",)))
 
 
@@ -131,8 +131,8 @@ def points(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _ordered(found: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
-    names = set(found)
+def _ordered(known: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
+    names = set(known)
     return (*(name for name in order if name in names), *sorted(names - set(order)))
 
 
@@ -158,28 +158,28 @@ def disputed(
     [('a', 1.0)]
     """
     apart = how_apart(family, items, answers)
-    found = [
+    rows = [
         (distance, item, {name: own[item.id] for name, own in answers.items() if item.id in own})
         for item in items
         if (distance := apart[item.id]) > 0
     ]
-    found.sort(key=lambda row: (-row[0], row[1].id))
+    rows.sort(key=lambda row: (-row[0], row[1].id))
     return tuple(
         Disputed(
             item=item.id, texts=_texts(item), gold=_said(gold.get(item.id)),
             answers={name: _said(value) for name, value in given.items()}, apart=distance,
         )
-        for distance, item, given in found[:most]
+        for distance, item, given in rows[:most]
     )  # fmt: skip
 
 
 def how_apart(family: Family, items: Sequence[Item], answers: Answers) -> dict[str, float]:
     """How far annotators are apart on each item, 0 to 1 as `disputed` says; 0 where fewer than two answered."""
-    found = {}
+    distances = {}
     for item in items:
         given = {name: own[item.id] for name, own in answers.items() if item.id in own}
-        found[item.id] = _APART[family](item.id, given, answers) if len(given) > 1 else 0.0
-    return found
+        distances[item.id] = _APART[family](item.id, given, answers) if len(given) > 1 else 0.0
+    return distances
 
 
 def _of_pairs(given: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
@@ -222,8 +222,8 @@ _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
 
 
 def _texts(item: Item) -> tuple[str, ...]:
-    found = [str(item.payload[name]) for name in _TEXTS if item.payload.get(name)]
-    return tuple(text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …" for text in found)
+    texts = [str(item.payload[name]) for name in _TEXTS if item.payload.get(name)]
+    return tuple(text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …" for text in texts)
 
 
 def _said(value: Any) -> str:
@@ -422,8 +422,8 @@ def _names(pair: PairRecord) -> tuple[str, str, str]:
 
 
 def _outside(pair: PairRecord, system: str) -> Value:
-    found = next((score.outside for score in (*pair.models, *pair.llms) if score.system == system), None)
-    return None if found is None else int(found)
+    outside = next((score.outside for score in (*pair.models, *pair.llms) if score.system == system), None)
+    return None if outside is None else int(outside)
 
 
 def _rate(wins: Wins) -> tuple[float | None, float | None, float | None]:

@@ -258,19 +258,19 @@ def read_standings(folder: Path) -> tuple[Standing, ...]:
     try:
         return tuple(_standing(row) for row in read_parquet(path).iter_rows(named=True))
     except (DataError, OSError, ValueError, KeyError, TypeError) as error:
-        found = error.found or error.what if isinstance(error, DataError) else str(error)
+        fault = error.found or error.what if isinstance(error, DataError) else str(error)
         raise DataError(
-            "The headlines cannot be read", path=path, found=found[:80],
+            "The headlines cannot be read", path=path, found=fault[:80],
             mend="Run the same command again: it writes them from the finished cells.",
         ) from error  # fmt: skip
 
 
 def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Sequence[Standing]]:
     """The standings at each place, places in their order."""
-    found: dict[tuple[str, str, str], list[Standing]] = {}
+    groups: dict[tuple[str, str, str], list[Standing]] = {}
     for standing in standings:
-        found.setdefault(standing.place, []).append(standing)
-    return found
+        groups.setdefault(standing.place, []).append(standing)
+    return groups
 
 
 def _row(standing: Standing) -> dict[str, Any]:
@@ -400,11 +400,11 @@ def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord])
 
 def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
     """The groups of two datasets or more that the task has, with their members."""
-    found: dict[str, list[str]] = {}
+    members_of: dict[str, list[str]] = {}
     for dataset in plan.datasets:
         if dataset.group and any(part.task == task for part in dataset.tasks):
-            found.setdefault(dataset.group, []).append(dataset.name)
-    return {group: members for group, members in found.items() if len(members) > 1}
+            members_of.setdefault(dataset.group, []).append(dataset.name)
+    return {group: members for group, members in members_of.items() if len(members) > 1}
 
 
 def _datasets(plan: Plan, task: str) -> tuple[str, ...]:
@@ -532,7 +532,7 @@ def _headline_row(
 
 def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[Result]) -> ColumnTable:
     """Every system's headline of each task, and overall; references last."""
-    found = {
+    values = {
         (row.task, row.system): row.value
         for row in rows
         if not row.dataset and row.measure != "mean_of_present"
@@ -543,5 +543,5 @@ def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[Result]) -
     return ColumnTable(
         f"{protocol.name}_tasks", "Headlines by task",
         (Column("system", "text"), *(Column(title, decimals=3) for title in titles)),
-        tuple((system.name, *(found.get((scope, system.name)) for scope in scopes)) for system in ordered),
+        tuple((system.name, *(values.get((scope, system.name)) for scope in scopes)) for system in ordered),
     )  # fmt: skip

@@ -74,8 +74,8 @@ class Estimate:
         low, high = interval(self.replicates, self.value, freedom_of_units(units))
         method, same = self.method, unvaried(self.replicates)
         if self.is_share and (low is not None or same):
-            found = wilson(self.value, self.n)
-            low, high, method = found.low, found.high, method.replace("bootstrap", "Wilson")
+            share = wilson(self.value, self.n)
+            low, high, method = share.low, share.high, method.replace("bootstrap", "Wilson")
         elif same:
             method = f"{method}; {UNVARIED}"
         return Score(measure, self.value, self.n, low, high, variant=variant, subset=subset, method=method)
@@ -124,12 +124,12 @@ def estimates(
     n = len(kept)
     units = None if groups is None else len(set(groups[~lost].tolist()))
     drawn = context.bootstrap(columns, purpose, groups) if (n if units is None else units) > 1 else None
-    found = {}
+    by_name = {}
     for name, statistic in statistics.items():
         value = float(statistic(kept.mean(axis=0))) if n else math.nan
         replicates = np.empty(0) if drawn is None else np.asarray(statistic(drawn), dtype=np.float64)
-        found[name] = Estimate(value, n, replicates, method, share and groups is None, units=units)
-    return found
+        by_name[name] = Estimate(value, n, replicates, method, share and groups is None, units=units)
+    return by_name
 
 
 def over_sets(scores: Sequence[Score], context: Context) -> Estimate | None:
@@ -153,9 +153,9 @@ def over_texts_of_a_set(
     """
     rows = [row for row, of_set in enumerate(data.sets) if of_set == name]
     gold = np.unique([data.labels[row] for row in rows], return_inverse=True)[1]
-    found = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
-    kept, k, n = found >= 0, int(found.max()) + 1, len(rows)
-    cells = np.where(kept, gold * k + found, -1) + 1
+    cluster = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
+    kept, k, n = cluster >= 0, int(cluster.max()) + 1, len(rows)
+    cells = np.where(kept, gold * k + cluster, -1) + 1
     rng, shape = context.stream("texts of a set"), (int(gold.max()) + 1, k)
     tables = [
         np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)

@@ -122,14 +122,14 @@ def describe(
 
 def bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
     """The encoder that a spec string names, before any transform of its vectors."""
-    found: list[Encoder] = []
+    encoders: list[Encoder] = []
 
     def kept(encoder: Encoder) -> Encoder:
-        found.append(encoder)
+        encoders.append(encoder)
         return encoder
 
     open_system(spec, tokenizer=open_tokenizer(tokenizer), seed=seed, wrap=kept)
-    return found[0]
+    return encoders[0]
 
 
 class CachedSystem:

@@ -107,8 +107,8 @@ PAPERS = {
 def citations(kinds: Collection[str]) -> tuple[Citation, ...]:
     """The four of the protocols and any other that the kinds of run rest on, those used first."""
     used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
-    found = [Citation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
-    return tuple(sorted(found, key=lambda citation: not citation.used))
+    cited = [Citation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
+    return tuple(sorted(cited, key=lambda citation: not citation.used))
 
 
 def bibtex(protocols: Iterable[str]) -> str:
@@ -311,13 +311,13 @@ class Run:
         """`ranks()`, and a column of values per task."""
         import polars as pl
 
-        found = self.ranks()
+        ranks = self.ranks()
         every = [standing for standing in self._standings() if standing.task != "overall"]
         for task in dict.fromkeys(standing.task for standing in every):
             values = {standing.system: standing.headline.value for standing in every if standing.task == task}
-            named = pl.Series(task, [values.get(system) for system in found["system"]], dtype=pl.Float64)
-            found = found.with_columns(named)
-        return found
+            named = pl.Series(task, [values.get(system) for system in ranks["system"]], dtype=pl.Float64)
+            ranks = ranks.with_columns(named)
+        return ranks
 
     def ranks(self, task: str = "") -> pl.DataFrame:
         """Every system on a task or `overall`, best first: `value`, `ci_low`, `ci_high`, `n`, and the places that
@@ -329,8 +329,8 @@ class Run:
         every = self._standings()
         scopes = dict.fromkeys(standing.task for standing in every)
         task = task or ("overall" if "overall" in scopes else next(iter(scopes), "overall"))
-        found = [standing for standing in every if standing.task == task]
-        if not found:
+        of_task = [standing for standing in every if standing.task == task]
+        if not of_task:
             raise UsageError(
                 f"The run ranks nothing on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
             )
@@ -341,7 +341,7 @@ class Run:
                 **dict(zip(("ci_low", "ci_high"), standing.headline.interval, strict=True)), "n": standing.headline.n,
                 **dict(zip(("rank_low", "rank_high"), places.get(standing.system, (None, None)), strict=True)),
             }
-            for standing in found
+            for standing in of_task
         ]  # fmt: skip
         return pl.DataFrame(rows, infer_schema_length=None).sort("group", "value", descending=[False, True])
 
@@ -349,8 +349,8 @@ class Run:
         """What has a value over all datasets of a task, or of all tasks."""
         from embassay.protocols.kernel.comparisons import read_standings
 
-        found = read_standings(self.path)
-        return [row for row in found if not row.dataset and row.headline.value is not None]
+        rows = read_standings(self.path)
+        return [row for row in rows if not row.dataset and row.headline.value is not None]
 
     def _places(self, task: str) -> dict[str, tuple[int, int]]:
         """The rank range of each ranked system on a task, of every group."""

@@ -180,11 +180,11 @@ def planned_systems(
     named = tuple(specs)
     for spec in named:
         SYSTEMS.parse(spec)
-    found = [
+    systems = [
         _planned_system(spec, tokenizer, seed, ledger, pair_corpus)
         for spec in dict.fromkeys((*named, *REFERENCES))
     ]
-    return list({system.name: system for system in found}.values())
+    return list({system.name: system for system in systems}.values())
 
 
 def _planned_system(
@@ -372,7 +372,7 @@ def _in_short(error: DataError) -> str:
 
 def _planned_suite(
     suite: Suite,
-    found: Mapping[tuple[str, str], PlannedDataset],
+    planned: Mapping[tuple[str, str], PlannedDataset],
     absent: Mapping[tuple[str, str], str],
     asked: Sequence[str],
 ) -> PlannedSuite:
@@ -380,11 +380,11 @@ def _planned_suite(
     for member in suite.members:
         key = member.dataset, member.split
         reason = absent.get(key, "")
-        if key in found:
-            reason = "; ".join(_gaps(member, found[key]))
-        tasks = member.tasks or tuple(task.task for task in found[key].tasks if key in found)
-        names[member.dataset] = name = found[key].name if key in found else member.dataset
-        parts.append(Part(name, member.set, member.title, tasks, key in found, reason))
+        if key in planned:
+            reason = "; ".join(_gaps(member, planned[key]))
+        tasks = member.tasks or tuple(task.task for task in planned[key].tasks if key in planned)
+        names[member.dataset] = name = planned[key].name if key in planned else member.dataset
+        parts.append(Part(name, member.set, member.title, tasks, key in planned, reason))
     within = {
         name: tuple(names[member.dataset] for member in narrowed(members, asked) if member.dataset in names)
         for name, members in suite.within.items()

@@ -83,13 +83,11 @@ def quantity(
 ) -> Quantity:
     """Of `people` (n,) and the `judge` on the same units (n,) and on `every` one (N,); units of one of the `groups`
     (n,) and `every_groups` (N,) are not independent. UsageError for shapes that do not fit."""
-    found: Corrected = corrected(
-        people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
-    )
-    ends = [_known(end) for end in (found.value.low, found.value.high, found.alone.low, found.alone.high)]
+    both: Corrected = corrected(people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups)
+    ends = [_known(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]
     return Quantity(
-        name, found.value.value, ends[0], ends[1], found.alone.value, ends[2], ends[3], found.judge, found.n,
-        found.total, found.effective,
+        name, both.value.value, ends[0], ends[1], both.alone.value, ends[2], ends[3], both.judge, both.n,
+        both.total, both.effective,
     )  # fmt: skip
 
 

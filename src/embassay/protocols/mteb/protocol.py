@@ -78,10 +78,10 @@ def rows_of(
             continue
         seen.add((variant, subset))
         where = (PROTOCOL, task.kind, document.task, subset, _lang(entry), variant, system)
-        found = list(_values(where, entry, wanted, _method(document, entry), row))
-        yield from found
+        values = list(_values(where, entry, wanted, _method(document, entry), row))
+        yield from values
         if not variant and subset:
-            mains.append((found[0].lang, found[0].value, found[0].reason))
+            mains.append((values[0].lang, values[0].value, values[0].reason))
     if mains:
         yield _over_subsets((PROTOCOL, task.kind, document.task, "", _shared(mains), "", system), mains)
 
@@ -404,14 +404,14 @@ def _fingerprint(revisions: Counter[str]) -> str:
 
 
 def _warnings(task: TaskSurvey) -> list[str]:
-    found = []
+    warnings = []
     if len(task.revisions) > 1:
         several = ", ".join(f"{name[:12] or 'unknown'} ({n})" for name, n in task.revisions.most_common(5))
-        found.append(f"scores are of {len(task.revisions)} versions of the data: {several}")
+        warnings.append(f"scores are of {len(task.revisions)} versions of the data: {several}")
     if len(task.splits) > 1:
         others = ", ".join(sorted(set(task.splits) - {task.split}))
-        found.append(f"the split {task.split} counts; {others} are variants")
-    return found
+        warnings.append(f"the split {task.split} counts; {others} are variants")
+    return warnings
 
 
 FILE = "originals.jsonl.gz"

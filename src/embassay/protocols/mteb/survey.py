@@ -285,7 +285,7 @@ def published_name(system: str) -> str:
 def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What an account says of a model, by our names: dims, max_tokens, parameters, weights_mb, licence, released."""
     size = meta.get("embed_dim")
-    found = {
+    facts = {
         "dims": max((dims for dims in size if isinstance(dims, int)), default=None)
         if isinstance(size, list)
         else size,
@@ -295,7 +295,7 @@ def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
         "licence": meta.get("license"),
         "released": meta.get("release_date"),
     }
-    return {key: plain for key, value in found.items() if (plain := _plain(value)) is not None}
+    return {key: plain for key, value in facts.items() if (plain := _plain(value)) is not None}
 
 
 def _plain(value: Any) -> float | str | None:
@@ -392,12 +392,12 @@ def documents_of(
 
 def bundle_of(documents: Iterable[Document]) -> list[dict[str, Any]]:
     """The records of documents: those that came from a bundle as they were and in its order, others after them."""
-    found = [
+    numbered = [
         (place if place is not None else float("inf"), record)
         for document in documents
         for place, record in _records(document)
     ]
-    return [record for _, record in sorted(found, key=lambda record: record[0])]
+    return [record for _, record in sorted(numbered, key=lambda record: record[0])]
 
 
 def _owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
@@ -579,10 +579,10 @@ class Survey:
     @property
     def kinds(self) -> dict[str, list[str]]:
         """Type of task -> the tasks of it, in order."""
-        found: dict[str, list[str]] = {}
+        types: dict[str, list[str]] = {}
         for name, task in self.tasks.items():
-            found.setdefault(task.kind, []).append(name)
-        return found
+            types.setdefault(task.kind, []).append(name)
+        return types
 
 
 Progress = Callable[[str, int, int], None]

@@ -304,10 +304,10 @@ def summarise_originals(
     comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
     group = _groups(every)
     standing = [
-        Standing(task, dataset, headline, found, group.get((task, system.name), REFERENCE))
+        Standing(task, dataset, headline, mean, group.get((task, system.name), REFERENCE))
         for task, headline in scores.scopes
         for system in layout.systems
-        for dataset, found in _originals(scores, task, system.name)
+        for dataset, mean in _originals(scores, task, system.name)
     ]
     langs = {dataset.name: dataset.lang for dataset in layout.datasets}
     rows = [
@@ -391,8 +391,8 @@ def conclusion(
 def _suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
     """The paper's suites among those of the run, with their datasets."""
     papers = ("pteb-sts", "pteb-en", "pteb-multi")
-    found = {name: names for suite in plan.suites for name, names in suite.within.items() if name in papers}
-    return {name: frozenset(names) for name, names in found.items()}
+    members = {name: names for suite in plan.suites for name, names in suite.within.items() if name in papers}
+    return {name: frozenset(names) for name, names in members.items()}
 
 
 def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclusion:
@@ -456,15 +456,17 @@ def _kept(paraphrases: ParaphraseSet, source: Source) -> dict[str, Any]:
 
 def _quality(plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> list[Result]:
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
-    found: list[Result] = []
+    results: list[Result] = []
     for source in sources:
         for dataset in plan.datasets:
             for seed in seeds[source.name, dataset.name]:
                 if paraphrases.has(source.name, dataset.name, seed):
                     rows = paraphrases.rows(source.name, dataset.name, seed)
                     name, variant = source.paraphraser.name, source.variant(seed)
-                    found += quality_rows(rows, dataset=dataset.name, system=name, variant=variant, seed=seed)
-    return found
+                    results += quality_rows(
+                        rows, dataset=dataset.name, system=name, variant=variant, seed=seed
+                    )
+    return results
 
 
 def _texts(plan: PtebPlan) -> dict[str, list[str]]:
@@ -493,11 +495,11 @@ def _seconds(records: Sequence[CellRecord]) -> dict[str, float]:
 
 def _peaks(records: Sequence[CellRecord]) -> dict[str, int]:
     """The most memory that a process held while it did an STS cell of each system."""
-    found: dict[str, int] = {}
+    peaks: dict[str, int] = {}
     for record in records:
         if record.task == "sts" and record.peak_bytes is not None:
-            found[record.system] = max(record.peak_bytes, found.get(record.system, 0))
-    return found
+            peaks[record.system] = max(record.peak_bytes, peaks.get(record.system, 0))
+    return peaks
 
 
 def layout_of(

@@ -117,7 +117,7 @@ def _is_of(variant: str, source: str | None) -> bool:
 def _means(
     cells: Mapping[tuple[str, ...], list[Result]], originals: Mapping[tuple[str, ...], Result]
 ) -> Drops:
-    found: list[Drop] = []
+    means: list[Drop] = []
     missing: dict[str, list[str]] = {}
     for (task, dataset, subset, lang, system), deltas in cells.items():
         original = originals.get((task, dataset, subset, lang, system))
@@ -130,9 +130,9 @@ def _means(
         if reason or original is None or original.value is None:
             missing.setdefault(reason, []).append(" ".join(filter(None, (system, task, dataset, subset))))
         else:
-            found.append(Drop(task, dataset, lang, system, original.value, fmean(values), len(values)))
+            means.append(Drop(task, dataset, lang, system, original.value, fmean(values), len(values)))
     counted = (Skipped(reason, len(cells), tuple(cells[:5])) for reason, cells in missing.items())
-    return Drops(tuple(found), tuple(counted))
+    return Drops(tuple(means), tuple(counted))
 
 
 SEED, RESAMPLES = 1337, 1000
@@ -561,9 +561,9 @@ def against_distance(rows: Iterable[Result]) -> AgainstDistance:
     points, without = [], []
     missing: list[Skipped] = []
     for source in dict.fromkeys(source_of(row.variant) for row in rows if is_run(row.variant)):
-        found = drops(rows, source=source)
-        missing += found.missing
-        for drop in found.rows:
+        by_item = drops(rows, source=source)
+        missing += by_item.missing
+        for drop in by_item.rows:
             if (distance := distances.get((source, drop.dataset))) is None:
                 without.append(f"{drop.system} {drop.place} {source}".strip())
                 continue
@@ -590,12 +590,12 @@ def _distances(rows: Sequence[Result]) -> dict[tuple[str, str], tuple[float, int
 
 
 def _correlations(points: Sequence[DistancePoint]) -> tuple[tuple[str, float, int], ...]:
-    found = []
+    correlations = []
     for system in dict.fromkeys(point.system for point in points):
         own = [point for point in points if point.system == system]
         value = spearman([point.edit_distance for point in own], [point.delta for point in own])
-        found.append((system, float(value), len(own)))
-    return tuple(found)
+        correlations.append((system, float(value), len(own)))
+    return tuple(correlations)
 
 
 SHOWN_SEED, COUNT = 1337, 6

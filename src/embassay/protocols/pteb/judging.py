@@ -271,12 +271,12 @@ class Questions:
 
 def forecast(plan: JudgingPlan) -> Forecasts:
     """The cost of every cell, in the order of the plan. A pair is asked for once, and failures come on top."""
-    found = []
+    costs = []
     for cell in plan.cells:
         pairs = pairs_of(load(cell.job.dataset, cell.job.limit, cell.job.seed).data)
         head = Forecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
-        found.append(of_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
-    return Forecasts(tuple(found))
+        costs.append(of_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
+    return Forecasts(tuple(costs))
 
 
 def of_ratings(
@@ -316,11 +316,11 @@ Records = Mapping[tuple[str, str], CellRecord]
 
 def summarise(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
-    found = {(record.system, record.dataset): record for record in records}
-    over = {judge.name: _over_datasets(plan, found, judge.name) for judge in plan.systems}
+    by_cell = {(record.system, record.dataset): record for record in records}
+    over = {judge.name: _over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
     rows = [_row(plan, "", name, headline) for names in over.values() for name, headline in names.items()]
     if len(plan.systems) > 1:
-        rows += _over_judges(plan, found, over)
+        rows += _over_judges(plan, by_cell, over)
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
@@ -472,8 +472,8 @@ def billions(name: str) -> float | None:
     >>> billions("ollama:gemma3:270m"), billions("openai:Qwen3-4B?base_url=http://x/7b"), billions("openai:gpt-5-mini")
     (0.27, 4.0, None)
     """
-    found = _SIZE.search(name.partition("?")[0].lower())
-    return None if found is None else float(found[1]) / (1 if found[2] == "b" else 1000)
+    size = _SIZE.search(name.partition("?")[0].lower())
+    return None if size is None else float(size[1]) / (1 if size[2] == "b" else 1000)
 
 
 def _table_2(look: Rows) -> ColumnTable:

@@ -477,13 +477,13 @@ def judged(
         return Verdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")
     if wording == text.strip() or is_near_copy(text, wording):
         return Verdict("copied", wording)
-    if found := new_mark(THINKING, text, wording):
-        return Verdict("thinking", reason=f"it thinks aloud: {found!r}")
+    if mark := new_mark(THINKING, text, wording):
+        return Verdict("thinking", reason=f"it thinks aloud: {mark!r}")
     allowed = longest_allowed(text, strict=strict_length)
     if len(wording) > allowed:
         return Verdict("too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed")
-    if found := new_mark(REFUSAL, text, wording):
-        return Verdict("refused", reason=f"the model declined: {found!r}")
+    if mark := new_mark(REFUSAL, text, wording):
+        return Verdict("refused", reason=f"the model declined: {mark!r}")
     if fault := language_fault(text, wording, lang):
         return Verdict("wrong language", reason=fault)
     if meaning and (fault := answer_fault(text, wording)):
@@ -557,5 +557,5 @@ def new_mark(marks: re.Pattern[str], text: str, wording: str) -> str:
     ''
     """
     # Typographic apostrophes are taken for plain ones.
-    found = marks.search(wording.replace("’", "'"))
-    return found[0] if found and not marks.search(text.replace("’", "'")) else ""
+    mark = marks.search(wording.replace("’", "'"))
+    return mark[0] if mark and not marks.search(text.replace("’", "'")) else ""

@@ -80,8 +80,8 @@ def check_named(specs: Sequence[str]) -> None:
 
 def planned_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> list[PlannedSystem]:
     """The judges, each once however it was spelled. UsageError for one without a price where the cost is limited."""
-    found = [planned_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
-    return list({system.name: system for system in found}.values())
+    judges = [planned_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
+    return list({system.name: system for system in judges}.values())
 
 
 def planned_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
@@ -201,11 +201,11 @@ def rate(
     distinct = list(dict.fromkeys(pairs))
     hear(len(pairs) - len(distinct))
     asker = _Asker(chat, asking)
-    found: dict[Pair, Rating] = {}
+    by_pair: dict[Pair, Rating] = {}
     for position, rating in as_finished((partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE):
-        found[distinct[position]] = rating
+        by_pair[distinct[position]] = rating
         hear(1)
-    return [found[pair] for pair in pairs]
+    return [by_pair[pair] for pair in pairs]
 
 
 class _Asker:
@@ -260,8 +260,8 @@ def by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[Sk
         if reason:
             groups.setdefault(re.sub(r"\d+", "0", reason), []).append((key, reason.rstrip(".")))
     return tuple(
-        Skipped(f"{what}: {found[0][1]}", len(found), tuple(key for key, _ in found[:_EXAMPLES]))
-        for found in groups.values()
+        Skipped(f"{what}: {members[0][1]}", len(members), tuple(key for key, _ in members[:_EXAMPLES]))
+        for members in groups.values()
     )
 
 
@@ -286,7 +286,7 @@ def parse_gold(given: Sequence[str]) -> Mapping[str, Range]:
     >>> parse_gold(["sick=1-5", "0-4"])
     {'sick': (1.0, 5.0), '': (0.0, 4.0)}
     """
-    found: dict[str, Range] = {}
+    ranges: dict[str, Range] = {}
     for text in given:
         match = _RANGE.fullmatch(text.strip())
         low, high = (float(match["low"]), float(match["high"])) if match else USUAL
@@ -295,8 +295,8 @@ def parse_gold(given: Sequence[str]) -> Mapping[str, Range]:
                 f"{text!r} is not a range of gold scores.",
                 mend="Write LOW-HIGH or DATASET=LOW-HIGH: sick=1-5.",
             )
-        found[match["name"] or ""] = (low, high)
-    return found
+        ranges[match["name"] or ""] = (low, high)
+    return ranges
 
 
 def gold_range(
@@ -364,8 +364,8 @@ class Share(Estimate):
 
 def share_interval(value: float, n: int) -> tuple[float, float]:
     """Wilson's 95% interval of a share of n items."""
-    found = wilson(min(1.0, value), n)
-    return found.low, found.high
+    interval = wilson(min(1.0, value), n)
+    return interval.low, interval.high
 
 
 @dataclass(frozen=True)
@@ -437,14 +437,14 @@ def agreement(
         items.add(data.ids, column, name)
     lost = by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])
     reason = too_many("pairs had no rating", len(ratings), lost)
-    found = [
+    measured = [
         replace(figure, found=reason or figure.found) for figure in _figures(values, data, options, context)
     ]
-    found.append(share(FAILED, np.isnan(values) * 1.0, context))
+    measured.append(share(FAILED, np.isnan(values) * 1.0, context))
     n = int(np.isfinite(values).sum())
     return TaskOutcome(
-        scores=tuple(figure.score for figure in found),
-        components={figure.name: figure.component for figure in found if not figure.subset},
+        scores=tuple(figure.score for figure in measured),
+        components={figure.name: figure.component for figure in measured if not figure.subset},
         items=items.columns,
         skipped=lost,
         counts={
@@ -460,8 +460,8 @@ def share(measure: str, values: Floats, context: Context, otherwise: str = "no i
     n = int(np.isfinite(values).sum())
     if not n:
         return Figure(measure, "", 0, otherwise)
-    found = estimate(values[:, None], _mean, context, "shares")
-    return Figure(measure, "", n, Share(found.value, found.n, found.replicates, found.method))
+    mean = estimate(values[:, None], _mean, context, "shares")
+    return Figure(measure, "", n, Share(mean.value, mean.n, mean.replicates, mean.method))
 
 
 def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:
@@ -499,14 +499,14 @@ def _correlation(
     n = int(np.isfinite(rating).sum())
     if n < least:
         return Figure(HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}")
-    found = correlated(
+    rho = correlated(
         rating,
         gold[part.members],
         context,
         f"correlation {purpose or part.label}",
         method="bootstrap over pairs",
     )
-    what = found.replace("similarity", "rating") if isinstance(found, str) else found
+    what = rho.replace("similarity", "rating") if isinstance(rho, str) else rho
     return Figure(HEADLINE, variant, n, what)
 
 
@@ -515,8 +515,8 @@ def _error(errors: Floats, part: Bin, context: Context) -> Figure:
     n = int(np.isfinite(inside).sum())
     if not n:
         return Figure(ERROR, variant, 0, "no pair")
-    found = estimate(inside[:, None], _mean, context, f"error {part.label}", "bootstrap over pairs")
-    return Figure(ERROR, variant, n, found)
+    mean = estimate(inside[:, None], _mean, context, f"error {part.label}", "bootstrap over pairs")
+    return Figure(ERROR, variant, n, mean)
 
 
 def _mean(means: Floats) -> Floats:

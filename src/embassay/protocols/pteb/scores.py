@@ -90,19 +90,19 @@ class Given:
         source without a score of some run only those that are there."""
         rows = self._runs.get((used.task, used.dataset, system, measure or used.measure, lang), [])
         own = [row for row in rows if not is_control(row[0])] or rows
-        found: dict[str, list[float]] = {}
+        values: dict[str, list[float]] = {}
         for variant, value in own:
-            found.setdefault(source_of(variant), []).append(value)
-        return found
+            values.setdefault(source_of(variant), []).append(value)
+        return values
 
     @cached_property
     def _runs(self) -> dict[tuple[str, ...], list[tuple[str, float]]]:
-        found: dict[tuple[str, ...], list[tuple[str, float]]] = {}
+        by_scope: dict[tuple[str, ...], list[tuple[str, float]]] = {}
         for row in self.rows:
             if is_run(row.variant) and row.value is not None:
                 key = (row.task, row.dataset, row.system, row.measure, row.subset)
-                found.setdefault(key, []).append((row.variant, row.value))
-        return found
+                by_scope.setdefault(key, []).append((row.variant, row.value))
+        return by_scope
 
     @property
     def labels(self) -> list[str]:
@@ -293,10 +293,10 @@ def _quality(given: Given) -> ColumnTable:
     """What came of the texts of every dataset, language, paraphraser and run."""
     own = [row for row in given.rows if row.task == PARAPHRASES]
     measures = list(dict.fromkeys(row.measure for row in own))
-    found = {(row.system, row.variant, row.dataset, row.lang, row.measure): row for row in own}
+    results = {(row.system, row.variant, row.dataset, row.lang, row.measure): row for row in own}
     rows: list[tuple[Value, ...]] = []
-    for key in dict.fromkeys(key[:-1] for key in found):
-        values = [found.get((*key, measure)) for measure in measures]
+    for key in dict.fromkeys(key[:-1] for key in results):
+        values = [results.get((*key, measure)) for measure in measures]
         n = max(row.n for row in values if row is not None)
         rows.append((*key, n, *(None if row is None else row.value for row in values)))
     columns = (

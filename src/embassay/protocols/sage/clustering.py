@@ -101,7 +101,7 @@ def _alone(data: LabelledTexts) -> str | None:
     labels: dict[str, set[str]] = {}
     for name, label in zip(data.sets, data.labels, strict=True):
         labels.setdefault(name, set()).add(label)
-    proper = [name for name, found in labels.items() if len(found) > 1]
+    proper = [name for name, members in labels.items() if len(members) > 1]
     return proper[0] if len(proper) == 1 else None
 
 

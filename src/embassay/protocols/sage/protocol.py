@@ -150,15 +150,15 @@ def _keep_found(plan: Plan, folder: RunFolder) -> None:
                 folder.items_path(task.task, dataset.name, system.name, ".rankings")
                 for system in plan.systems
             )
-            found = {str(doc) for path in paths for doc in _found(path)}
+            hits = {str(doc) for path in paths for doc in _found(path)}
             path = folder.texts_path(task.task, dataset.name)
-            if not found <= _kept(path):
-                write_columns(path, _texts(plan, dataset.source, task.task, found))
+            if not hits <= _kept(path):
+                write_columns(path, _texts(plan, dataset.source, task.task, hits))
 
 
-def _texts(plan: Plan, source: str, name: str, found: Iterable[str] = ()) -> Columns:
+def _texts(plan: Plan, source: str, name: str, hits: Iterable[str] = ()) -> Columns:
     data = Sage().loaded(plan.request, source, name).data
-    wanted = {*found, *_judged(data)}
+    wanted = {*hits, *_judged(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
     for field, (ids, texts) in TASKS.build(name).fields(data).items():
         kept_ids, kept = few(ids, texts, wanted) if lies_in_file(texts) else (ids, texts)

@@ -64,24 +64,24 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     own = _own_rows(data) if context.options.exclude_self else None
     data, selfish = _remaining(data, frozenset(), own=own is not None)
     # One deeper than the cut, to see whether its border is a tie.
-    found = _without(_searched(system, data, corpora, K + 1 + (own is not None), context), (), own)
+    ranked = _without(_searched(system, data, corpora, K + 1 + (own is not None), context), (), own)
     documents, queries = _lost(system, data, corpora)
     for lost in (documents, queries):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
     if not (documents or queries):
-        outcome = _scored(_edited(found, corpora), data, queries.mask | selfish, items, over)
+        outcome = _scored(_edited(ranked, corpora), data, queries.mask | selfish, items, over)
         scores = (*outcome.scores, *corpora.without_value(len(data)))
         return replace(outcome, scores=scores, skipped=(*_orphans(data, selfish), *corpora.left_alone()))
-    clean = ndcg(gains_of(data), found.apart[0].indices[:, :K], ideal_gains(data), context)
+    clean = ndcg(gains_of(data), ranked.apart[0].indices[:, :K], ideal_gains(data), context)
     clean[queries.mask | selfish] = np.nan
     whole = over.mean(clean)
     rest, orphans = _remaining(data, {data.corpus.ids[row] for row in documents.rows})
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
         depth = K + 1 + len(documents.rows) + (own is not None)
-        found = _without(_searched(system, data, corpora, depth, context), documents.rows, own)
-    outcome = _scored(_edited(found, corpora), rest, queries.mask | orphans | selfish, items, over)
+        ranked = _without(_searched(system, data, corpora, depth, context), documents.rows, own)
+    outcome = _scored(_edited(ranked, corpora), rest, queries.mask | orphans | selfish, items, over)
     left_out = [
         *documents.skipped,
         *queries.skipped,
@@ -233,7 +233,7 @@ def _scored(
     columns = np.column_stack([versions, augmented])
     for name, column in zip(names, columns.T, strict=True):
         items.add(data.queries.ids, column, f"ndcg@{K}", name or "original")
-    found = rankings(
+    relevant = rankings(
         data,
         over.edits,
         gains,
@@ -245,7 +245,7 @@ def _scored(
     copies = rankings(data, over.edits, gains, "augmented", shard, index, score)
     counts = {"queries": len(data), "documents": len(data.corpus), "texts": len(ranked) * len(data.corpus)}
     outcome = _outcome(columns, tied, items, over, counts)
-    return replace(outcome, rankings={name: found[name] + copies[name] for name in found})
+    return replace(outcome, rankings={name: relevant[name] + copies[name] for name in relevant})
 
 
 def retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -395,8 +395,8 @@ class Corpora(Sequence[Shard]):
         """For each of the edits the rows of the documents that it left as they were. They are noted where texts are
         made; a shard whose texts were made on another machine, or by nobody, is looked at there."""
         there = [index for index in range(self.shards, len(self)) if index not in self._left]
-        found = over_shards(_rows_unchanged, map(self.__getitem__, there), self._spread)
-        self._left.update(zip(there, found, strict=True))
+        masks = over_shards(_rows_unchanged, map(self.__getitem__, there), self._spread)
+        self._left.update(zip(there, masks, strict=True))
         places = list(enumerate(self.offsets))
         firsts = range(self.shards, len(self), self.shards)
         return [np.concatenate([self._left[at + place] + row for place, row in places]) for at in firsts]
@@ -405,8 +405,8 @@ class Corpora(Sequence[Shard]):
         """How many copies are none, by edit."""
         ids, everything = self._corpus.ids, range(len(self._corpus))
         rows: dict[str, Sequence[int]] = dict.fromkeys(self.idle, everything)
-        rows |= {name: found.tolist() for name, found in zip(self.edits, self.unchanged(), strict=True)}
-        return tuple(left_as_they_were(name, found, ids, "copies") for name, found in rows.items() if found)
+        rows |= {name: same.tolist() for name, same in zip(self.edits, self.unchanged(), strict=True)}
+        return tuple(left_as_they_were(name, same, ids, "copies") for name, same in rows.items() if same)
 
     def without_value(self, n: int) -> tuple[Score, ...]:
         """A row for each edit that changed nothing, over n queries."""
@@ -466,10 +466,10 @@ def ndcg(
     gains: list[dict[int, float]], indices: NDArray[np.int64], ideal: NDArray[np.float64], context: Context
 ) -> NDArray[np.float64]:
     """nDCG@K of every query, (queries,), from the rows found for it (queries, K)."""
-    found = np.array(
+    gain = np.array(
         [[row.get(i, 0.0) for i in hits] for row, hits in zip(gains, indices.tolist(), strict=True)]
     )
-    return ndcg_arrays(found, ideal, K, gain=context.options.gain)
+    return ndcg_arrays(gain, ideal, K, gain=context.options.gain)
 
 
 def rankings(

@@ -54,13 +54,13 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     documents, skipped = _long_enough(shortened(data, context), context)
     items, scores, wholes = Items(), [], []
     lost = Lost(system, documents.ids, "documents")
-    found = {kind: _similarity(system, kind, documents, lost, context) for kind in KINDS}
-    for kind, similarity in found.items():
+    similar = {kind: _similarity(system, kind, documents, lost, context) for kind in KINDS}
+    for kind, similarity in similar.items():
         for variant, column in zip(kind.variants, similarity.T, strict=True):
             items.add(documents.ids, column, "similarity", variant)
     if lost.too_many:
         return lost.without_score(HEADLINE, items, skipped)
-    for kind, similarity in found.items():
+    for kind, similarity in similar.items():
         similarity[lost.rows] = np.nan
         whole, rows = _score(kind, similarity, context)
         wholes.append(whole)

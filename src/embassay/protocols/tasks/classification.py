@@ -62,10 +62,10 @@ def evaluate(system: Similarity, data: Classification, context: Context) -> Task
     items = Items()
     items.add(data.test.ids, correct, "correct")
     method = f"{how}, bootstrap over test texts"
-    found = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
+    share = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
     return outcome(
-        HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
-        counts={"train": len(labels), "test": found.n},
+        HEADLINE, share, items, n=share.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
+        counts={"train": len(labels), "test": share.n},
     )  # fmt: skip
 
 
@@ -87,8 +87,8 @@ def regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tupl
 def neighbours(system: Similarity, data: Classification, k: int) -> Labels:
     """The label of each test text by the `k` training texts most similar to it."""
     names, codes = np.unique(np.array(data.train.labels), return_inverse=True)
-    found = system.search(data.test.texts, data.train.texts, min(k, len(codes))).indices
-    near = np.where(found < 0, -1, codes[found])
+    nearest = system.search(data.test.texts, data.train.texts, min(k, len(codes))).indices
+    near = np.where(nearest < 0, -1, codes[nearest])
     votes = (near[:, :, None] == near[:, None, :]).sum(axis=2)
     votes[near < 0] = 0
     # The first of the most frequent: neighbours are in order of similarity.

@@ -60,10 +60,10 @@ def evaluated(
     if not n:
         reason = "no query has both a relevant and an irrelevant candidate"
         return outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
-    found = estimate(
+    mean = estimate(
         values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
     )
-    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
+    return outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
 def texts(data: RerankingSet) -> Iterator[Place]:
@@ -122,9 +122,9 @@ def _lost(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
 def _precisions(data: RerankingSet, similar: Sequence[Values]) -> Values:
     """The average precision of every query, (queries,); NaN where no relevant or no irrelevant candidate is left."""
     qrels, ranked = {}, {}
-    for row, (found, gains) in enumerate(zip(similar, data.relevance, strict=True)):
-        order = np.lexsort((gains, -found))
-        known = [str(i) for i in order.tolist() if not np.isnan(found[i])]
+    for row, (scores, gains) in enumerate(zip(similar, data.relevance, strict=True)):
+        order = np.lexsort((gains, -scores))
+        known = [str(i) for i in order.tolist() if not np.isnan(scores[i])]
         judged = {i: float(gains[int(i)]) for i in known}
         two_sided = _two_sided(np.array([*judged.values()]))
         qrels[str(row)] = judged if two_sided else {}

@@ -59,14 +59,14 @@ def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> Tas
     left = [row for row in range(len(data)) if row not in set(bare)]
     skipped = [*people.skipped, *machines.skipped, *left_out(BARE, data.ids, left)]
     if context.options.summaries == "per-text":
-        found = _per_text(similar, data, left, context, skipped)
+        rho = _per_text(similar, data, left, context, skipped)
     else:
         of_text = np.repeat(np.arange(len(data)), [len(group) for group in data.summaries])
         method = f"pooled, cluster bootstrap over {len(left)} texts"
-        found = correlated(flat, gold, context, "texts", groups=of_text, method=method)
+        rho = correlated(flat, gold, context, "texts", groups=of_text, method=method)
     n = int((~np.isnan(flat)).sum())
     counts = {"texts": len(left), "summaries": n}
-    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
+    return outcome(HEADLINE, rho, items, n=n, skipped=skipped, counts=counts)
 
 
 def texts(data: JudgedSummaries) -> Iterator[Place]:

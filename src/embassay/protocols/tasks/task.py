@@ -420,5 +420,5 @@ def correlated(
         return counted_spearman(similar, gold, counts)
 
     value = float(statistic(kept[None, :].astype(np.int64))[0])
-    found = drawn(statistic, context, purpose, lost=lost, groups=groups)
-    return Estimate(value, int(kept.sum()), found.replicates, method, units=found.units)
+    draws = drawn(statistic, context, purpose, lost=lost, groups=groups)
+    return Estimate(value, int(kept.sum()), draws.replicates, method, units=draws.units)

@@ -240,7 +240,7 @@ class Growth:
     ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         """Paraphrased minus original, a row for each task, ranked system and source (no control), a column for each
         run."""
-        found: dict[tuple[str, ...], list[float]] = {}
+        by_scope: dict[tuple[str, ...], list[float]] = {}
         variants = {
             source.variant(seed): source.label
             for source in self.sources
@@ -251,8 +251,8 @@ class Growth:
             if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
                 continue
             key = (record.task, record.system, variants[record.variant])
-            found.setdefault(key, []).append(_drop(record))
-        return np.array(list(found.values()), dtype=np.float64).reshape(len(found), self.runs[dataset])
+            by_scope.setdefault(key, []).append(_drop(record))
+        return np.array(list(by_scope.values()), dtype=np.float64).reshape(len(by_scope), self.runs[dataset])
 
     def _seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
         return {

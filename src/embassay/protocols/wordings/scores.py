@@ -208,21 +208,21 @@ class Cells:
     def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> Runs:
         """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
         there is not the mean that was asked for. `lang` is one language of a dataset that has several."""
-        found: list[tuple[Component, Component]] = []
+        pairs: list[tuple[Component, Component]] = []
         method, suffix = "", f":{lang}" if lang else ""
         for seed in source.seeds.get(dataset, ()):
             record = self._records.get((task, dataset, system, source.variant(seed)))
             parts = _components(record, f"score{suffix}", f"original{suffix}")
             if isinstance(parts, str):
                 return Runs(source, reason=f"{source.variant(seed)}: {parts}")
-            found.append((parts[0], parts[1]))
+            pairs.append((parts[0], parts[1]))
             method = method or _method(record, lang)
-        if not found:
+        if not pairs:
             return Runs(source, reason="no run")
-        scores, originals = zip(*found, strict=True)
+        scores, originals = zip(*pairs, strict=True)
         draws = _draws([*scores, *originals])
         return Runs(
-            source, _values(scores), _values(originals), draws[: len(found)], draws[len(found) :],
+            source, _values(scores), _values(originals), draws[: len(pairs)], draws[len(pairs) :],
             max(part.n for part in scores), method, units=min(resampled_units(part) for part in scores),
         )  # fmt: skip
 
@@ -514,10 +514,10 @@ def level_rows(
     name, lang = (dataset.name, subset or dataset.lang) if dataset else ("", "")
     where = (name, subset, lang, label, level.system)
     for measure, part in ((headline, level.score), ("original", level.original), ("delta", level.delta)):
-        low, high = found = part.interval
+        low, high = ends = part.interval
         if measure == "delta":
-            low, high = possible_drops(*found, part.bounds, part.bounds[1])
-        method = _with_reason(part.method, found[0], low)
+            low, high = possible_drops(*ends, part.bounds, part.bounds[1])
+        method = _with_reason(part.method, ends[0], low)
         yield Result(
             layout.protocol, task, *where, measure, part.value, part.n, low, high, method, layout.seed, part.reason
         )  # fmt: skip

@@ -134,11 +134,11 @@ class ParaphraseSet:
             content = path.read_bytes()
         except OSError as error:
             raise DataError("the paraphrases cannot be read", path=path, found=str(error)) from error
-        found = hashlib.sha256(content).hexdigest()
-        if found != file.sha256:
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 != file.sha256:
             raise DataError(
                 "the paraphrases are not those that were written", path=path,
-                expected=f"sha256 {file.sha256[:16]}…", found=f"{found[:16]}…",
+                expected=f"sha256 {file.sha256[:16]}…", found=f"{sha256[:16]}…",
                 mend="Get the file again, or run with a paraphraser into a new folder.",
             )  # fmt: skip
         table = read_parquet(content, path=path)
@@ -156,11 +156,11 @@ class ParaphraseSet:
     ) -> dict[tuple[str, str], Paraphrase]:
         """(text, place) -> what came of it, of texts in one language, or in all (then the first language wins where a
         text is in several). `place` is empty where equal texts share a wording."""
-        found: dict[tuple[str, str], Paraphrase] = {}
+        by_text: dict[tuple[str, str], Paraphrase] = {}
         for row in self.rows(source, dataset, seed):
             if lang is None or row.lang == lang:
-                found.setdefault((row.text, row.place), row)
-        return found
+                by_text.setdefault((row.text, row.place), row)
+        return by_text
 
     def digest(self, source: str, dataset: str, seed: int) -> str:
         """32 hexadecimal digits: of every text, wording and outcome, whatever their order; for cell keys."""
@@ -409,14 +409,14 @@ class Stored:
     def _read(self, dataset: str, seed: int) -> dict[tuple[str, str, str], Paraphrase]:
         """(text, language, place) -> its paraphrase, and with an empty language that of any. All datasets' where none
         is named: data may have another name where the set was written."""
-        found: dict[tuple[str, str, str], Paraphrase] = {}
+        by_text: dict[tuple[str, str, str], Paraphrase] = {}
         for name in [dataset] if dataset else self._source.datasets:
             if not self._set.has(self._source.name, name, seed):
                 continue
             for row in self._set.rows(self._source.name, name, seed):
-                found.setdefault((row.text, row.lang, row.place), row)
-                found.setdefault((row.text, "", row.place), row)
-        return found
+                by_text.setdefault((row.text, row.lang, row.place), row)
+                by_text.setdefault((row.text, "", row.place), row)
+        return by_text
 
 
 def open_stored(name: str, folder: str, source: str = "") -> Stored:

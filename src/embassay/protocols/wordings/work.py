@@ -43,8 +43,8 @@ PTEB_TASKS = "embassay.protocols.tasks:TASKS"
 
 def task(name: str, registry: str = PTEB_TASKS) -> Task:
     """The task called `name` in the registry at "module:NAME"."""
-    found: Task = attribute(registry).build(name)
-    return found
+    made: Task = attribute(registry).build(name)
+    return made
 
 
 @lru_cache(maxsize=4)

@@ -91,17 +91,17 @@ def standings_of(run: ReportRun, row: Row, *, several: bool) -> Standings:
 
 def _leading(run: ReportRun, system: str) -> Iterator[PlacedScore]:
     """The figure that the run's table of leading scores has."""
-    found = leading(run)
-    own = None if found is None else found.leaders.get(system)
-    if found is None or own is None:
+    lead = leading(run)
+    own = None if lead is None else lead.leaders.get(system)
+    if lead is None or own is None:
         return
     others = [
         leader.value.value
-        for name, leader in found.leaders.items()
+        for name, leader in lead.leaders.items()
         if name != system and leader.kind != "reference" and leader.value.value is not None
     ]
-    title = found.run if found.measure == OVERALL or found.people else f"{found.run}, {found.measure}"
-    yield PlacedScore(title, own.value, tuple(others), found.scale, own.placed)
+    title = lead.run if lead.measure == OVERALL or lead.people else f"{lead.run}, {lead.measure}"
+    yield PlacedScore(title, own.value, tuple(others), lead.scale, own.placed)
 
 
 def group_of(run: ReportRun, row: Row) -> tuple[int, str]:
@@ -278,8 +278,8 @@ class SystemCard:
 def cards_of(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
     rows = rows_of(sorted(runs, key=lambda run: not has_board(run.record.kind)))
-    found = (_card(runs, row) for row in rows if row.system.kind in KINDS)
-    return tuple(card for card in found if card is not None) or None
+    cards = (_card(runs, row) for row in rows if row.system.kind in KINDS)
+    return tuple(card for card in cards if card is not None) or None
 
 
 def system_cards(record: Record, board: Board) -> tuple[SystemCard, ...] | None:
@@ -341,7 +341,7 @@ def _say(place: str) -> Say:
 def _findings(
     sources: dict[str, tuple[str, ...]], own: Sequence[ReportRun], name: str, *always: Say
 ) -> tuple[Finding, ...]:
-    found = [
+    findings = [
         finding
         for run in own
         if run.record.by_name[name].kind != "reference"
@@ -351,7 +351,7 @@ def _findings(
         )
         for finding in say(run, run.board.row(name))
     ]
-    return tuple(sorted(found, key=lambda finding: -finding.weight))
+    return tuple(sorted(findings, key=lambda finding: -finding.weight))
 
 
 def _troubles(run: ReportRun, row: Row) -> Iterator[Finding]:

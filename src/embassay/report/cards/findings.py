@@ -178,10 +178,10 @@ def _is_last(scope: Scope, row: Row) -> bool:
 
 def _by_field(run: ReportRun, row: Row, tasks: Sequence[Task]) -> Iterator[tuple[str, list[Task]]]:
     """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
-    found: dict[str, list[Task]] = {}
+    fields: dict[str, list[Task]] = {}
     for task in tasks:
-        found.setdefault(_noun(run.board, _scope(run, task.name, row), row), []).append(task)
-    yield from found.items()
+        fields.setdefault(_noun(run.board, _scope(run, task.name, row), row), []).append(task)
+    yield from fields.items()
 
 
 def _noun(board: Board, scope: Scope, row: Row) -> str:
@@ -349,16 +349,16 @@ def _missing(record: Record, row: Row) -> Iterator[str]:
 
 def _identities(own: Sequence[ReportRun], row: Row) -> Iterator[str]:
     """That what bears its name is not the same in all runs."""
-    found = {
+    identities = {
         run.record.by_name[row.system.name].identity: run.title
         for run in own
         if run.record.by_name[row.system.name].kind == row.system.kind
     }
-    found.pop("", None)
-    plainest = {_bare(identity) for identity in found}
+    identities.pop("", None)
+    plainest = {_bare(identity) for identity in identities}
     if len(plainest) > 1:
         yield (
-            f"Whether it is the same in {plain(listed(list(found.values())))} is not known: its identity differs "
+            f"Whether it is the same in {plain(listed(list(identities.values())))} is not known: its identity differs "
             "(weights, settings or tokenizer)."
         )
 

@@ -57,8 +57,8 @@ class Profile:
     @property
     def axes(self) -> dict[str, Result]:
         """The axes whose change has a value."""
-        found = {axis: self.changes.get(axis_part(axis)) for axis in AXES}
-        return {name: row for name, row in found.items() if row is not None and row.value is not None}
+        changes = {axis: self.changes.get(axis_part(axis)) for axis in AXES}
+        return {name: row for name, row in changes.items() if row is not None and row.value is not None}
 
     @property
     def worst(self) -> tuple[str, Result] | None:
@@ -111,20 +111,22 @@ def held(row: Result | None) -> bool:
 
 def hteb_verdict(record: Record, board: Board) -> Verdict:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    found = [profile for profile in profiles_of(record, board) if profile.row.system.ranked and profile.axes]
-    if not found:
+    profiles = [
+        profile for profile in profiles_of(record, board) if profile.row.system.ranked and profile.axes
+    ]
+    if not profiles:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
-    most = _worst(found)
-    if most and any(lost(row) for profile in found for row in profile.axes.values()):
-        return Verdict(most, tuple(_lede(found, record)))
+    most = _worst(profiles)
+    if most and any(lost(row) for profile in profiles for row in profile.axes.values()):
+        return Verdict(most, tuple(_lede(profiles, record)))
     said = (("In these figures ", *_lower(most), "."),) if most else ()
-    return Verdict(("No system has a certain loss on any axis",), (*said, *_lede(found, record)))
+    return Verdict(("No system has a certain loss on any axis",), (*said, *_lede(profiles, record)))
 
 
-def _worst(found: Sequence[Profile]) -> Sentence:
+def _worst(profiles: Sequence[Profile]) -> Sentence:
     """Which systems lose most on which axis, of those that have all; empty where none has."""
-    whole = max(len(profile.axes) for profile in found)
-    full = [profile for profile in found if len(profile.axes) == whole and profile.worst is not None]
+    whole = max(len(profile.axes) for profile in profiles)
+    full = [profile for profile in profiles if len(profile.axes) == whole and profile.worst is not None]
     worst: dict[str, list[Profile]] = {}
     for profile in full:
         worst.setdefault(profile.worst[0] if profile.worst else "", []).append(profile)
@@ -132,11 +134,11 @@ def _worst(found: Sequence[Profile]) -> Sentence:
         return ()
     name, most = max(worst.items(), key=lambda pair: len(pair[1]))
     title = AXES[name].lower()
-    if len(found) == 1:
+    if len(profiles) == 1:
         return (_name(most[0].row), f" loses most on the axis of {title}")
-    if len(most) == len(found):
+    if len(most) == len(profiles):
         return (f"Every system loses most on the axis of {title}",)
-    return (f"{len(most)} of {len(found)} systems lose most on the axis of {title}",)
+    return (f"{len(most)} of {len(profiles)} systems lose most on the axis of {title}",)
 
 
 def _lower(sentence: Sentence) -> Sentence:
@@ -144,17 +146,17 @@ def _lower(sentence: Sentence) -> Sentence:
     return (first[:1].lower() + first[1:] if isinstance(first, str) else first, *rest)
 
 
-def _lede(found: Sequence[Profile], record: Record) -> Iterator[Sentence]:
+def _lede(profiles: Sequence[Profile], record: Record) -> Iterator[Sentence]:
     leading = max(
-        found, key=lambda profile: (profile.total.value or 0.0) if profile.total is not None else 0.0
+        profiles, key=lambda profile: (profile.total.value or 0.0) if profile.total is not None else 0.0
     )
     if leading.total is not None and leading.total.value is not None:
         yield (
             _name(leading.row), " has the highest total: ", POINTS.text(leading.total.value), ", ",
             said(leading.changes[TOTAL]), " from its original.",
         )  # fmt: skip
-    sure = [(profile, name) for profile in found for name, row in profile.axes.items() if lost(row)]
-    whole = sum(len(profile.axes) for profile in found)
+    sure = [(profile, name) for profile in profiles for name, row in profile.axes.items() if lost(row)]
+    whole = sum(len(profile.axes) for profile in profiles)
     yield (f"{len(sure)} of {whole} changes by axis are certain losses: their intervals lie below 0.",)
     failed = _failed(record)
     if failed:

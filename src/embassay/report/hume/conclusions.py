@@ -426,17 +426,17 @@ def _places(summary: Summary, label: Mapping[str, str]) -> Table:
 
 
 def _llms(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
-    found = averages(summary)
-    if found is None:
+    means = averages(summary)
+    if means is None:
         return
     said = ", ".join(
         f"{label[row.name]} {POINTS.text(row.overall.value)}"
-        for row in found.llms
+        for row in means.llms
         if row.overall.value is not None
     )
-    people = found.people.overall.value
+    people = means.people.overall.value
     beside = "" if people is None else f"; {answerers(summary)} on the same pairs {POINTS.text(people)}"
-    yield f"Language models as annotators, mean over {numbers.counted(found.pairs, 'pair')}: {said}{beside}."
+    yield f"Language models as annotators, mean over {numbers.counted(means.pairs, 'pair')}: {said}{beside}."
 
 
 def _leaders(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:

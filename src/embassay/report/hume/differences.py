@@ -211,10 +211,10 @@ class GapChart:
 def gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[GapChart, ...]:
     """Against the best model, then against the median one."""
     label = labels(system_names(summary))
-    found = (_chart(reference, title, every, label) for reference, title in (
+    charts = (_chart(reference, title, every, label) for reference, title in (
         ("best", "the best model"), ("median", "the median model")
     ))  # fmt: skip
-    return tuple(chart for chart in found if chart.groups)
+    return tuple(chart for chart in charts if chart.groups)
 
 
 def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]) -> GapChart:
@@ -286,11 +286,13 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
     """The plots in one table, systems in the order of their mean place; None without a plot."""
     if not plots:
         return None
-    found = [{row.label: row for row in plot.rows} for plot in plots]
+    by_label = [{row.label: row for row in plot.rows} for plot in plots]
     kinds = {row.label: row.kind for plot in plots for row in plot.rows}
-    places = {name: fmean(list(own).index(name) / len(own) for own in found if name in own) for name in kinds}
+    places = {
+        name: fmean(list(own).index(name) / len(own) for own in by_label if name in own) for name in kinds
+    }
     lines = tuple(
-        (name, kinds[name], tuple(own.get(name) for own in found))
+        (name, kinds[name], tuple(own.get(name) for own in by_label))
         for name in sorted(kinds, key=lambda kind: places[kind])
     )
     return Side(
@@ -302,7 +304,7 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
 def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
-    found = []
+    rows = []
     for models in every:
         best, tested = models.best, [own for own in _known(models.pair) if own.p is not None]
         if best is None or best not in tested or best.difference is None:
@@ -313,18 +315,18 @@ def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open
             name = f"{labels(system_names(summary))[best.system]} on {models.pair.name}"
             people = len(models.pair.annotators)
             n, value = best.difference.n or models.pair.n, best.difference.value or 0.0
-            found.append(Open(name, value, (high - low) / 2, n, len(tested), people))
-    return tuple(found)
+            rows.append(Open(name, value, (high - low) / 2, n, len(tested), people))
+    return tuple(rows)
 
 
 def undecided_table(
     summary: Summary, every: Sequence[PairModels], most: int | None = None, price: float | None = None
 ) -> Table | None:
     """What more items would buy for these, those nearest to a decision first; None where there are none."""
-    found = undecided_pairs(summary, every)
+    rows = undecided_pairs(summary, every)
     title = f"What more items would buy: chance to tell the best model from {answerers(summary)}"
-    made = open_table(title, "Items", found, most=most, price=price, chance="Chance", unit=POINTS)
-    return replace(made, id="hume-next") if found else None
+    made = open_table(title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS)
+    return replace(made, id="hume-next") if rows else None
 
 
 def forest_plots(summary: Summary) -> tuple[Against, ...]:
@@ -335,11 +337,11 @@ def forest_plots(summary: Summary) -> tuple[Against, ...]:
 
 
 def _known(pair: PairRecord) -> list[SystemScore]:
-    found = [
+    gaps = [
         score for score in (*pair.models, *pair.llms)
         if score.difference is not None and score.difference.value is not None
     ]  # fmt: skip
-    return sorted(found, key=lambda score: -_value(score))
+    return sorted(gaps, key=lambda score: -_value(score))
 
 
 def _value(score: SystemScore) -> float:

@@ -221,13 +221,13 @@ Found = Sequence[tuple[PairRecord, SystemScore]]
 def against_people(run: ReportRun, system: str) -> AgainstPeople | None:
     """Where a system stands beside people; None where the run does not have it."""
     summary = summary_of(run)
-    found = [] if summary is None else _scored(summary, system)
-    if summary is None or not found:
+    scored = [] if summary is None else _scored(summary, system)
+    if summary is None or not scored:
         return None
     who = answerers(summary)
-    sentences = (*_places(summary, system, who), *_sides(found, who), *_families(found, who))
-    lines = tuple(_line(pair, score) for pair, score in found[:MOST_PAIRS])
-    return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(found) - MOST_PAIRS))
+    sentences = (*_places(summary, system, who), *_sides(scored, who), *_families(scored, who))
+    lines = tuple(_line(pair, score) for pair, score in scored[:MOST_PAIRS])
+    return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
 
 
 def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
@@ -285,8 +285,8 @@ def _places(summary: Summary, system: str, who: str) -> Iterator[str]:
     )
 
 
-def _sides(found: Found, who: str) -> Iterator[str]:
-    known = [(pair, score) for pair, score in found if score.outside is not None]
+def _sides(facts: Found, who: str) -> Iterator[str]:
+    known = [(pair, score) for pair, score in facts if score.outside is not None]
     above = [pair for pair, score in known if score.outside and _gap(pair, score) > 0]
     below = [pair for pair, score in known if score.outside and _gap(pair, score) < 0]
     of = numbers.counted(len(known), "pair")
@@ -306,13 +306,13 @@ def _with_agreement(pairs: Sequence[PairRecord]) -> str:
     return "; ".join([*named_pairs, *([f"{len(pairs) - 3} more"] if len(pairs) > 3 else [])])
 
 
-def _families(found: Found, who: str) -> Iterator[str]:
-    families = list(dict.fromkeys(pair.family for pair, _ in found))
+def _families(facts: Found, who: str) -> Iterator[str]:
+    families = list(dict.fromkeys(pair.family for pair, _ in facts))
     if len(families) < 2:
         return
     parts = []
     for family in families:
-        own = [(pair, score) for pair, score in found if pair.family == family]
+        own = [(pair, score) for pair, score in facts if pair.family == family]
         of_system = sum(score.score.value or 0.0 for _, score in own) / len(own)
         of_people = sum(pair.human.value or 0.0 for pair, _ in own) / len(own)
         parts.append(f"{named(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}")

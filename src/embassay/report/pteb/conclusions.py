@@ -126,13 +126,13 @@ class Losses:
     @cached_property
     def _runs(self) -> Mapping[tuple[str, str, str, str], list[float]]:
         """The scores of all runs of a cell, in the order of the rows; those of controls are no part of the score."""
-        found: dict[tuple[str, str, str, str], list[float]] = {}
+        values: dict[tuple[str, str, str, str], list[float]] = {}
         aside = controls(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
             counts = variant.startswith(PARAPHRASE) and source_of(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
-                found.setdefault((task, dataset, system, measure), []).append(row.value)
-        return found
+                values.setdefault((task, dataset, system, measure), []).append(row.value)
+        return values
 
     def overall(self, row: Row) -> Loss:
         """Over all tasks."""
@@ -239,13 +239,13 @@ def _control(record: Record) -> Iterator[Found]:
 
 def _without_score(record: Record) -> Iterator[Found]:
     """Cells that were done and have no score, by reason."""
-    found: dict[tuple[str, str], set[str]] = {}
+    missing: dict[tuple[str, str], set[str]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         headline = variant.startswith(PARAPHRASE) and measure not in ("delta", "original")
         ranked = system in record.by_name and record.by_name[system].ranked
         if headline and ranked and not subset and row.value is None and row.reason:
-            found.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
-    for (where, reason), systems in found.items():
+            missing.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
+    for (where, reason), systems in missing.items():
         who = numbers.counted(len(systems), "system")
         yield "no score", f"No score for {who} on {where}: {reason}.", "", ""
 
@@ -300,8 +300,8 @@ def _until_ci(record: Record) -> Iterator[Found]:
             continue
         if row.ci_low is None or row.ci_high is None or whole.ci_low is None or whole.ci_high is None:
             continue
-        found = ((row.ci_high - row.ci_low) / 2, (whole.ci_high - whole.ci_low) / 2, system)
-        widest[f"{dataset} ({task})"] = max(found, widest.get(f"{dataset} ({task})", found))
+        widths = ((row.ci_high - row.ci_low) / 2, (whole.ci_high - whole.ci_low) / 2, system)
+        widest[f"{dataset} ({task})"] = max(widths, widest.get(f"{dataset} ({task})", widths))
     for where, (runs, both, system) in widest.items():
         yield (
             "until-ci",
@@ -412,11 +412,11 @@ def pteb_verdict(record: Record, board: Board) -> Verdict:
     """The verdict of the PTEB page."""
     losses = Losses(record, board)
     ranked = (*board.ranked, *board.apart, *board.unranked)
-    found = [loss for row in ranked if (loss := losses.leading(row)).drop is not None]
-    if not found:
+    lost = [loss for row in ranked if (loss := losses.leading(row)).drop is not None]
+    if not lost:
         return _partly(losses, board)
-    lede = [_amounts(found), *_first(record, board), *_order(record, board), *_largest(losses, board)]
-    return Verdict(_heading(found, TEXTS[only_control(record)][0]), tuple(lede))
+    lede = [_amounts(lost), *_first(record, board), *_order(record, board), *_largest(losses, board)]
+    return Verdict(_heading(lost, TEXTS[only_control(record)][0]), tuple(lede))
 
 
 def kind_of(loss: Loss) -> str:
@@ -460,9 +460,9 @@ def _one(loss: Loss, end: str = "") -> Sentence:
     return (name(loss.row), f" {kind} {amount} points")
 
 
-def _amounts(found: Sequence[Loss]) -> Sentence:
+def _amounts(lost: Sequence[Loss]) -> Sentence:
     """The first systems of the board with their drops and intervals; how far the others go."""
-    shown, rest = found[:MOST_NAMES], found[MOST_NAMES:]
+    shown, rest = lost[:MOST_NAMES], lost[MOST_NAMES:]
     parts: list[Part] = []
     for i, loss in enumerate(shown):
         parts += [", " if i else "", *_one(loss), f" ({_interval(loss, first=i == 0)})"]

@@ -293,12 +293,12 @@ Column = dict[str, float]
 def pteb_groups(record: Record) -> tuple[Group, ...]:
     """The items of every task and dataset that a ranked system has values for."""
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
-    found = (
+    groups = (
         _group(record, task.name, task.title, dataset, langs.get(dataset, ""))
         for task in TASKS
         for dataset in record.datasets(task.name)
     )
-    return tuple(group for group in found if group is not None)
+    return tuple(group for group in groups if group is not None)
 
 
 def reworded(source: Source) -> Part:
@@ -371,11 +371,11 @@ def _column(folder: RunFolder, task: str, dataset: str, system: str, variant: st
     if not path.exists():
         return {}
     frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
-    found = list(frame.filter(pl.col("measure") == measure).select("item_id", "variant", "value").iter_rows())
-    often = Counter(item for item, _, _ in found)
+    rows = list(frame.filter(pl.col("measure") == measure).select("item_id", "variant", "value").iter_rows())
+    often = Counter(item for item, _, _ in rows)
     return {
         item if often[item] == 1 else item + BETWEEN + lang: float("nan") if value is None else value
-        for item, lang, value in found
+        for item, lang, value in rows
     }
 
 
@@ -417,7 +417,7 @@ def _wording(source: Source, known: Mapping[str, str], text: str) -> int:
 def _gold(source: Source) -> list[float | None]:
     """The gold score of every item; empty where the task has none."""
     group = source.group
-    found: dict[str, Any] = _column(
+    gold: dict[str, Any] = _column(
         source.folder, group.kind.task, group.dataset, group.systems[0].name, "original", "gold"
     )
-    return [found.get(item) for item in source.ids] if found else []
+    return [gold.get(item) for item in source.ids] if gold else []

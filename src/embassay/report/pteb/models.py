@@ -133,8 +133,8 @@ def _values(record: Record, judges: Sequence[Row]) -> Sentence:
 
 def _bins(record: Record, measure: str) -> list[str]:
     """The variants of a measure, in the order of the rows."""
-    found = (key[3] for key in record.rows if key[0] == JUDGING and key[5] == measure and key[3])
-    return list(dict.fromkeys(found))
+    bins = (key[3] for key in record.rows if key[0] == JUDGING and key[5] == measure and key[3])
+    return list(dict.fromkeys(bins))
 
 
 def judge_scores(record: Record, board: Board) -> Table:
@@ -161,7 +161,7 @@ def judge_scores(record: Record, board: Board) -> Table:
 def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[Series]:
     made = []
     for row in judges:
-        found = [
+        series = [
             (_middle(label) / 5, record.find(JUDGING, row.system.name, ERROR, variant=label))
             for label in gold
         ]
@@ -169,7 +169,7 @@ def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[
             Series(
                 row.label,
                 tuple(
-                    (at, result) for at, result in found if result is not None and result.value is not None
+                    (at, result) for at, result in series if result is not None and result.value is not None
                 ),
                 row.system.kind,
             )
@@ -388,17 +388,17 @@ def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
     )
     if not variants:
         return None
-    found = {
+    judges = {
         (row.label, variant): record.find(CHOICE, row.system.name, SIMILARITY, variant=variant)
         for row in rows
         for variant in variants
     }
-    rated = [row for row in rows if any(found[row.label, variant] is not None for variant in variants)]
+    rated = [row for row in rows if any(judges[row.label, variant] is not None for variant in variants)]
     label = labels([variant.partition("=")[2] for variant in variants])
     made = tuple(
         Line(
             label[variant.partition("=")[2]],
-            tuple(entry(found[row.label, variant], RATING) for row in rated),
+            tuple(entry(judges[row.label, variant], RATING) for row in rated),
             "llm",
         )
         for variant in variants
@@ -480,8 +480,8 @@ def validation_verdict(record: Record, _: Board) -> Verdict:
 
 def _languages(record: Record) -> list[str]:
     """The languages in the order of the rows, all together (empty) last."""
-    found = dict.fromkeys(key[2] for key in record.rows if key[0] == TASK)
-    return [*(lang for lang in found if lang), *([""] if "" in found else [])]
+    langs = dict.fromkeys(key[2] for key in record.rows if key[0] == TASK)
+    return [*(lang for lang in langs if lang), *([""] if "" in langs else [])]
 
 
 def _find(record: Record, lang: str, measure: str, variant: str = "") -> Result | None:
@@ -507,17 +507,17 @@ def _line(record: Record, lang: str) -> Line:
         ("share_at_threshold", Unit(100.0, 0, 0)),
         ("alpha", SCORE),
     )
-    found = [_find(record, lang, measure) for measure, _ in units]
+    results = [_find(record, lang, measure) for measure, _ in units]
     accepted = _find(record, lang, "accepted")
     shares = [_find(record, lang, "ratings", f"rating={grade}") for grade in GRADES]
-    mean = found[0].value if found[0] is not None else None
+    mean = results[0].value if results[0] is not None else None
     n = max((row.n for row in shares if row is not None), default=0)
     drawn = _stack([0.0 if row is None or row.value is None else row.value for row in shares])
     return Line(
         lang or "All",
         (
             Entry((drawn, _scale(mean, _threshold(record)))),
-            *(entry(row, unit) for row, (_, unit) in zip(found, units, strict=True)),
+            *(entry(row, unit) for row, (_, unit) in zip(results, units, strict=True)),
             Entry(numbers.count(n), exact=str(n)),
             Entry(_accepted(accepted, lang)),
         ),

@@ -92,12 +92,12 @@ def source_table(losses: Losses) -> Table | None:
         return None
     made = []
     for row in losses.rows:
-        found = [
+        lines = [
             record.find(board.lead, row.system.name, DELTA, variant=source.get("label", ""))
             for source in sources
         ]
         made.append(
-            Line(row.label, tuple(entry(result, POINTS, signed=True) for result in found), row.system.kind)
+            Line(row.label, tuple(entry(result, POINTS, signed=True) for result in lines), row.system.kind)
         )
     # Where prompts alone differ, their names say all.
     titles = tuple(
@@ -220,12 +220,12 @@ _MEASURES = ("edit_distance", "length_ratio", "copied", "failed", "retries")
 
 def qualities(record: Record) -> tuple[Quality, ...]:
     """A line per dataset and source."""
-    found: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
+    groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         if task == TASK and not subset and row.value is not None:
-            of = found.setdefault((dataset, source_of(variant), system), {})
+            of = groups.setdefault((dataset, source_of(variant), system), {})
             of.setdefault(measure, []).append(row)
-    return tuple(_quality(*key, measures) for key, measures in found.items())
+    return tuple(_quality(*key, measures) for key, measures in groups.items())
 
 
 def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
@@ -247,8 +247,8 @@ def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
 def _quality(dataset: str, source: str, system: str, measures: Mapping[str, Sequence[Result]]) -> Quality:
     rows = next(iter(measures.values()))
     rejected = {
-        name.removeprefix(REJECTED): fmean(row.value or 0.0 for row in found)
-        for name, found in measures.items()
+        name.removeprefix(REJECTED): fmean(row.value or 0.0 for row in results)
+        for name, results in measures.items()
         if name.startswith(REJECTED)
     }
     often = sorted(((share, name) for name, share in rejected.items() if share), reverse=True)
@@ -297,27 +297,26 @@ class Dumbbells:
 
 def paired_dumbbells(charts: Sequence[Dumbbells]) -> tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]:
     """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
-    found = [{(row.name, row.sub): row for row in chart.rows} for chart in charts]
-    keys = dict.fromkeys(key for own in found for key in own)
+    by_row = [{(row.name, row.sub): row for row in chart.rows} for chart in charts]
+    keys = dict.fromkeys(key for own in by_row for key in own)
     return tuple(
-        (next(own[key] for own in found if key in own), tuple(own.get(key) for own in found)) for key in keys
+        (next(own[key] for own in by_row if key in own), tuple(own.get(key) for own in by_row))
+        for key in keys
     )
 
 
 def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
     """A chart per ranked system, in the order of the board, each on its own scale."""
     rows = [row for row in losses.rows if row.system.ranked]
-    found = {row.system.name: _of(losses, row) for row in rows}
-    several = len({loss.dataset for of in found.values() for loss in of}) > 1
-    return tuple(
-        _chart(row, found[row.system.name], several=several) for row in rows if found[row.system.name]
-    )
+    lost = {row.system.name: _of(losses, row) for row in rows}
+    several = len({loss.dataset for of in lost.values() for loss in of}) > 1
+    return tuple(_chart(row, lost[row.system.name], several=several) for row in rows if lost[row.system.name])
 
 
-def _chart(row: Row, found: list[Loss], *, several: bool) -> Dumbbells:
-    values = [value for loss in found for value in _values(loss)]
+def _chart(row: Row, lost: list[Loss], *, several: bool) -> Dumbbells:
+    values = [value for loss in lost for value in _values(loss)]
     scale = scale_of(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
-    ordered = sorted(found, key=_order)
+    ordered = sorted(lost, key=_order)
     drawn = tuple(_drawn(loss, scale, several=several) for loss in ordered)
     return Dumbbells(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
@@ -411,8 +410,8 @@ def baseline_plots(record: Record, board: Board) -> tuple[BaselinePlot, ...]:
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     names = sorted(scopes, key=lambda name: name != board.lead)
     plots = [_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names]
-    found = [plot for plot in plots if plot is not None]
-    return tuple([plot for plot in found if plot.datasets > 1] or found[:1])
+    shown = [plot for plot in plots if plot is not None]
+    return tuple([plot for plot in shown if plot.datasets > 1] or shown[:1])
 
 
 def _plot(
@@ -420,7 +419,7 @@ def _plot(
 ) -> BaselinePlot | None:
     if plain.get("reason") or not plain.get("systems"):
         return None
-    found = [
+    tested = [
         (board.row(system["system"]), key, words, system[key])
         for system in plain["systems"]
         for key, words in ANALYSES
@@ -428,7 +427,7 @@ def _plot(
     ]
     edges = [
         -end
-        for *_, contrast in found
+        for *_, contrast in tested
         for end in (contrast["shift"], contrast["ci_low"], contrast["ci_high"])
         if end is not None
     ]
@@ -436,7 +435,7 @@ def _plot(
     missing = tuple(
         (board.row(system["system"]), system["reason"]) for system in plain["systems"] if system.get("reason")
     )
-    rows = tuple(_compared(record, row, words, contrast, scale) for row, _, words, contrast in found)
+    rows = tuple(_compared(record, row, words, contrast, scale) for row, _, words, contrast in tested)
     place = name.replace(":", "-")
     return BaselinePlot(
         title, f"baseline-{place}", board.row(plain["baseline"]), len(plain["datasets"]), scale, rows, missing
@@ -469,7 +468,7 @@ class Against:
 
 def against_original(losses: Losses) -> Against | None:
     """Change against original score; None for under six points."""
-    found = [
+    points = [
         loss
         for row in losses.rows
         if row.system.ranked
@@ -477,20 +476,20 @@ def against_original(losses: Losses) -> Against | None:
         for dataset in losses.record.datasets(task.name)
         if (loss := losses.on_dataset(row, task, dataset)).drop is not None and loss.before.value is not None
     ]
-    if len(found) < FEWEST:
+    if len(points) < FEWEST:
         return None
-    x = scale_of([loss.before.value or 0.0 for loss in found], within=(-1.0, 1.0), factor=POINTS.factor)
-    y = scale_of([0.0, *(loss.drop or 0.0 for loss in found)], within=None, factor=POINTS.factor)
+    x = scale_of([loss.before.value or 0.0 for loss in points], within=(-1.0, 1.0), factor=POINTS.factor)
+    y = scale_of([0.0, *(loss.drop or 0.0 for loss in points)], within=None, factor=POINTS.factor)
     svg = scatter(
-        [_point(loss) for loss in found], Axis(x, "original score, points"), Axis(y, "change, points", 0.0)
+        [_point(loss) for loss in points], Axis(x, "original score, points"), Axis(y, "change, points", 0.0)
     )
-    most = min(found, key=lambda loss: loss.drop or 0.0)
+    most = min(points, key=lambda loss: loss.drop or 0.0)
     summary = (
-        f"{len(found)} points: original score across, change by paraphrasing upwards. The largest loss, "
+        f"{len(points)} points: original score across, change by paraphrasing upwards. The largest loss, "
         f"{POINTS.said(-(most.drop or 0.0))} points, is that of {most.row.label} on {most.dataset}, from "
         f"{POINTS.said(most.before.value or 0.0)}."
     )
-    return Against(svg, summary, len(found))
+    return Against(svg, summary, len(points))
 
 
 def _point(loss: Loss) -> Point:
@@ -533,8 +532,8 @@ def against_distance(losses: Losses) -> Against | None:
 
 def _distances(record: Record) -> dict[tuple[str, str], float]:
     """The mean edit distance over runs by dataset and source."""
-    found: dict[tuple[str, str], list[float]] = {}
+    distances: dict[tuple[str, str], list[float]] = {}
     for (task, dataset, subset, variant, _, measure), row in record.rows.items():
         if (task, measure, subset) == (TASK, "edit_distance", "") and row.value is not None:
-            found.setdefault((dataset, source_of(variant)), []).append(row.value)
-    return {place: round(fmean(values), 6) for place, values in found.items()}
+            distances.setdefault((dataset, source_of(variant)), []).append(row.value)
+    return {place: round(fmean(values), 6) for place, values in distances.items()}

@@ -132,12 +132,12 @@ def tasks_of(record: Record) -> tuple[Task, ...]:
 def copies(record: Record) -> str:
     """How many perturbed copies of every document the run has searched."""
     rows = (row.variant for row in record.rows.values() if row.task == "retrieval")
-    found = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
+    edits = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
     every = len(RETRIEVAL_EDITS)
-    if not found or len(found) == every:
+    if not edits or len(edits) == every:
         return f"{every} perturbed copies"
-    named = f" ({', '.join(found)})" if len(found) <= _MANY else ""
-    return f"{len(found)} of the paper's {every} perturbed copies{named}"
+    named = f" ({', '.join(edits)})" if len(edits) <= _MANY else ""
+    return f"{len(edits)} of the paper's {every} perturbed copies{named}"
 
 
 BY_NAME = {task.name: task for task in TASKS}
@@ -157,12 +157,12 @@ def sage_verdict(record: Record, board: Board) -> Verdict:
 
 def relation_rows(record: Record, board: Board) -> list[Result]:
     """How often noise stays above changed meaning: a row per ranked system and dataset with a value."""
-    found = (
+    relations = (
         record.find("robustness", row.system.name, "share", dataset=dataset, variant=RELATION)
         for row in (*board.ranked, *board.unranked)
         for dataset in record.datasets("robustness")
     )
-    return [row for row in found if row is not None and row.value is not None]
+    return [row for row in relations if row is not None and row.value is not None]
 
 
 def _heading(record: Record, board: Board) -> Sentence:
@@ -243,7 +243,7 @@ def heats(
     """A heat table per dataset of the task, under how many items it rests on; columns without any row are left out."""
     for i, dataset in enumerate(record.datasets(task)):
         rows = board.by_task(task)
-        found = {
+        values = {
             (row.system.name, column): [
                 record.find(task, row.system.name, column.measure, dataset=dataset, variant=variant)
                 for variant in (column.variant, *column.below)
@@ -252,7 +252,9 @@ def heats(
             for column in columns
         }
         shown = [
-            column for column in columns if any(found[row.system.name, column][0] is not None for row in rows)
+            column
+            for column in columns
+            if any(values[row.system.name, column][0] is not None for row in rows)
         ]
         if not shown:
             continue
@@ -262,7 +264,7 @@ def heats(
             middle = summary.value if summary is not None else None
             entries = [
                 _heat_entry(
-                    record, task, dataset, row, found[row.system.name, column], printed, column, middle
+                    record, task, dataset, row, values[row.system.name, column], printed, column, middle
                 )
                 for column in shown
             ]
@@ -272,7 +274,7 @@ def heats(
         contending = {row.system.name for row in rows if row.system.ranked}
         results = [
             result
-            for (system, _), stack in found.items()
+            for (system, _), stack in values.items()
             for result in stack
             if system in contending and result is not None and result.value is not None
         ]
@@ -499,7 +501,7 @@ def chosen(rows: Sequence[Course]) -> tuple[Course, ...]:
 
 
 def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Course, ...]:
-    found = []
+    courses = []
     for row in board.by_task("sensitivity"):
         if not row.system.ranked:
             continue
@@ -512,8 +514,8 @@ def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Cours
             (size, result) for size, result in results if result is not None and result.value is not None
         )
         if points:
-            found.append(Course(row, points))
-    return chosen(found)
+            courses.append(Course(row, points))
+    return chosen(courses)
 
 
 def _curve(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Figure:

@@ -117,12 +117,12 @@ def _value(task: Task, payload: Mapping[str, Any], said: Any, at: Place) -> Any:
 def _users(path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
-    found = _json(path)
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
+    users = _json(path)
+    if not isinstance(users, dict) or not all(isinstance(name, str) for name in users.values()):
         raise DataError(
             "This is not a list of users", path=path, expected='{"id": "name"}', mend="Correct or delete it."
         )
-    return found
+    return users
 
 
 def _json(path: Path) -> Any:
@@ -174,14 +174,14 @@ def _record_fields(task: Task, item: Item) -> Plain:
 
 
 def _responses(task: Task, rows: Sequence[AnnotationRow]) -> dict[str, list[Plain]]:
-    found: dict[str, list[Plain]] = {}
+    responses: dict[str, list[Plain]] = {}
     for row in rows:
         status = "discarded" if row.value is None else "submitted"
         for name, value in _answers(task, row):
-            found.setdefault(name, []).append(
+            responses.setdefault(name, []).append(
                 {"value": value, "user_id": user_id(row.annotator_id), "status": status}
             )
-    return found
+    return responses
 
 
 def _answers(task: Task, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
@@ -337,15 +337,15 @@ class _Said(NamedTuple):
 
 def by_user(record: Mapping[str, Any], at: Place) -> dict[str, Response]:
     """What every user said, from whichever form the record is in."""
-    found: dict[str, Response] = {}
+    responses: dict[str, Response] = {}
     for one in _said(record, at):
-        response = found.setdefault(one.user, Response())
+        response = responses.setdefault(one.user, Response())
         if one.question in response.said:
             raise at.fault(f"user {one.user} answers {one.question} twice", mend="Keep one of them.")
         response.said[one.question] = one.value
         response.status = one.status or response.status
         response.ts = one.ts or response.ts
-    return found
+    return responses
 
 
 def _said(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:

@@ -397,10 +397,10 @@ def write_mteb(
 
 def _by_dataset(folder: StudyFolder, tasks: Sequence[Task]) -> Mapping[str, list[Task]]:
     names = named(folder.study.tasks)
-    found: dict[str, list[Task]] = {}
+    groups: dict[str, list[Task]] = {}
     for task in tasks:
-        found.setdefault(names[task.name].dataset, []).append(task)
-    return found
+        groups.setdefault(names[task.name].dataset, []).append(task)
+    return groups
 
 
 def _result(
@@ -412,14 +412,14 @@ def _result(
         entry_of(task, folder.gold(task.name), own[task.name], "default" if len(tasks) == 1 else task.lang)
         for task in tasks
     ]
-    found = [entry for entry in entries if entry is not None]
-    if not found:
+    known = [entry for entry in entries if entry is not None]
+    if not known:
         return None
     return {
         "dataset_revision": folder.study.content,
         "task_name": dataset,
         "mteb_version": None,
-        "scores": {"test": found},
+        "scores": {"test": known},
         "evaluation_time": seconds_of([row for rows_of in own.values() for row in rows_of]),
         "kg_co2_emissions": None,
     }

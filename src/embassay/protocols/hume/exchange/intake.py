@@ -122,7 +122,7 @@ def _together(faults: Sequence[DataError]) -> DataError:
 def checked_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) -> dict[str, dict[str, str]]:
     """What annotators said of themselves, as far as the study asks; of a study that asks nothing it is left out and
     counted. Raises DataError, with file and line, for what is no answer to its questions."""
-    found: dict[str, dict[str, str]] = {}
+    profiles: dict[str, dict[str, str]] = {}
     for each in taken:
         for annotator, said, at in each.profiles:
             name = names.renamed.get(annotator, annotator) or names.only
@@ -132,10 +132,10 @@ def checked_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) 
             if not name:
                 raise at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
             try:
-                found.setdefault(name, {}).update(checked_profile(folder.study, said))
+                profiles.setdefault(name, {}).update(checked_profile(folder.study, said))
             except DataError as error:
                 raise at.fault(error.what.rstrip("."), mend=error.mend) from None
-    return found
+    return profiles
 
 
 def check_new(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
@@ -392,7 +392,7 @@ def _annotators(folder: StudyFolder) -> set[str]:
 def _unused(names: Names, answers: Sequence[Incoming]) -> list[str]:
     """Names given for annotators that no file has."""
     seen = {answer.annotator_id for answer in answers}
-    found = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]
+    notes = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]
     if names.only and "" not in seen:
-        found.append(f"{names.only} is not used: the files say who answered")
-    return found
+        notes.append(f"{names.only} is not used: the files say who answered")
+    return notes

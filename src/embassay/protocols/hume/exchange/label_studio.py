@@ -197,17 +197,17 @@ def _of_task(
     latest: dict[str, tuple[str, Incoming]] = {}
     for number, annotation in enumerate(annotations, start=1):
         where = Place(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
-        found = _annotation(annotation, task, payload, item, where)
-        if found is None:
+        answer = _annotation(annotation, task, payload, item, where)
+        if answer is None:
             taken.leave_out("annotations without an answer")
             continue
-        moment = str(annotation.get("updated_at") or found.ts)
-        before = latest.get(found.annotator_id)
+        moment = str(annotation.get("updated_at") or answer.ts)
+        before = latest.get(answer.annotator_id)
         if before is not None:
             taken.leave_out("earlier annotations of the same person")
         if before is None or moment >= before[0]:
-            latest[found.annotator_id] = moment, found
-    taken.answers += [found for _, found in latest.values()]
+            latest[answer.annotator_id] = moment, answer
+    taken.answers += [answer for _, answer in latest.values()]
 
 
 def _annotation(
@@ -238,14 +238,14 @@ def _said(result: Mapping[str, Any], at: Place) -> Any:
     kind, value = result.get("type"), result.get("value")
     if not isinstance(kind, str) or not isinstance(value, dict):
         raise at.fault("a result has no type or no value", found=repr(result)[:80], mend=_MEND)
-    found = value.get("text" if kind == "textarea" else kind)
-    if isinstance(found, list):
-        if len(found) > 1:
+    answer = value.get("text" if kind == "textarea" else kind)
+    if isinstance(answer, list):
+        if len(answer) > 1:
             raise at.fault(
-                f"{result.get('from_name')} has several values", found=repr(found)[:80], mend="Keep one."
+                f"{result.get('from_name')} has several values", found=repr(answer)[:80], mend="Keep one."
             )
-        found = found[0] if found else None
-    return found
+        answer = answer[0] if answer else None
+    return answer
 
 
 def _value(task: Task, payload: Mapping[str, Any], said: Mapping[str, Any], at: Place) -> Any:
@@ -264,7 +264,7 @@ def _value(task: Task, payload: Mapping[str, Any], said: Mapping[str, Any], at: 
 
 
 def _marks(n: int, said: Mapping[str, Any], at: Place) -> list[int] | None:
-    places = {int(found[1]): value for name, value in said.items() if (found := _DOCUMENT.fullmatch(name))}
+    places = {int(match[1]): value for name, value in said.items() if (match := _DOCUMENT.fullmatch(name))}
     if not places:
         return None
     wrong = [value for value in places.values() if value not in (YES, NO)]
@@ -327,18 +327,18 @@ def _answers(task: Task, rows: Sequence[AnnotationRow], *, with_answers: bool) -
 
 
 def _given_annotation(task: Task, row: AnnotationRow) -> Plain:
-    found: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
+    annotation: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
     for name, shown, kind, value in _results(task, row):
         key = digest([row.item_id, row.annotator_id, name])[:10]
-        found["result"].append({
+        annotation["result"].append({
             "id": key, "from_name": name, "to_name": shown, "type": kind, "value": value,
             "meta": {"annotator": row.annotator_id, "kind": row.kind},
         })  # fmt: skip
     if row.seconds is not None:
-        found["lead_time"] = row.seconds
+        annotation["lead_time"] = row.seconds
     if row.ts:
-        found["created_at"] = row.ts
-    return found
+        annotation["created_at"] = row.ts
+    return annotation
 
 
 def _results(task: Task, row: AnnotationRow) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:

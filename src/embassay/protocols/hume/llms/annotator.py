@@ -365,11 +365,11 @@ def read_label(text: str, labels: Sequence[LabelChoice]) -> Label:
     wanted = str(said).strip()
     exact = [label.value for label in labels if label.name == wanted]
     # Some models answer with the stored value where it is a word too.
-    found = exact or [label.value for label in labels if label.name.casefold() == wanted.casefold()]
-    found = found or [label.value for label in labels if str(label.value).casefold() == wanted.casefold()]
-    if len(found) != 1:
+    same = exact or [label.value for label in labels if label.name.casefold() == wanted.casefold()]
+    same = same or [label.value for label in labels if str(label.value).casefold() == wanted.casefold()]
+    if len(same) != 1:
         raise Unread(f"{_told(said)} is not one of {', '.join(label.name for label in labels)}")
-    return found[0]
+    return same[0]
 
 
 def read_rating(text: str, scale: Scale) -> float:
@@ -430,16 +430,16 @@ def _value(text: str, key: str) -> Any:
     if not text:
         raise Unread("it is empty")
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         if key in (RANKING, RELEVANT) or any(sign in text for sign in "{["):
             raise Unread(f"it is not JSON: {_cut(text)}") from None
         return text.strip("\"'.")
-    if isinstance(found, dict):
-        if list(found) != [key]:
-            raise Unread(f'it must have the field "{key}" and no other, and has {_told(list(found))}')
-        return found[key]
-    return found
+    if isinstance(parsed, dict):
+        if list(parsed) != [key]:
+            raise Unread(f'it must have the field "{key}" and no other, and has {_told(list(parsed))}')
+        return parsed[key]
+    return parsed
 
 
 def _number(text: str) -> float | str:

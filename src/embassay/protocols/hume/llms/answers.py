@@ -71,7 +71,7 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
     Raises DataError for a file of several models or modes, and for an item that the study has not.
     """
     known = {item.id for item in folder.items}
-    found = []
+    tables = []
     for path in files or sorted((folder.path / LLM).glob("*.jsonl")):
         rows = []
         for line, row in read_rows(path, LlmRow):
@@ -85,8 +85,8 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
         if len(kinds) > 1:
             raise DataError("The file holds answers of several models or modes", path=path, mend="Split it.")
         if rows:
-            found.append(LlmAnswers(rows[0].model, rows[0].mode, tuple(rows)))
-    return tuple(found)
+            tables.append(LlmAnswers(rows[0].model, rows[0].mode, tuple(rows)))
+    return tuple(tables)
 
 
 _MEND = "Delete the file, or ask again with --replace."
@@ -259,14 +259,14 @@ def _by_run(task: TaskSpec, rows: Sequence[LlmRow]) -> list[dict[str, LlmRow]]:
 
 def _answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmRow]) -> dict[str, Any]:
     """What is scored of a run, in the order of the items' ids."""
-    found = {}
+    by_run = {}
     for item, row in sorted(rows.items()):
         if item not in gold:
             raise DataError(f"Item {item} of {task.name} has no gold.", mend="Give answers to this study.")
         if row.status == "failed" or (row.status == "unparsed" and task.family == "sts"):
             continue
-        found[item] = _answer(task, gold[item], mode, row)
-    return found
+        by_run[item] = _answer(task, gold[item], mode, row)
+    return by_run
 
 
 def _answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmRow) -> Any:
@@ -304,13 +304,13 @@ def _scored(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Scored:
 def _of_labels(true: list[Any], given: list[Any]) -> dict[str, float]:
     """As for people; what could not be read is wrong, and no label of its own that macro means would count."""
     said = [_UNREAD if label is None else label for label in given]
-    found = classification_scores(true, said)
+    scores = classification_scores(true, said)
     if _UNREAD not in said:
-        return found
+        return scores
     labels = len({*true, *said})
     more = labels / (labels - 1)
     return {
-        name: value * (more if name in ("f1", "precision", "recall") else 1) for name, value in found.items()
+        name: value * (more if name in ("f1", "precision", "recall") else 1) for name, value in scores.items()
     }
 
 

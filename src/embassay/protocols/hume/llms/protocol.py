@@ -138,18 +138,18 @@ def study_hybrid(
         )
         raise UsageError(f"{what}.", mend=mend)
     people = answered(folder, folder.study.tasks, anyone=False)
-    found = []
+    tasks = []
     for task in people:
         draws = next((own for llm_answers in every if (own := draws_of(llm_answers, task))), {})
         if draws and task.task.family in FAMILIES:
             made = hybrid(task.task.name, task.task.family, draws, people_of(task), options)
-            found.append(replace(made, llm=next(iter(names))))
-    if not found:
+            tasks.append(replace(made, llm=next(iter(names))))
+    if not tasks:
         raise UsageError(
             f"{next(iter(names))} has answered no task of {' or '.join(FAMILIES)}.",
             mend="Other families have no single answer per item.",
         )
-    return tuple(found)
+    return tuple(tasks)
 
 
 def divided(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
@@ -182,10 +182,10 @@ def write_hybrid(path: Path, tasks: Sequence[Hybrid]) -> None:
 
 def draws_of(answers: LlmAnswers, task: Answered) -> dict[str, list[Any]]:
     """Item -> the answers of every run, None for one that was not read; items nobody asked about have no entry."""
-    found: dict[str, list[Any]] = {}
+    draws: dict[str, list[Any]] = {}
     for row in sorted(answers.of(task.task.name), key=lambda row: row.run):
-        found.setdefault(row.item_id, []).append(row.value if row.status == "ok" else None)
-    return {item: found[item] for item in task.items if item in found}
+        draws.setdefault(row.item_id, []).append(row.value if row.status == "ok" else None)
+    return {item: draws[item] for item in task.items if item in draws}
 
 
 def people_of(task: Answered) -> dict[str, Any]:
@@ -474,7 +474,7 @@ def open_annotators(work: Work, ledger: Ledger, cache: AnswerCache) -> list[LlmA
     """The models of a request, each once however it was spelled. UsageError for a name that is not known, and for one
     without a price where the cost is limited; ModelError where a key or a package is missing."""
     request = work.request
-    found = {}
+    annotators = {}
     for spec in dict.fromkeys(request.llms):
         chat, options, whole = open_chat_as(spec, LlmOptions, {}, ledger=ledger)
         name = chat.name if options == LlmOptions() else whole
@@ -483,10 +483,10 @@ def open_annotators(work: Work, ledger: Ledger, cache: AnswerCache) -> list[LlmA
         chat = suit(tokens=work.longest // 2 + _ANSWER, think=False) if suit else chat
         if getattr(chat, "price", None) is None and ledger.max_usd is not None:
             raise unknown_price(chat.name)
-        found[name] = LlmAnnotator(
+        annotators[name] = LlmAnnotator(
             CachedChat(chat, cache), request.mode, options, seed=request.seed, name=name
         )
-    return list(found.values())
+    return list(annotators.values())
 
 
 def waiting(asks: Sequence[Ask], answered: Container[tuple[str, int]]) -> list[Ask]:
@@ -515,7 +515,7 @@ def forecast(
 def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Forecast]:
     path = answer_file(work.folder.path, annotator.name, work.request.mode)
     known = {} if replace else AnswerFile(path, work.folder).answered()
-    found = []
+    cells = []
     for task in work.tasks:
         asks = work.asks(task)
         left = [ask for ask in waiting(asks, known) if not annotator.chat.kept(annotator.question(ask))]
@@ -526,7 +526,7 @@ def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Foreca
         written = sum(
             ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left
         )
-        found.append(
+        cells.append(
             Forecast(
                 task.name,
                 work.folder.study.name,
@@ -541,4 +541,4 @@ def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Foreca
                 assumed=True,
             )
         )
-    return found
+    return cells

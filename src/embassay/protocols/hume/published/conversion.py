@@ -55,10 +55,10 @@ def published_pairs(
     human = by_pair(of_human(evaluations, study))
     scored = aggregated(evaluations, study, aggregation)
     matrix = score_matrix(scored, study)
-    found = qualities(pair_summaries(scored, study, one_annotator=one_annotator))
+    pairs = qualities(pair_summaries(scored, study, one_annotator=one_annotator))
     return tuple(
         _pair(quality, human[quality.summary.pair.dataset, quality.summary.pair.lang], study, matrix, llms)
-        for quality in found
+        for quality in pairs
     )
 
 
@@ -275,15 +275,15 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
 
 def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[Evaluation, ...]:
     """People and every system that has a score, pair by pair."""
-    found = []
+    evaluations = []
     for pair in scored_pairs(pairs):
         scores = {HUMAN: pair.human.value, **{model.system: model.score.value for model in pair.models}}
-        found += [
+        evaluations += [
             Evaluation(system, "", pair.dataset, pair.lang, pair.lang, value)
             for system, value in scores.items()
             if value is not None
         ]
-    return tuple(found)
+    return tuple(evaluations)
 
 
 def as_llm_scores(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> LlmScores | None:

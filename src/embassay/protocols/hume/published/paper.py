@@ -137,8 +137,8 @@ def _dataset(row: Mapping[str, object]) -> Dataset:
 
 
 def _flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
-    found = (*cast(list[str], row.get("flags", [])), *cast(list[str], row.get(f"flags_{lang}", [])))
-    return tuple(found)
+    flags = (*cast(list[str], row.get("flags", [])), *cast(list[str], row.get(f"flags_{lang}", [])))
+    return tuple(flags)
 
 
 @cache
@@ -212,10 +212,10 @@ def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ..
     study = study or paper_study()
     if not path.exists():
         raise DataError("There is no such file or folder", path=path, mend=MEND)
-    found = tuple(evaluation for file in _files(path) for evaluation in _of_file(file, study))
-    if not found:
+    evaluations = tuple(evaluation for file in _files(path) for evaluation in _of_file(file, study))
+    if not evaluations:
         raise DataError("No results of the test split were found", path=path, mend=MEND)
-    return found
+    return evaluations
 
 
 def _files(path: Path) -> Sequence[Path]:
@@ -347,11 +347,11 @@ class Evaluation:
     @property
     def per_experiment(self) -> tuple[float, ...]:
         """The primary metric of every annotator or repeat."""
-        found = (
+        scores = (
             next((experiment[name] for name in (MAIN_SCORE, *_PRIMARY) if name in experiment), None)
             for experiment in self.experiments
         )
-        return tuple(value for value in found if value is not None)
+        return tuple(value for value in scores if value is not None)
 
 
 def of_human(evaluations: Iterable[Evaluation], study: Study) -> list[Evaluation]:

@@ -246,14 +246,14 @@ def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evalu
 
 
 def _row(name: str, own: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
-    found = {key: evaluation.main_score for key, evaluation in by_pair(own).items()}
-    missing = [pair.name for pair in pairs if math.isnan(found.get((pair.dataset, pair.lang), math.nan))]
+    scores = {key: evaluation.main_score for key, evaluation in by_pair(own).items()}
+    missing = [pair.name for pair in pairs if math.isnan(scores.get((pair.dataset, pair.lang), math.nan))]
     if missing:
         raise DataError(
             f"{name} has no score for {len(missing)} of {len(pairs)} pairs, the first {missing[0]}",
             mend="Give results that hold every pair of the study.",
         )
-    return [found[pair.dataset, pair.lang] for pair in pairs]
+    return [scores[pair.dataset, pair.lang] for pair in pairs]
 
 
 @dataclass(frozen=True)
@@ -278,8 +278,8 @@ def correlated(
 
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return Correlation(None, None, len(x))
-    found = spearmanr(x, y)
-    return Correlation(float(found.statistic), float(found.pvalue), len(x))
+    test = spearmanr(x, y)
+    return Correlation(float(test.statistic), float(test.pvalue), len(x))
 
 
 AGREEMENT_METRIC: dict[Family, str] = {
@@ -399,8 +399,8 @@ def qualities(summaries: Sequence[PairSummary]) -> tuple[Quality, ...]:
 
 
 def _quality(summary: PairSummary) -> Quality:
-    found = trust(summary.pair.family, summary.agreement)
-    return Quality(summary, found, found == "low" and summary.standing.best > summary.interval.high)
+    level = trust(summary.pair.family, summary.agreement)
+    return Quality(summary, level, level == "low" and summary.standing.best > summary.interval.high)
 
 
 def quality_table(qualities: Sequence[Quality]) -> ColumnTable:

@@ -312,18 +312,18 @@ def _mean(
     system: str, own: Sequence[Evaluation], dataset: str, pairs: Sequence[Pair], every_subset: bool
 ) -> float:
     langs = {pair.lang for pair in pairs}
-    found = [
+    values = [
         e
         for e in by_pair(e for e in own if e.dataset == dataset).values()
         if (every_subset or e.lang in langs) and not math.isnan(e.main_score)
     ]
-    missing = sorted(langs - {e.lang for e in found})
+    missing = sorted(langs - {e.lang for e in values})
     if missing:
         raise DataError(
             f"{system} has no result for {dataset} in {', '.join(missing)}",
             mend="Give results that hold every pair of the study.",
         )
-    return 100 * sum(e.main_score for e in found) / len(found)
+    return 100 * sum(e.main_score for e in values) / len(values)
 
 
 def pair_table(summaries: Sequence[PairSummary], own: OwnScores = MappingProxyType({})) -> ColumnTable:
@@ -441,10 +441,10 @@ OwnScores = Mapping[str, Mapping[tuple[str, str], float]]
 
 def own_scores(own: Iterable[Evaluation]) -> OwnScores:
     """The scores of systems that no result file is of, in their order."""
-    found: dict[str, dict[tuple[str, str], float]] = {}
+    of: dict[str, dict[tuple[str, str], float]] = {}
     for evaluation in own:
-        found.setdefault(evaluation.system, {})[evaluation.dataset, evaluation.lang] = evaluation.main_score
-    return found
+        of.setdefault(evaluation.system, {})[evaluation.dataset, evaluation.lang] = evaluation.main_score
+    return of
 
 
 def with_own(study: Study, own: OwnScores, apart: Collection[str] = ()) -> Study:

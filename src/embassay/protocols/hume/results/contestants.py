@@ -291,13 +291,13 @@ def _answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, Any]) -
             for item, _, value in rows.get(LABEL, ())
         }
     if of.task.family == "reranking":
-        found: dict[str, dict[int, float]] = {}
+        ratings: dict[str, dict[int, float]] = {}
         for item, variant, value in rows.get(SCORE, ()):
-            found.setdefault(item, {})[int(variant.partition("=")[2])] = value
-        whole = {item: len(of.gold[item]) for item in found}
+            ratings.setdefault(item, {})[int(variant.partition("=")[2])] = value
+        whole = {item: len(of.gold[item]) for item in ratings}
         return {
             item: tuple(own[place] for place in range(whole[item]))
-            for item, own in found.items()
+            for item, own in ratings.items()
             if len(own) == whole[item]
         }
     return dict(values)
@@ -325,11 +325,11 @@ def _notes(record: CellRecord) -> tuple[str, ...]:
 
 def _rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     """Measure -> item, variant and value of every row that has a value."""
-    found: dict[str, list[tuple[str, str, float]]] = {}
+    by_item: dict[str, list[tuple[str, str, float]]] = {}
     for row in read_parquet(path).iter_rows(named=True):
         if row["value"] is not None:
-            found.setdefault(row["measure"], []).append((row["item_id"], row["variant"], row["value"]))
-    return found
+            by_item.setdefault(row["measure"], []).append((row["item_id"], row["variant"], row["value"]))
+    return by_item
 
 
 def on_items(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Contestant]:
@@ -390,16 +390,16 @@ def _on_counted(counting: Counting, own: Contestant) -> Bar:
         return row_score(spec, gold, row, counts)
 
     if spec.family == "clustering":
-        found = no_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
+        estimate = no_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
     else:
         within = (CORRELATION if spec.family == "sts" else SHARE,)
-        found = resampled(score, len(items), counting.draws, within=within)[0]
-    said = ", ".join(filter(None, (re.sub(", bootstrap over .*", "", own.score.method), found.method)))
+        estimate = resampled(score, len(items), counting.draws, within=within)[0]
+    said = ", ".join(filter(None, (re.sub(", bootstrap over .*", "", own.score.method), estimate.method)))
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
-    value = found.estimate if counting.omits else own.score.value
+    value = estimate.estimate if counting.omits else own.score.value
     return Bar(
-        value=known(value), low=known(found.low), high=known(found.high), n=len(items), method=said,
-        reason="" if not math.isnan(value) else found.reason or "the value is undefined",
+        value=known(value), low=known(estimate.low), high=known(estimate.high), n=len(items), method=said,
+        reason="" if not math.isnan(value) else estimate.reason or "the value is undefined",
     )  # fmt: skip
 
 
@@ -500,8 +500,8 @@ def _tasks(folder: StudyFolder, request: StudyRequest) -> list[Task]:
 
 def _systems(request: StudyRequest, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
     """The systems that were named: people stand here in place of reference rows."""
-    found = planned_systems(request.systems, tokenizer, request.seed, ledger) if request.systems else []
-    return tuple(system for system in found if system.kind != "reference" or system.spec in request.systems)
+    systems = planned_systems(request.systems, tokenizer, request.seed, ledger) if request.systems else []
+    return tuple(system for system in systems if system.kind != "reference" or system.spec in request.systems)
 
 
 def _dataset(folder: StudyFolder, task: Task, texts: int) -> PlannedDataset:

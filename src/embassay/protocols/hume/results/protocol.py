@@ -207,7 +207,7 @@ def entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
     """What a run over the items says of its systems; pairs that failed have no evaluation."""
     tasks = {task.name: task for task in read_study(items).study.tasks}
     headline = {name: MAIN[task.family] for name, task in tasks.items()}
-    found = [
+    evaluations = [
         _evaluation(row, tasks[row.dataset])
         for row in RunFolder(run.path).read_results()
         if row.value is not None
@@ -216,7 +216,7 @@ def entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
         and row.measure == headline[row.dataset]
     ]
     systems = {system["name"]: (system["kind"], system["identity"]) for system in run.manifest["systems"]}
-    return Entrants(systems, tuple(found), (*notes, *_other_sizes(tasks.values())))
+    return Entrants(systems, tuple(evaluations), (*notes, *_other_sizes(tasks.values())))
 
 
 def _evaluation(row: Result, task: Task) -> Evaluation:
@@ -252,5 +252,5 @@ def _dataset(task: Task) -> Dataset:
 
 def _by_member(study: Study) -> Mapping[str, Dataset]:
     """Member of the suite -> the study's dataset, which the suite calls by one of its names."""
-    found = {member.dataset: study.dataset(member.title) for member in suites()[SUITE].members}
-    return {name: dataset for name, dataset in found.items() if dataset is not None}
+    titled = {member.dataset: study.dataset(member.title) for member in suites()[SUITE].members}
+    return {name: dataset for name, dataset in titled.items() if dataset is not None}

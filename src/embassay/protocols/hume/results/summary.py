@@ -229,13 +229,13 @@ def contenders(plan: StudyPlan) -> tuple[Contender, ...]:
     """
     embedding = [system for system in plan.systems if system.kind == "embedding"]
     apart = bool(embedding) and any(task.task.family in VECTORS for task in plan.answered)
-    found = [
+    of_systems = [
         Contender(system.name, "embedding")
         if system.kind == "embedding"
         else Contender(system.name, "classical", None, not apart, OTHER_METHOD if apart else "")
         for system in plan.systems
     ]
-    return (*found, *(Contender(llm_name(llm), "llm", None, False, LLM) for llm in plan.llms))
+    return (*of_systems, *(Contender(llm_name(llm), "llm", None, False, LLM) for llm in plan.llms))
 
 
 def _notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
@@ -317,13 +317,13 @@ def _annotators(counting: Counting, scored: Mapping[str, Scored]) -> tuple[Annot
 
 def _conventions(counting: Counting) -> dict[str, float | None]:
     people = counting.people
-    found: dict[str, float | None] = {
+    scores: dict[str, float | None] = {
         "paper": people.score("paper"), "pooled": None if people.pooled is None else people.score("pooled"),
         "mean": people.score("mean"), "first": people.score("first"),
     }  # fmt: skip
     if counting.of.task.family == "reranking":
-        found |= {mode: counting.by(mode).score(counting.rule) for mode in AP_MODES}
-    return found
+        scores |= {mode: counting.by(mode).score(counting.rule) for mode in AP_MODES}
+    return scores
 
 
 def _agreement(counting: Counting) -> Agreement | None:
@@ -349,10 +349,10 @@ def _need(counting: Counting, best: SystemScore | None, contestants: Sequence[Co
     values = {contestant.system: contestant.values for contestant in contestants}
     if best is None or not values[best.system]:
         return None
-    found = needed(counting.counted, values[best.system])
+    need = needed(counting.counted, values[best.system])
     return Need(
-        system=best.system, items=found.items, annotators=found.annotators, smallest=known(found.smallest),
-        note=found.note,
+        system=best.system, items=need.items, annotators=need.annotators, smallest=known(need.smallest),
+        note=need.note,
     )  # fmt: skip
 
 

@@ -175,10 +175,10 @@ def _ranked_practice(
         _ranked_item(query, negatives, min(request.relevant, 2), PRACTISED, seed)
         for query in rest[: 4 * request.practice]
     )
-    found = sorted(filter(None, some), key=lambda item: sum(map(len, item.texts)))[: request.practice]
-    if len(found) < request.practice:
+    shortest = sorted(filter(None, some), key=lambda item: sum(map(len, item.texts)))[: request.practice]
+    if len(shortest) < request.practice:
         return tuple(own_practice("reranking")[: request.practice])
-    return tuple(marks_practice(dict(item.payload), item.gold) for item in found)
+    return tuple(marks_practice(dict(item.payload), item.gold) for item in shortest)
 
 
 def _mixed(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:

@@ -134,8 +134,8 @@ def relevant_of(gains: Mapping[str, float], upto: int, seed: int, query: str) ->
     >>> relevant_of({"a": 1, "b": 4, "c": 0, "d": 3}, 2, 1, "q")
     ('b', 'd')
     """
-    found = [document for document, gain in gains.items() if gain > 0]
-    order = [found[place] for place in seeded(found, seed, "relevant", query)]
+    relevant = [document for document, gain in gains.items() if gain > 0]
+    order = [relevant[place] for place in seeded(relevant, seed, "relevant", query)]
     return tuple(sorted(order, key=lambda document: -gains[document])[:upto])
 
 
@@ -296,25 +296,25 @@ def opened(request: TaskRequest) -> Iterator[Opened]:
 def _families(request: TaskRequest, dataset: Dataset) -> list[Family]:
     """Those that the data are meant for, else all whose columns they have."""
     meant = dataset.tasks_in("hume")
-    found = [family for family in FAMILIES if _shapes(request, family, dataset)]
-    found = [family for family in found if meant is None or family in meant]
-    if not found:
+    families = [family for family in FAMILIES if _shapes(request, family, dataset)]
+    families = [family for family in families if meant is None or family in meant]
+    if not families:
         raise UsageError(
             f"{dataset.name} has no data for any family of HUME; it can be {', '.join(dataset.shapes())}.",
             mend="Name its columns with --map: text, label, text2, score, query.",
         )
-    return found
+    return families
 
 
 def _shape(request: TaskRequest, family: Family, dataset: Dataset) -> str:
-    found = _shapes(request, family, dataset)
-    if not found:
+    shapes = _shapes(request, family, dataset)
+    if not shapes:
         lacking = min((dataset.missing(shape) for shape in _wanted(request, family)), key=len)
         raise UsageError(
             f"{dataset.name} cannot be sampled for {family}: it has no {', '.join(lacking) or 'rows to train on'}.",
             mend="Name the columns with --map, or leave this family out.",
         )
-    return found[0]
+    return shapes[0]
 
 
 def _shapes(request: TaskRequest, family: Family, dataset: Dataset) -> list[str]:
@@ -377,13 +377,13 @@ def _tested(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Dataset
 
 def _trained(request: TaskRequest, shape: str, dataset: Dataset, own: str, several: bool) -> tuple[str, ...]:
     """The texts of the split `train` of the same table, and of the data given to compare with."""
-    found: list[str] = []
+    texts: list[str] = []
     if shape in ("pairs", "labelled") and TRAIN in _splits(dataset, shape) and request.split is None:
         train = _only(dataset, shape, TRAIN)
-        found += _texts((train.only(own) if several else train), shape)
+        texts += _texts((train.only(own) if several else train), shape)
     for spec in request.against:
-        found += _texts(open_dataset(spec, mapping=request.map), shape)
-    return tuple(found)
+        texts += _texts(open_dataset(spec, mapping=request.map), shape)
+    return tuple(texts)
 
 
 def _texts(dataset: Dataset, shape: str) -> list[str]:

@@ -93,8 +93,8 @@ def with_defects(
     items: Sequence[Chosen], trained: Iterable[str]
 ) -> tuple[tuple[Chosen, ...], dict[int, Twin]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
-    found = twins([item.text for item in items], trained)
-    return tuple(_marked(item, place in found) for place, item in enumerate(items)), found
+    twin = twins([item.text for item in items], trained)
+    return tuple(_marked(item, place in twin) for place, item in enumerate(items)), twin
 
 
 def counted_defects(rows: Iterable[GoldRow | Chosen]) -> dict[Defect, int]:
@@ -159,22 +159,22 @@ def twins(texts: Sequence[str], trained: Iterable[str], threshold: float = THRES
         sizes.append(len(own))
         for key in own:
             having[key].append(place)
-    found: dict[int, Twin] = {}
+    by_place: dict[int, Twin] = {}
     for number, other in enumerate(trained):
         for place in same.get(plain(other), ()):
-            _better(found, place, Twin(number, 1.0))
+            _better(by_place, place, Twin(number, 1.0))
         theirs = shingles(other)
         for place, common in Counter(place for key in theirs for place in having.get(key, ())).items():
             similarity = common / (sizes[place] + len(theirs) - common)
             # Two texts of the same words in other writing are near, not the same: below 1.
             if similarity >= threshold:
-                _better(found, place, Twin(number, min(similarity, 0.999)))
-    return dict(sorted(found.items()))
+                _better(by_place, place, Twin(number, min(similarity, 0.999)))
+    return dict(sorted(by_place.items()))
 
 
-def _better(found: dict[int, Twin], place: int, twin: Twin) -> None:
-    if place not in found or twin.similarity > found[place].similarity:
-        found[place] = twin
+def _better(twins: dict[int, Twin], place: int, twin: Twin) -> None:
+    if place not in twins or twin.similarity > twins[place].similarity:
+        twins[place] = twin
 
 
 def without_leaked(data: Any, shape: str, trained: Sequence[str]) -> tuple[Any, int]:
@@ -279,22 +279,22 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _un
     """
     hear("reading", 0, 0)
     left_out: list[str] = []
-    found = [pool for task in request.tasks for pool in _opened(task, left_out)]
-    if not found:
+    pools = [pool for task in request.tasks for pool in _opened(task, left_out)]
+    if not pools:
         raise NothingAtHand(
             f"nothing of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
             mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it.",
         )  # fmt: skip
-    names = _names(found)
+    names = _names(pools)
     tasks: list[Task] = []
     items: list[ItemRow] = []
     gold: list[GoldRow] = []
     about: dict[str, tuple[str, ...]] = {}
-    for pool, name in zip(found, names, strict=True):
+    for pool, name in zip(pools, names, strict=True):
         try:
             drawn = _checked(pool, _drawn(pool, request.seed, limit, hear), limit)
         except DataError as error:
-            if (pool.request.family and not pool.request.suite) or len(left_out) + 1 == len(found):
+            if (pool.request.family and not pool.request.suite) or len(left_out) + 1 == len(pools):
                 raise
             left_out.append(f"{name}: {error.message}")
             continue
@@ -366,8 +366,8 @@ def _checked(pool: Opened, drawn: Drawn, limit: int | None) -> Drawn:
             f"Nothing of {pool.data.dataset} can be sampled for {pool.family}: {'; '.join(drawn.notes)}.",
             mend="Ask for fewer --candidates, or give data with more rows.",
         )
-    items, found = with_defects(drawn.items, (*drawn.trained, *pool.trained))
-    near = sum(twin.similarity < 1 for twin in found.values())
+    items, defects = with_defects(drawn.items, (*drawn.trained, *pool.trained))
+    near = sum(twin.similarity < 1 for twin in defects.values())
     wanted = pool.request.size(pool.family, limit)
     short = not pool.request.whole and len(items) < wanted and pool.family in ("sts", "reranking")
     empty = empty_texts(pool.data, pool.shape)
@@ -414,11 +414,11 @@ def _gold(key: str, item: Chosen) -> GoldRow:
     )
 
 
-def _names(found: Sequence[Opened]) -> list[str]:
+def _names(pools: Sequence[Opened]) -> list[str]:
     """A name for each task: the dataset's, with its family and language where it has several."""
     names = []
-    for pool in found:
-        own = [other for other in found if other.request is pool.request]
+    for pool in pools:
+        own = [other for other in pools if other.request is pool.request]
         name = (
             pool.request.name
             or re.sub(r"[^A-Za-z0-9._-]+", "-", pool.data.dataset).strip("-._")[:60]

@@ -331,7 +331,7 @@ def _seconds(row: Row) -> float | None:
 def _people(files: Sequence[Path]) -> dict[str, Submission]:
     """Person -> their submission. Who came back after one that does not count has the one that does; of several that
     count, as of several studies, the times are added. DataError for a submission that is there twice."""
-    found: dict[str, Submission] = {}
+    people: dict[str, Submission] = {}
     seen: dict[str, Row] = {}
     for path in files:
         source = source_of(path)
@@ -350,8 +350,8 @@ def _people(files: Sequence[Path]) -> dict[str, Submission]:
                     mend="Give every export once.",
                 )  # fmt: skip
             seen |= {number: row} if number else {}
-            found[person] = _together(found.get(person), Submission.of(row))
-    return found
+            people[person] = _together(people.get(person), Submission.of(row))
+    return people
 
 
 def _together(before: Submission | None, now: Submission) -> Submission:

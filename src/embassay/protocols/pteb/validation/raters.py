@@ -202,16 +202,16 @@ def _fate(
     decisions: Decisions,
 ) -> tuple[Fate, str]:
     """Step 5. The inspector's word stands above the rules, and both are told."""
-    found = [
+    counts = [
         f"rated the {items[rating.pair_id].kind} pair {rating.pair_id} {rating.value:g}, expected "
         f"{items[rating.pair_id].expected:g}"
         for rating in failed
     ]
     if len(far) >= rules.repeated:
-        found.append(
+        counts.append(
             f"{len(far)} ratings are more than {rules.deviation:g} from the inspector's and from every model's"
         )
-    reason = "; ".join(found)
+    reason = "; ".join(counts)
     if rater in decisions.rejected:
         return "rejected", "; ".join(filter(None, (f"inspector: {decisions.rejected[rater]}", reason)))
     if rater in decisions.cleared and reason:
@@ -418,14 +418,14 @@ def read_ratings(path: Path) -> list[Rated]:
 
 def rating_of(row: Row, column: str) -> float | None:
     """The number from 0 to 5 in a cell, None where it is blank; DataError with file and line for anything else."""
-    found = cell(row, column)
-    if not found:
+    text = cell(row, column)
+    if not text:
         return None
-    value = float(found.replace(",", ".")) if _NUMBER.fullmatch(found) else None
+    value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
     if value is None or not LOWEST <= value <= HIGHEST:
         raise DataError(
             "the rating is not on the scale", path=row.path, line=row.line, expected="a number from 0 to 5",
-            found=repr(found), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
+            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
         )  # fmt: skip
     return value
 
@@ -438,8 +438,8 @@ def _rated(row: Row, texts: Sequence[str]) -> Rated:
                 f"the row has no {column}.", path=row.path, line=row.line,
                 mend="Fill it in as in the file that was sent out.",
             )  # fmt: skip
-    found = tuple(meant(str(row.cells.get(column) or "")) for column in texts)
-    return Rated(pair_id, rater_id, rating_of(row, "rating"), found, cell(row, "ts"), row.path, row.line)
+    meanings = tuple(meant(str(row.cells.get(column) or "")) for column in texts)
+    return Rated(pair_id, rater_id, rating_of(row, "rating"), meanings, cell(row, "ts"), row.path, row.line)
 
 
 def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool = False) -> list[Rating]:
@@ -448,24 +448,24 @@ def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool
     DataError, with file and line, for a pair that the study does not have, texts that are not those of the pair, and a
     pair that one rater rated twice.
     """
-    found: dict[tuple[str, str], Rated] = {}
+    by_pair: dict[tuple[str, str], Rated] = {}
     for path in files:
         for row in read_ratings(path):
             _check_pair(row, items, estimates=estimates)
             key = (row.rater_id, row.pair_id)
             if row.rating is None:
                 continue
-            if key in found:
-                first = found[key]
+            if key in by_pair:
+                first = by_pair[key]
                 raise DataError(
                     f"{row.rater_id} rated the pair {row.pair_id} before", path=row.path, line=row.line,
                     found=f"the other in {first.path}:{first.line}",
                     mend="Keep one of the two; raters need ids of their own.",
                 )  # fmt: skip
-            found[key] = row
+            by_pair[key] = row
     return [
         Rating(row.pair_id, row.rater_id, row.rating, row.ts)
-        for row in found.values()
+        for row in by_pair.values()
         if row.rating is not None
     ]
 

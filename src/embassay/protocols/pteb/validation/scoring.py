@@ -91,13 +91,13 @@ def forecast(
     options: RatingOptions = RatingOptions(),  # noqa: B008 - frozen
 ) -> Forecasts:
     """What the estimates will take beyond the answers that are kept; nothing is sent."""
-    found = []
+    costs = []
     for judge in _judges(study, judges):
         name = judge.open().name
         _, pairs = _shown(study, name)
         head = Forecast("validation", "", name, len(pairs), 0, 0)
-        found.append(of_ratings(head, judge, pairs, _asking(study, options), cache))
-    return Forecasts(tuple(found))
+        costs.append(of_ratings(head, judge, pairs, _asking(study, options), cache))
+    return Forecasts(tuple(costs))
 
 
 def _judges(study: Study, specs: Sequence[str]) -> list[Judge]:
@@ -285,8 +285,8 @@ def _raters(raters: Sequence[RaterVerdict]) -> ColumnTable:
     return ColumnTable("raters", "Raters, and why any was rejected", columns, body)
 
 
-def _three(found: Estimate | None) -> tuple[float | None, float | None, float | None]:
-    return (None, None, None) if found is None else (found.estimate, _known(found.low), _known(found.high))
+def _three(ends: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if ends is None else (ends.estimate, _known(ends.low), _known(ends.high))
 
 
 def _known(value: float) -> float | None:
@@ -332,10 +332,10 @@ def judged_languages(
                 for value in (lambda pair: float(np.mean(people[pair])), said.__getitem__)
             )
             every = np.array([said[pair] for pair in own])
-            found = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
+            mean = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
             spoken = {item.pair_id: item.lang for item in pairs}
             off = biases(mine, theirs, [spoken[pair] for pair in rated])
-            yield JudgedLanguage(lang, judge, found, off)
+            yield JudgedLanguage(lang, judge, mean, off)
 
 
 @dataclass(frozen=True)
@@ -372,8 +372,8 @@ def score(
         )
     said = collect([*estimate_files(study), *estimates], items, estimates=True)
     listed = study.path / FILE
-    found = decisions or (listed if listed.exists() else None)
-    decided = read_decisions(found) if found else NO_DECISIONS
+    file = decisions or (listed if listed.exists() else None)
+    decided = read_decisions(file) if file else NO_DECISIONS
     check_decisions(decided, ratings, items)
     checked = check(ratings, items, study.rules, estimates=said, decisions=decided)
     results = language_results(
