@@ -23,16 +23,16 @@ TAGS = ("b", "bdi", "em", "small")
 
 def environment(*loaders: BaseLoader) -> Environment:
     """Templates of the `loaders` and of blocks: everything is escaped, an unknown name is an error."""
-    made = Environment(
+    jinja = Environment(
         loader=ChoiceLoader([*loaders, PackageLoader("embassay.document", "templates")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["marks"] = marks
-    made.filters.update(said=said, attribute=attribute, classes=classes)
-    return made
+    jinja.globals["marks"] = marks
+    jinja.filters.update(said=said, attribute=attribute, classes=classes)
+    return jinja
 
 
 def drawn(blocks: Iterable[Block], slug: str = "") -> Markup:

@@ -77,12 +77,12 @@ def scale_of(
     if within is not None:
         start = max(start, within[0]) if low >= within[0] else start
         end = min(end, within[1]) if high <= within[1] else end
-    made = _between(start, end, most, factor)
-    if end - start < FULL * (made.high - made.low):
+    scale = _between(start, end, most, factor)
+    if end - start < FULL * (scale.high - scale.low):
         # Finer steps, where the round numbers around the values leave much of the width empty.
         finer = _between(start, end, most + FINER, factor)
-        return finer if finer.high - finer.low < made.high - made.low else made
-    return made
+        return finer if finer.high - finer.low < scale.high - scale.low else scale
+    return scale
 
 
 FULL, FINER = 0.75, 2

@@ -106,10 +106,10 @@ def sign(track: Track) -> str:
 def tracks_of(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: Scale) -> list[Track]:
     """The results of systems of a kind, at places across (0 to 1), as lines with their bands."""
     seen: Counter[str] = Counter()
-    made = []
+    tracks = []
     for kind, points in named:
         seen[kind] += 1
-        made.append(
+        tracks.append(
             Track(
                 tuple((100 * at, height_of(y, row.value or 0.0)) for at, row in points),
                 tuple(
@@ -121,7 +121,7 @@ def tracks_of(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: S
                 seen[kind],
             )
         )
-    return made
+    return tracks
 
 
 def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:

@@ -92,8 +92,8 @@ def _verdict(block: Verdict, room: Room) -> list[Text]:
 
 
 def _heading(block: Heading, room: Room) -> list[Text]:
-    said = block.said if isinstance(block.said, str) else plain(block.said)
-    return folded(said, room.width, room.unicode, "bold")
+    text = block.said if isinstance(block.said, str) else plain(block.said)
+    return folded(text, room.width, room.unicode, "bold")
 
 
 def _paragraph(block: Paragraph, room: Room) -> list[Text]:
@@ -107,8 +107,8 @@ def _paragraph(block: Paragraph, room: Room) -> list[Text]:
 
 
 def _bullets(block: Bullets, room: Room) -> list[Text]:
-    said = (item if isinstance(item, str) else plain(item) for item in block.items)
-    return [line for item in said for line in folded(f"- {item}", room.width, room.unicode)]
+    items = (item if isinstance(item, str) else plain(item) for item in block.items)
+    return [line for item in items for line in folded(f"- {item}", room.width, room.unicode)]
 
 
 def _care(block: Care, room: Room) -> list[Text]:
@@ -235,9 +235,9 @@ def _cell(entry: Entry, room: Room) -> Text:
     return Text(text, style=style)
 
 
-def _visible(said: str, unicode: bool) -> str:
+def _visible(text: str, unicode: bool) -> str:
     """A text without control characters, in ASCII when that is all there is."""
-    clean = "".join(c if c.isprintable() else " " for c in said)
+    clean = "".join(c if c.isprintable() else " " for c in text)
     if unicode:
         return clean
     return (

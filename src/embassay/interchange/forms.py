@@ -157,13 +157,13 @@ def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -
     texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     if not texts:
         folders = [run.path / "tables" for run in runs]
-        known = sorted({path.stem for folder in folders for path in folder.glob("*.tex")})
+        names = sorted({path.stem for folder in folders for path in folder.glob("*.tex")})
         if any((folder / f"{table}.csv").exists() for folder in folders):
             mend = (
                 "The run is of an earlier version: repeat its command with the same --out, and it is written."
             )
         else:
-            mend = f"There is {', '.join(known) or 'none'}."
+            mend = f"There is {', '.join(names) or 'none'}."
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
     if single:
         write_atomic(out, "\n".join(texts.values()) + commented(references(runs)))
@@ -216,11 +216,11 @@ def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> 
 
 def references(runs: Sequence[RunTables]) -> str:
     """BibTeX of the papers whose methods the runs use, and where the numbers come from."""
-    own = [
+    papers = [
         "@software{embassay,", "title = {Embassay: what embeddings, metrics and retrieval stacks understand},",
         f"year = {{2026}},\nversion = {{{__version__}}}\n}}\n",
     ]  # fmt: skip
-    return "\n".join(part for part in (bibtex(run.protocol for run in runs), "\n".join(own)) if part)
+    return "\n".join(part for part in (bibtex(run.protocol for run in runs), "\n".join(papers)) if part)
 
 
 def commented(text: str) -> str:
@@ -317,8 +317,8 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
 
 def revision_of(run: RunTables, system: str) -> str:
     """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
-    known = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
-    return digest(known.get(system) or system)[:12]
+    identities = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
+    return digest(identities.get(system) or system)[:12]
 
 
 def _document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
@@ -356,9 +356,9 @@ def _is_published(run: RunTables) -> bool:
 
 
 def _entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
-    own = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
+    of_head = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
     return {
-        **{score_name(row.variant, row.measure): row.value for row in own if row.value is not None},
+        **{score_name(row.variant, row.measure): row.value for row in of_head if row.value is not None},
         MAIN: math.nan if head.value is None else head.value,
         "hf_subset": head.subset or "default",
         "languages": [dataset_language(head.lang)],
@@ -368,12 +368,12 @@ def _entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
 def _seconds(run: RunTables, first: Result) -> float | None:
     cells: Iterable[Mapping[str, Any]] = run.manifest.get("cells") or ()
     where = (first.task, first.dataset, first.system)
-    known = [
+    times = [
         cell.get("seconds")
         for cell in cells
         if (cell.get("task"), cell.get("dataset"), cell.get("system")) == where
     ]
-    numbers = [value for value in known if isinstance(value, int | float)]
+    numbers = [value for value in times if isinstance(value, int | float)]
     return math.fsum(numbers) if numbers else None
 
 
@@ -418,8 +418,8 @@ def score_name(variant: str, measure: str) -> str:
     ('ndcg_at_10', 'original/v_measure', 'RA-nWG@5')
     """
     cut = re.fullmatch(r"(\w+)@(\d+)", measure)
-    known = f"{_MEASURES[cut[1]]}_{cut[2]}" if cut and cut[1] in _MEASURES else _ALIKE.get(measure, measure)
-    return f"{variant}/{known}" if variant else known
+    name = f"{_MEASURES[cut[1]]}_{cut[2]}" if cut and cut[1] in _MEASURES else _ALIKE.get(measure, measure)
+    return f"{variant}/{name}" if variant else name
 
 
 def dataset_language(lang: str) -> str:

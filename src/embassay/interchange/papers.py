@@ -106,16 +106,16 @@ def _words(name: str) -> str:
 
 
 def _caption(table: Wide, unit: Unit, of: str) -> str:
-    said = [f"{escape(table.run.title)}{of}."]
+    sentences = [f"{escape(table.run.title)}{of}."]
     if any(row is not None and row.ci_low is not None for cells in table.cells for row in cells):
-        said.append(r"Values with 95\% intervals.")
+        sentences.append(r"Values with 95\% intervals.")
     if unit.factor != 1:
-        said.append(rf"Values are times {unit.factor:g}.")
+        sentences.append(rf"Values are times {unit.factor:g}.")
     if any(table.ranks):
-        said.append("Rank: the places that the tests allow, among those between two rules.")
+        sentences.append("Rank: the places that the tests allow, among those between two rules.")
     if any(table.first):
-        said.append("Bold: may be first.")
-    return " ".join(said)
+        sentences.append("Bold: may be first.")
+    return " ".join(sentences)
 
 
 def _value(row: Result | None, best: bool, unit: Unit) -> str:
@@ -271,8 +271,8 @@ def figures_of(run: RunTables, only: str = "") -> list[Drawn]:
         mend = "Install it: pip install 'embassay[figures]'."
         raise UsageError("Figures as files need matplotlib.", mend=mend) from error
     with mpl.rc_context(STYLE):
-        own = only in ("", "scores") and run.kind not in WITHOUT_SCORES
-        return [*(_scores(run) if own else ()), *_of_tables(run, only)]
+        scored = only in ("", "scores") and run.kind not in WITHOUT_SCORES
+        return [*(_scores(run) if scored else ()), *_of_tables(run, only)]
 
 
 def plot(folder: Path, name: str = "scores") -> Drawn:
@@ -280,8 +280,8 @@ def plot(folder: Path, name: str = "scores") -> Drawn:
     run = find_runs([folder])[0]
     figures = figures_of(run, name)
     if not figures:
-        known = ", ".join(drawn.name for drawn in figures_of(run)) or "none"
-        raise UsageError(f"{folder} has no figure {name!r}.", mend=f"There is {known}.")
+        names = ", ".join(drawn.name for drawn in figures_of(run)) or "none"
+        raise UsageError(f"{folder} has no figure {name!r}.", mend=f"There is {names}.")
     return figures[0]
 
 
@@ -388,26 +388,26 @@ def _drawn(drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[s
 def _intervals(
     drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
-    known = [row for row in rows if _number(row, drawing.x) is not None][:MOST_ROWS]
-    figure = _figure(ROW * len(known) + 0.9)
+    shown = [row for row in rows if _number(row, drawing.x) is not None][:MOST_ROWS]
+    figure = _figure(ROW * len(shown) + 0.9)
     axes = figure.axes[0]
     marks = [
         Mark(_name(drawing, row), _number(row, drawing.x), _number(row, drawing.low), _number(row, drawing.high),
             _kind(row, kinds))
-        for row in known
+        for row in shown
     ]  # fmt: skip
     _rows(axes, marks)
     if drawing.also:
         value, low, high = drawing.also
         people = [
-            Mark("", _number(row, value), _number(row, low), _number(row, high), "human") for row in known
+            Mark("", _number(row, value), _number(row, low), _number(row, high), "human") for row in shown
         ]
         _rows(axes, people, [mark.name for mark in marks])
     if drawing.zero:
         axes.axvline(0, color="#1A1F26", linewidth=0.8)
     axes.set_title(drawing.title)
     axes.set_xlabel(drawing.axis)
-    return figure, len(known)
+    return figure, len(shown)
 
 
 def _scatter(
@@ -494,10 +494,10 @@ def _figure(height: float, down: int = 1, across: int = 1) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(WIDE * (1.2 if across > 1 else 1), max(1.4, height)), layout="constrained")
-    FigureCanvasAgg(made)
-    made.subplots(down, across)
-    return made
+    figure = Figure(figsize=(WIDE * (1.2 if across > 1 else 1), max(1.4, height)), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.subplots(down, across)
+    return figure
 
 
 def _finished(name: str, figure: Figure, rows: int, left: int) -> Drawn:

@@ -39,15 +39,17 @@ class Step:
 
     def words(self, more: Sequence[str] = ()) -> list[str]:
         """The whole command with more words behind it; an option among these takes the place of the paper's."""
-        said = {_long(word) for word in more if word.startswith("-")}
-        said |= {"--baseline"} if "--system" in said else set()  # which is one of the paper's systems
-        kept = [word for name, value in self.arguments if _long(name) not in said for word in (name, value)]
+        options = {_long(word) for word in more if word.startswith("-")}
+        options |= {"--baseline"} if "--system" in options else set()  # which is one of the paper's systems
+        kept = [
+            word for name, value in self.arguments if _long(name) not in options for word in (name, value)
+        ]
         return [*self.command, *kept, *more]
 
     def lacking(self, more: Sequence[str]) -> list[tuple[str, str]]:
         """The options that are yours to give, and are not among the words."""
-        said = {_long(word) for word in more if word.startswith("-")}
-        return [(name, about) for name, about in self.yours.items() if _long(name) not in said]
+        options = {_long(word) for word in more if word.startswith("-")}
+        return [(name, about) for name, about in self.yours.items() if _long(name) not in options]
 
 
 @dataclass(frozen=True)
@@ -308,13 +310,13 @@ class Beside:
     def body(self) -> Iterator[list[str]]:
         """Rows to print: the paper's, and below each the lines that are of it with their differences; then the
         others. A column that a line has no value for is empty."""
-        known = {one.row: [line for line in self.lines if line.row == one.row] for one in self.lines}
+        by_row = {one.row: [line for line in self.lines if line.row == one.row] for one in self.lines}
         for row in self.rows:
             yield [row, *(self.printed.get((row, column), "") for column in self.columns)]
-            for line in known.get(row, ()):
+            for line in by_row.get(row, ()):
                 yield [f"  here: {line.label}", *(self._cell(line, column) for column in self.columns)]
                 yield ["  difference", *(self._cell(line, column, off=True) for column in self.columns)]
-        for line in known.get("", ()):
+        for line in by_row.get("", ()):
             yield [f"here: {line.label}", *(self._cell(line, column) for column in self.columns)]
 
     def _cell(self, line: Line, column: str, *, off: bool = False) -> str:
@@ -323,8 +325,8 @@ class Beside:
         if value is None or (off and not text):
             return ""
         like = text or next(one for (_, name), one in self.printed.items() if name == column)
-        made = figure(self.paper, self.layout.table, line.row, column, like, value)
-        return made.off if off else made.rounded
+        printed = figure(self.paper, self.layout.table, line.row, column, like, value)
+        return printed.off if off else printed.rounded
 
     def markdown(self) -> str:
         """As a table of Markdown with its title and what was found."""
@@ -417,8 +419,8 @@ def _lines(
             name = names.get(where.lower(), "")
             if name or (where and layout.others):
                 counted = f" ({row['dataset']})" if row.get("dataset", "").endswith(" datasets") else ""
-                own = row[layout.label] if name or counted else where
-                yield Line(name, f"{own}{counted}", _values(row, layout, columns))
+                label = row[layout.label] if name or counted else where
+                yield Line(name, f"{label}{counted}", _values(row, layout, columns))
 
 
 def _of(row: Row, layout: Layout, path: Path) -> str:

@@ -82,8 +82,8 @@ class RunTables:
 
     def fingerprint(self, dataset: str) -> str:
         """What identifies the data of a dataset; empty where the manifest does not say."""
-        known = {entry.get("name"): entry.get("fingerprint") for entry in self.manifest.get("datasets", ())}
-        return str(known.get(dataset) or "")
+        prints = {entry.get("name"): entry.get("fingerprint") for entry in self.manifest.get("datasets", ())}
+        return str(prints.get(dataset) or "")
 
     def headline_of(self, task: str) -> str | None:
         """A task's headline measure; None where its measures stand side by side, as those of `rag score`."""

@@ -465,15 +465,15 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
     ]
     if not able:
         return Answer(question, "not run")
-    said = _said_of_time(able, fastest)
+    words = _said_of_time(able, fastest)
     if ruled := [
         contender.name for contender in top if contender not in able and contender.value < able[0].value
     ]:
-        said += f"; {ruled[0]} is faster, finds less"
+        words += f"; {ruled[0]} is faster, finds less"
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
     level, percentile = _sure_of_time(able), findings.asked.percentile
-    return Answer(question, level, first, n, None, None, top, MILLISECONDS, said, run.slug, percentile)
+    return Answer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
 
 
 def _contending(search: Answer) -> set[str]:
@@ -532,8 +532,8 @@ def places(
 
 def _place(answer: Answer, contender: Contender) -> Place:
     rank = tables.rank(*contender.ranks) if contender.ranks else ""
-    known = contender.low is not None and contender.high is not None
-    interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if known else ""
+    bounded = contender.low is not None and contender.high is not None
+    interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if bounded else ""
     return Place(
         rank,
         answer.unit.text(contender.value),

@@ -155,8 +155,8 @@ class Value:
         row = self.row
         if row is None or row.value is None:
             return ""
-        known = row.ci_low is not None and row.ci_high is not None
-        values = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
+        bounded = row.ci_low is not None and row.ci_high is not None
+        values = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if bounded else ())]
         words = (f"{end * self.unit.factor:.6g}" for end in values)
         return ",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)
 
@@ -355,15 +355,15 @@ def missing_here(record: Record, board: Board) -> Iterator[Block]:
     ]
     if not missing:
         return
-    said: list[Block] = []
+    blocks: list[Block] = []
     for row, task, value in missing[:MOST_MISSING]:
         of = task.short if task.printed is POINTS else task.short.lower()
-        said.append(Text((shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
+        blocks.append(Text((shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
     if more := len(missing) - MOST_MISSING if len(missing) > MOST_MISSING else 0:
-        said.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
+        blocks.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
     if command := record.manifest.get("command", ""):
-        said.append(Text((Words(command, "command"), " continues from the last finished cell."), ""))
-    yield Box("panel", (Heading("Missing here", level=3), *said))
+        blocks.append(Text((Words(command, "command"), " continues from the last finished cell."), ""))
+    yield Box("panel", (Heading("Missing here", level=3), *blocks))
 
 
 def name(row: Row) -> Name:
@@ -423,13 +423,13 @@ def value_table(
 
 def _undefined(rows: Sequence[Row], found: Sequence[Sequence[Value]]) -> str:
     """Why cells say n/a, each reason once with the systems that it holds of."""
-    said: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for row, values in zip(rows, found, strict=True):
         for reason in dict.fromkeys(
             value.reason for value in values if value.state == "undefined" and value.reason
         ):
-            said.setdefault(reason, []).append(row.label)
-    return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in said.items())
+            reasons.setdefault(reason, []).append(row.label)
+    return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in reasons.items())
 
 
 def line_of(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row]) -> Line:
@@ -456,15 +456,15 @@ def _marked(value: Value, scale: Scale, kind: Kind) -> Entry:
     if value.value is None:
         return Entry(value.said, why=value.reason or value.text, style="task")
     mark = interval_mark(value.row, kind, scale, width=72, few=value.few)
-    said = (value.text, mark, value.interval or "no interval")
-    return Entry(said, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
+    parts = (value.text, mark, value.interval or "no interval")
+    return Entry(parts, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
 
 
 def _shaded(value: Value, scale: Scale, column: Wanted) -> Entry:
     """The ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
-        said = value.text if value.state == "undefined" else value.said
-        return Entry(said, why=value.reason or value.text)
+        text = value.text if value.state == "undefined" else value.said
+        return Entry(text, why=value.reason or value.text)
     step = step_of(scale.at(value.value) / 100)
     if column.is_less_better:
         step = -step if value.value > 0 else 0

@@ -280,13 +280,13 @@ def together(runs: Sequence[ReportRun]) -> Together | None:
     if len(leads) < 2:
         return None
     kinds = shared(leads)
-    known = {system.name: (label, system.index) for system, label in systems_of(runs)}
+    labels = {system.name: (label, system.index) for system, label in systems_of(runs)}
     names = list(kinds)[:MOST_ROWS]
     columns = [run for run in leads if any(name in run.leaders for name in names)]
     return Together(
         tuple(RunColumn(_run_title(column), column.scale) for column in columns),
         tuple(
-            Line(*known[name], kinds[name], tuple(column.leaders.get(name) for column in columns))
+            Line(*labels[name], kinds[name], tuple(column.leaders.get(name) for column in columns))
             for name in names
         ),
         tuple(f"{column.run}: {column.people}." for column in columns if column.people),

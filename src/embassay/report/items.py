@@ -119,9 +119,9 @@ class Group:
     @cached_property
     def means(self) -> Values:
         """The mean over systems of each measure and item, (measures, items); NaN where none has a value."""
-        known = np.isfinite(self.values)
-        total = np.where(known, self.values, 0.0).sum(axis=1)
-        counts = known.sum(axis=1)
+        defined = np.isfinite(self.values)
+        total = np.where(defined, self.values, 0.0).sum(axis=1)
+        counts = defined.sum(axis=1)
         return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan))
 
 
@@ -389,8 +389,8 @@ def _words(kind: str, measure: str, variant: str) -> str:
     name = WORDS.get(measure, measure)
     if not variant:
         return f"{name}, as written" if kind == "names" else name
-    said = variant.replace("level=", "level ").replace(":", ", ").replace("_", " ")
-    return f"{name}, {said}"
+    words = variant.replace("level=", "level ").replace(":", ", ").replace("_", " ")
+    return f"{name}, {words}"
 
 
 def _title(field: str) -> str:
@@ -611,7 +611,7 @@ def _worst(
     index: int,
     group: Group,
     rows: NDArray[np.int64],
-    made: dict[str, Any],
+    texts: dict[str, Any],
     excerpts: Excerpts,
     *,
     most: int | None,
@@ -625,13 +625,13 @@ def _worst(
         place = int(np.nanargmin(means))
         found.append(
             Worst(
-                index, m, made["title"], measure.title, made["ids"][place],
-                numbers.score(float(means[place])), _first_text(made, place, excerpts),
+                index, m, texts["title"], measure.title, texts["ids"][place],
+                numbers.score(float(means[place])), _first_text(texts, place, excerpts),
             )
         )  # fmt: skip
     return found
 
 
-def _first_text(made: dict[str, Any], place: int, excerpts: Excerpts) -> str:
-    field = next((name for name in FIRST_FIELDS if name in made["fields"]), None)
-    return "" if field is None else shortened(excerpts.texts[made["fields"][field][place]], EXCERPT)
+def _first_text(texts: dict[str, Any], place: int, excerpts: Excerpts) -> str:
+    field = next((name for name in FIRST_FIELDS if name in texts["fields"]), None)
+    return "" if field is None else shortened(excerpts.texts[texts["fields"][field][place]], EXCERPT)

@@ -467,9 +467,9 @@ def _said_by_runs(parts: Sequence[MethodPage], text: Callable[[MethodPage], str]
     """The sentences of all parts, each once, with the runs that it is of."""
     by_text: dict[str, list[str]] = {}
     for part in parts:
-        if said := text(part):
-            by_text.setdefault(said, []).append(part.title)
-    return tuple(Said(tuple(titles), said) for said, titles in by_text.items())
+        if words := text(part):
+            by_text.setdefault(words, []).append(part.title)
+    return tuple(Said(tuple(titles), words) for words, titles in by_text.items())
 
 
 def _datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:

@@ -376,9 +376,9 @@ def open_table(
     """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""
     nearest = sorted(found, key=lambda gap: -abs(gap.difference) / gap.half)[:most]
     steps = [(gap, step) for gap in nearest for step in undecided(gap.difference, gap.half, gap.n, gap.tests)]
-    known = all(gap.labels for gap in nearest)
+    labelled = all(gap.labels for gap in nearest)
     names = [gap.name for gap, _ in steps if gap.name]
     return outlook_table(
         title, of, [step for _, step in steps], names=names, chance=chance, unit=unit,
-        labels=[gap.labels for gap, _ in steps] if known else None, price=price if known else None,
+        labels=[gap.labels for gap, _ in steps] if labelled else None, price=price if labelled else None,
     )  # fmt: skip

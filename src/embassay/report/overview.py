@@ -293,8 +293,8 @@ def _own_verdict(run: ReportRun) -> Verdict:
     record, board = run.record, run.board
     if record.kind in VERDICTS:
         return _on_suites(record, attribute(f"embassay.report.{VERDICTS[record.kind]}")(record, board))
-    own = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
-    return next(own, None) or board_verdict(record, board)
+    verdicts = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
+    return next(verdicts, None) or board_verdict(record, board)
 
 
 def _on_suites(record: Record, verdict: Verdict) -> Verdict:

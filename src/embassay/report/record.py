@@ -94,8 +94,8 @@ class Scope:
 
     @cached_property
     def _by_names(self) -> dict[tuple[str, str], Pair]:
-        known = {(pair.a, pair.b): pair for pair in self.pairs}
-        return known | {(pair.b, pair.a): pair.turned() for pair in self.pairs}
+        pairs = {(pair.a, pair.b): pair for pair in self.pairs}
+        return pairs | {(pair.b, pair.a): pair.turned() for pair in self.pairs}
 
     def pair(self, a: str, b: str) -> Pair | None:
         """The comparison a - b, whichever way round it is stored."""

@@ -222,13 +222,13 @@ def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
     numbered = {name: i for i, name in enumerate(dict.fromkeys(_names(records)))}
     called = _called(records)
-    known = {
+    kinds = {
         system.name: system.kind for record in records for system in record.systems if system.kind != "run"
     }
     made: list[ReportRun] = []
     for i, record in enumerate(records):
         systems = tuple(
-            replace(system, index=numbered[system.name], kind=_kind_of(system, known))
+            replace(system, index=numbered[system.name], kind=_kind_of(system, kinds))
             for system in record.systems
         )
         shared = record if systems == record.systems else replace(record, systems=systems)

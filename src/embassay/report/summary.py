@@ -184,15 +184,15 @@ def _tables(run: ReportRun) -> Iterator[Block]:
 
 def _apart(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ...]:
     """The cells of a line; an interval stands in brackets behind its value, where a terminal leaves a space."""
-    made = []
+    parts = []
     for column, entry in zip(columns, line.entries, strict=False):
         title = plain(column.title) if isinstance(column, Column) else column
         value, _, interval = (
             entry.text.strip().partition(" ") if isinstance(entry.text, str) else ("", "", "")
         )
         is_pair = title.endswith("95%") and bool(interval)
-        made.append(replace(entry, text=f"{value} ({interval.strip()})") if is_pair else entry)
-    return tuple(made)
+        parts.append(replace(entry, text=f"{value} ({interval.strip()})") if is_pair else entry)
+    return tuple(parts)
 
 
 def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
@@ -200,15 +200,15 @@ def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
     findings = next((swept for run in runs if (swept := sweep_of(run)) is not None), None)
     if findings is None:
         return ()
-    stacks, made = findings.parts[0].stacks, []
+    stacks, traded = findings.parts[0].stacks, []
     for contender in price.all:
-        own = [stack for stack in stacks if stack.axes.get("encoder") == contender.name]
-        fastest = min(own, key=lambda stack: (stack.latency, stack.id), default=None)
+        of_encoder = [stack for stack in stacks if stack.axes.get("encoder") == contender.name]
+        fastest = min(of_encoder, key=lambda stack: (stack.latency, stack.id), default=None)
         measured = None if fastest is None else fastest.measured(findings.asked.measure)
         if measured is not None and measured.value.value is not None:
             figure = measured.value
-            made.append(Traded(contender, measured.value.value, figure.low, figure.high))
-    return tuple(made)
+            traded.append(Traded(contender, measured.value.value, figure.low, figure.high))
+    return tuple(traded)
 
 
 def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
@@ -221,13 +221,13 @@ def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
         if fast is best
         else f"{fast.system.name} is {times} times as fast as {best.system.name}, the first by {asked.measure}"
     )
-    said = "; ".join(
+    words = "; ".join(
         f"{row.system.name}: {numbers.score(row.quality)}, {row.system.value:.3g} ms" for row in traded
     )
     n = numbers.counted(findings.parts[0].queries, "query")
     small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
     drawing = _drawing(traded, f"ms a query at p{asked.percentile:g} (log scale)")
-    return Figure(title, Markup(drawing), said, small)
+    return Figure(title, Markup(drawing), words, small)
 
 
 def _drawing(traded: Sequence[Traded], across: str) -> str:
@@ -336,8 +336,8 @@ def conditions_of(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple
 
 def _conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[str]:
     """Those that the records give: whose texts, how many questions, how long, on what machine."""
-    own = ", this project’s small sample, which shows how it works and decides nothing for you"
-    yield f"your texts are like those of {_named(_datasets(runs))}{own if _all_sample(runs) else ''}"
+    sample = ", this project’s small sample, which shows how it works and decides nothing for you"
+    yield f"your texts are like those of {_named(_datasets(runs))}{sample if _all_sample(runs) else ''}"
     for answer in answers:
         if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
             yield f"your questions resemble the {answer.n} that were asked"

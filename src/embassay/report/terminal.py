@@ -421,24 +421,24 @@ def _families(pair: PairOfSystems) -> str:
     """Which rows are corrected together."""
     tested = [contrast for contrast in pair.contrasts if not math.isnan(contrast.p)]
     parts = {bool(contrast.dataset): contrast.tests for contrast in tested if contrast.task != OVERALL}
-    said = ["overall is tested alone"] if any(contrast.task == OVERALL for contrast in tested) else []
+    notes = ["overall is tested alone"] if any(contrast.task == OVERALL for contrast in tested) else []
     for of_dataset, noun in ((False, "part"), (True, "dataset")):
         many = parts.get(of_dataset, 0)
-        said += [f"p of the {many} {noun}s by Holm among themselves"] if many > 1 else []
-    text = "; ".join(said)
+        notes += [f"p of the {many} {noun}s by Holm among themselves"] if many > 1 else []
+    text = "; ".join(notes)
     return f"{text[:1].upper()}{text[1:]}." if text else "Nothing is corrected."
 
 
 def _degrees(pair: PairOfSystems) -> str:
     """How many degrees of freedom the tests have, those of few items the fewest."""
-    known = [
+    measured = [
         contrast.df
         for contrast in pair.contrasts
         if math.isfinite(contrast.df) and not math.isnan(contrast.p)
     ]
-    if not known:
+    if not measured:
         return ""
-    low, high = (f"{end:.0f}" for end in (min(known), max(known)))
+    low, high = (f"{end:.0f}" for end in (min(measured), max(measured)))
     return f", {low} degrees of freedom" if low == high else f", {low} to {high} degrees of freedom"
 
 

@@ -55,9 +55,9 @@ def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> li
     """The rows of a task in the order of the reference."""
     found = []
     for part in parts:
-        known = part.lang not in ("", "und", "mul")
+        stated = part.lang not in ("", "und", "mul")
         for record in _RECORDS[task](part.data):
-            if known and task != "retrieval":
+            if stated and task != "retrieval":
                 record.fields["language"] = part.lang
             record.lang = part.lang
             found.append(record)
@@ -79,7 +79,7 @@ def _classification(data: Any) -> Iterator[Record]:
 
 def _clustering(data: Any) -> Iterator[Record]:
     for name in sorted(set(data.sets)):
-        rows = [row for row, own in enumerate(data.sets) if own == name]
+        rows = [row for row, name_of in enumerate(data.sets) if name_of == name]
         fields = {
             "sentences": [data.texts[row] for row in rows], "labels": [data.labels[row] for row in rows],
             "_hteb_split": "test",
@@ -225,7 +225,7 @@ class _Writer:
         metadata = self._metadata(rows, generator or source.paraphraser, date or None, source.about)
         folder = root / generator_folder(metadata["generator_model"]) / metadata["dataset"] / self.by.of.name
         folder = folder / str(self.seed)
-        data, meta, own = file_names(metadata)
+        data, meta, file = file_names(metadata)
         column = f"{self.by.of.name}_seed_{self.seed}"
         original = pl.Series("original", [row.fields for row in rows])
         frame = pl.DataFrame([original, pl.Series(column, said, dtype=original.dtype)])
@@ -235,7 +235,7 @@ class _Writer:
         write_atomic(folder / data, buffer.getvalue())
         write_atomic(folder / meta, to_json(metadata, indent=2) + "\n")
         told = {"paraphraser": source.paraphraser, "prompt": source.prompt, **source.about}
-        write_atomic(folder / own, to_json(told, indent=2) + "\n")
+        write_atomic(folder / file, to_json(told, indent=2) + "\n")
         return Written(folder / data, metadata["generation_statistics"])
 
     def _said(self, place: str, text: str) -> str:
@@ -267,24 +267,24 @@ class _Writer:
     def _statistics(self, rows: Sequence[Record]) -> dict[str, Any]:
         """Counts over slots, each as often as it occurs."""
         slots = [(record, place) for record in rows for _, _, place in record.slots]
-        own = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
-        targeted = {id(record) for record, _ in own}
-        failed = [(record, row) for record, row in own if not row.usable]
+        asked = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
+        targeted = {id(record) for record, _ in asked}
+        failed = [(record, row) for record, row in asked if not row.usable]
         steps = len(self.by.of.steps)
-        known = any(row.attempts for _, row in own)
-        retried = [row for _, row in own if row.attempts > steps]
+        counted = any(row.attempts for _, row in asked)
+        retried = [row for _, row in asked if row.attempts > steps]
         reasons: dict[str, int] = {}
         for _, row in failed:
             name = REASONS.get(row.outcome, "backend_failure")
             reasons[name] = reasons.get(name, 0) + 1
         return {
             "records_total": len(rows), "records_targeted": len(targeted),
-            "text_fields_total": len(own), "records_with_fallback": len({id(record) for record, _ in failed}),
+            "text_fields_total": len(asked), "records_with_fallback": len({id(record) for record, _ in failed}),
             "text_fields_with_fallback": len(failed),
-            "unchanged_outputs": sum(row.outcome == "copied" for _, row in own),
-            "retried_text_fields": len(retried) if known else "",
-            "recovered_after_retry_text_fields": sum(row.usable for row in retried) if known else "",
-            "fallback_reasons": reasons if known else "",
+            "unchanged_outputs": sum(row.outcome == "copied" for _, row in asked),
+            "retried_text_fields": len(retried) if counted else "",
+            "recovered_after_retry_text_fields": sum(row.usable for row in retried) if counted else "",
+            "fallback_reasons": reasons if counted else "",
         }  # fmt: skip
 
 
@@ -375,18 +375,18 @@ class _Rows:
         label = label or (self.languages[0] if len(self.languages) == 1 else "und")
         for name in fields_of(before, corpus=self.found.metadata.get("transform_corpus", True)):
             side = "first:" if name in LEFT else "second:" if name in RIGHT else "text:"
-            for text, said in self._both(before.get(name), after.get(name), name, line):
+            for text, wording in self._both(before.get(name), after.get(name), name, line):
                 if text.strip():
-                    yield name in RIGHT, _row(text, said, language_at(side, label), self.seed)
+                    yield name in RIGHT, _row(text, wording, language_at(side, label), self.seed)
 
-    def _both(self, text: Any, said: Any, name: str, line: int) -> Iterator[tuple[str, str]]:
+    def _both(self, text: Any, wording: Any, name: str, line: int) -> Iterator[tuple[str, str]]:
         """Every text within a field with what came of it; "" where that is missing."""
         if isinstance(text, str):
-            if said is not None and not isinstance(said, str):
-                raise self._wrong(f"{name} is not a text", line, "a text", repr(said))
-            yield text, said or ""
+            if wording is not None and not isinstance(wording, str):
+                raise self._wrong(f"{name} is not a text", line, "a text", repr(wording))
+            yield text, wording or ""
         elif isinstance(text, list):
-            others = said or [None] * len(text)
+            others = wording or [None] * len(text)
             if not isinstance(others, list) or len(others) != len(text):
                 told = f"{len(others)}" if isinstance(others, list) else repr(others)
                 raise self._wrong(f"{name} has lost its order", line, f"{len(text)} texts", told)
@@ -399,10 +399,10 @@ class _Rows:
         return DataError(what, path=self.found.data, line=line, expected=expected, found=found[:60])
 
 
-def _row(text: str, said: str, lang: str, seed: int) -> Paraphrase:
-    if not said.strip():
+def _row(text: str, wording: str, lang: str, seed: int) -> Paraphrase:
+    if not wording.strip():
         return Paraphrase(text, lang, "", "", "failed", "stored empty by the reference", 0, seed)
-    return Paraphrase(text, lang, "", said, "copied" if said == text else "ok", attempts=0, seed=seed)
+    return Paraphrase(text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -428,13 +428,13 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
     model = files[0].metadata["generator_model"]
     told: dict[tuple[str, str, int], tuple[int, int]] = {}
     for name in TRANSFORMATIONS:
-        own = [file for file in files if file.place[0] == name]
-        if not own:
+        of_name = [file for file in files if file.place[0] == name]
+        if not of_name:
             continue
-        content = digest([[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in own])
-        about = {"model": model, "transformation": name, "sampling": _sampling(own[0].metadata)}
+        content = digest([[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in of_name])
+        about = {"model": model, "transformation": name, "sampling": _sampling(of_name[0].metadata)}
         kept.add(sets.Source(name=name, paraphraser=model, identity=f"imported:{content}", about=about))
-        for ask in own:
+        for ask in of_name:
             rows = _numbered(read[ask.place][0])
             _, dataset, seed = ask.place
             kept.keep(name, catalogue_name(dataset), seed, rows)
@@ -451,11 +451,11 @@ def _sampling(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def _check_originals(files: Sequence[Found], told: Mapping[tuple[str, str, int], str]) -> None:
     first: dict[str, Found] = {}
     for file in files:
-        known = first.setdefault(file.place[1], file)
-        if told[known.place] != told[file.place]:
+        earlier = first.setdefault(file.place[1], file)
+        if told[earlier.place] != told[file.place]:
             raise DataError(
                 f"the originals of {file.place[1]!r} are not those of another file", path=file.data,
-                expected=f"the rows of {known.data}", mend="Take files that were made of one version of the data.",
+                expected=f"the rows of {earlier.data}", mend="Take files that were made of one version of the data.",
             )  # fmt: skip
 
 
@@ -465,11 +465,11 @@ def _numbered(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
     for row in rows:
         by_text.setdefault((row.lang, row.text), []).append(row)
     numbered = []
-    for own in by_text.values():
-        same = len({paraphrase.wording for paraphrase in own}) == 1
+    for wordings in by_text.values():
+        same = len({paraphrase.wording for paraphrase in wordings}) == 1
         numbered += (
-            own[:1]
+            wordings[:1]
             if same
-            else [replace(paraphrase, place=f"occurrence:{i}") for i, paraphrase in enumerate(own)]
+            else [replace(paraphrase, place=f"occurrence:{i}") for i, paraphrase in enumerate(wordings)]
         )
     return numbered

@@ -200,15 +200,15 @@ def _optional_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault("the revision is no commit", "40 hexadecimal digits", told["source_revision"])
     if not isinstance(told.get("transform_corpus", True), bool):
         yield Fault("transform_corpus is neither", "true or false", told["transform_corpus"])
-    known = listed().get(told["dataset"], {})
-    needs = known.get("task") in ("retrieval", "reranking")
-    if known and ("transform_corpus" in told) != needs:
+    entry = listed().get(told["dataset"], {})
+    needs = entry.get("task") in ("retrieval", "reranking")
+    if entry and ("transform_corpus" in told) != needs:
         yield Fault(
             "whether the corpus was transformed", "to be told of retrieval and reranking", told["dataset"]
         )
     layout = told.get("clustering_format")
-    if (layout is not None and layout not in FORMATS) or (known and layout != known.get("format")):
-        yield Fault("clustering_format is another", str(known.get("format") or " or ".join(FORMATS)), layout)
+    if (layout is not None and layout not in FORMATS) or (entry and layout != entry.get("format")):
+        yield Fault("clustering_format is another", str(entry.get("format") or " or ".join(FORMATS)), layout)
 
 
 def _is_count(value: object) -> bool:
@@ -330,9 +330,9 @@ def _metadata_of(path: Path, end: str) -> dict[str, Any]:
         raise DataError("the metadata cannot be read", path=path, found=str(error)[:80]) from error
     told = check_metadata(metadata, path)
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
-    said = [generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
-    said.append(str(told["seed_transform"]))
-    _same("the metadata are of another folder", path, "/".join(folders), "/".join(said))
+    places = [generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
+    places.append(str(told["seed_transform"]))
+    _same("the metadata are of another folder", path, "/".join(folders), "/".join(places))
     if end:
         _same("the file is called by another hash than its metadata have", path, f"_{file_hash(told)}", end)
     return told

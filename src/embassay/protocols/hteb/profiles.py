@@ -251,14 +251,14 @@ def tests_of(profiles: Profiles) -> list[dict[str, Any]]:
     datasets, and Wilcoxon's `p`, by Holm over the systems within the part (spec hteb 10, ours [H15])."""
     tests: list[dict[str, Any]] = []
     for part in profiles.parts:
-        own = [
+        family = [
             _tested(part, system.name, list(gaps(profiles, system.name, part).values()), profiles.layout.seed)
             for system in profiles.layout.ranked
         ]
-        tested = [row for row in own if row["p"] is not None]
+        tested = [row for row in family if row["p"] is not None]
         for row, adjusted in zip(tested, holm([row["p"] for row in tested]) if tested else (), strict=True):
             row["p_holm"] = adjusted
-        tests += own
+        tests += family
     return tests
 
 
@@ -337,10 +337,10 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
         }
         rows.append({"system": system, "billions": billions, "total": level.score.value,
                      "change": level.delta.value, "axes": axes})  # fmt: skip
-    known = [(row["billions"], row["change"]) for row in rows if row["change"] is not None]
+    points = [(row["billions"], row["change"]) for row in rows if row["change"] is not None]
     slope = None
-    if len({size for size, _ in known}) > 1:
-        slope = float(np.polyfit(np.log2([size for size, _ in known]), [gap for _, gap in known], 1)[0])
+    if len({size for size, _ in points}) > 1:
+        slope = float(np.polyfit(np.log2([size for size, _ in points]), [gap for _, gap in points], 1)[0])
     small, large = (gaps(profiles, members[place][0], TOTAL) for place in (0, -1))
     shared = [large[place] - small[place] for place in small if place in large]
     shift = hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else None
@@ -364,12 +364,14 @@ def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
         ]
         for part in profiles.parts if places else ():
             means = [_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
-            known = [mean for mean in means if mean is not None]
-            shift = hodges_lehmann(known, n_resamples=RESAMPLES, seed=profiles.layout.seed) if known else None
+            defined = [mean for mean in means if mean is not None]
+            shift = (
+                hodges_lehmann(defined, n_resamples=RESAMPLES, seed=profiles.layout.seed) if defined else None
+            )
             rows.append(
                 {
-                    "group": group, "part": part, "datasets": len(known),
-                    "change": float(np.mean(known)) if known else None,
+                    "group": group, "part": part, "datasets": len(defined),
+                    "change": float(np.mean(defined)) if defined else None,
                     "ci_low": None if shift is None else _number(shift.low),
                     "ci_high": None if shift is None else _number(shift.high),
                 }
@@ -381,8 +383,8 @@ def _over_systems(profiles: Profiles, task: str, dataset: str, part: str) -> flo
     changes = [
         profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked
     ]
-    known = [change for change in changes if change is not None]
-    return float(np.mean(known)) if known else None
+    defined = [change for change in changes if change is not None]
+    return float(np.mean(defined)) if defined else None
 
 
 @dataclass(frozen=True)

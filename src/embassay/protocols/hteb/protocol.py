@@ -273,20 +273,20 @@ def counted(
     rows: Sequence[Paraphrase], source: Source, dataset: str, seed: int, languages: dict[str, int]
 ) -> Texts:
     """The counts over the distinct texts that are not blank."""
-    own = [row for row in rows if row.text.strip()]
-    usable = [row for row in own if row.usable]
+    written = [row for row in rows if row.text.strip()]
+    usable = [row for row in written if row.usable]
     ratios = sorted(len(row.wording) / len(row.text) for row in usable)
     asked = [row for row in usable if _asks(row.text)]
     outcomes: dict[str, int] = {}
-    for row in own:
+    for row in written:
         outcomes[row.outcome] = outcomes.get(row.outcome, 0) + 1
     distance = None
     if usable:
         apart = edit_distances([row.text for row in usable], [row.wording for row in usable])
         distance = float(apart.mean())
     return Texts(
-        source.name, source.of.axis, dataset, seed, len(own), len(usable), outcomes,
-        retried=sum(row.attempts > len(source.of.steps) for row in own),
+        source.name, source.of.axis, dataset, seed, len(written), len(usable), outcomes,
+        retried=sum(row.attempts > len(source.of.steps) for row in written),
         ratio=_median(ratios),
         wrong_way=sum(is_wrong_way(source.of.length, row.text, row.wording) for row in usable),
         questions=len(asked),
@@ -341,7 +341,7 @@ def told(folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: Hte
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
-        "warnings": [said for source in sources for said in _mismatches(source, plan)],
+        "warnings": [mismatch for source in sources for mismatch in _mismatches(source, plan)],
         "sample": plan.request.limit is not None,
         "sources": [
             {

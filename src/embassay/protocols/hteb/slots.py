@@ -131,16 +131,16 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
     return Reworded(original, paraphrased, len(kept), len(data), lost)
 
 
-def _judged(data: RetrievalSet, known: set[str]) -> dict[str, dict[str, float]]:
+def _judged(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:
     return {
-        query: {doc: gain for doc, gain in data.qrels[query].items() if doc in known}
+        query: {doc: gain for doc, gain in data.qrels[query].items() if doc in documents}
         for query in data.queries.ids
     }
 
 
 def _places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
-    known = set(kept)
-    return [place for place, row in enumerate(of) if row in known]
+    stays = set(kept)
+    return [place for place, row in enumerate(of) if row in stays]
 
 
 def evaluate_candidates(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
@@ -151,13 +151,13 @@ def evaluate_candidates(system: Similarity, data: RerankingSet, context: Context
     queries, candidates = (list(dict.fromkeys(chain(*texts))) for texts in (data.queries, data.candidates))
     asked, offered = system.vectors(queries, "query"), system.vectors(candidates, "document")
     row, column = ({text: i for i, text in enumerate(texts)} for texts in (queries, candidates))
-    own = part_with("similarity", getattr(system, "encoder", None))
-    by = "cosine" if own is None else own.similarity
+    similarity = part_with("similarity", getattr(system, "encoder", None))
+    by = "cosine" if similarity is None else similarity.similarity
     similar = [
         np.fmax.reduce(
-            compared(by, asked[[row[text] for text in said]], offered[[column[text] for text in shown]])
+            compared(by, asked[[row[text] for text in query]], offered[[column[text] for text in shown]])
         )
-        for said, shown in zip(data.queries, data.candidates, strict=True)
+        for query, shown in zip(data.queries, data.candidates, strict=True)
     ]
     return reranking.evaluated(system, data, similar, context)
 
@@ -183,12 +183,12 @@ def compared(by: str, left: Any, right: Any) -> NDArray[np.float64]:
 
 def _factory(name: str) -> Callable[[], Task]:
     def make() -> Task:
-        own = replace(PTEB.build(name), unworded=_unworded)
+        task = replace(PTEB.build(name), unworded=_unworded)
         if name == "reranking":
-            return replace(own, evaluate=evaluate_candidates)
+            return replace(task, evaluate=evaluate_candidates)
         if name != "retrieval":
-            return own
-        return replace(own, load=_load, texts=corpus_texts, reword=reword_corpus)
+            return task
+        return replace(task, load=_load, texts=corpus_texts, reword=reword_corpus)
 
     return make
 
@@ -267,14 +267,14 @@ class Slots:
             if place.startswith(("title:", "document:")) and options.documents == "one-language":
                 drawn = titled.setdefault(place.partition(":")[2], ordinal)
             lang = language_at(place, label)
-            own = names_of(lang, varieties=options.arabic == "reference")
+            languages = names_of(lang, varieties=options.arabic == "reference")
             yield Slot(
-                text, lang, f"{self.task}:{place}" if apart else "", ordinal=ordinal, written=" or ".join(own),
-                language=self._language(of, seed, drawn, own, label, options) if ordinal >= 0 else "",
+                text, lang, f"{self.task}:{place}" if apart else "", ordinal=ordinal, written=" or ".join(languages),
+                language=self._language(of, seed, drawn, languages, label, options) if ordinal >= 0 else "",
             )  # fmt: skip
 
     def _language(
-        self, of: Transformation, seed: int, ordinal: int, own: Sequence[str], label: str, options: TransformOptions
+        self, of: Transformation, seed: int, ordinal: int, codes: Sequence[str], label: str, options: TransformOptions
     ) -> str:  # fmt: skip
         """The language that a slot goes to, or through."""
         if of.common:
@@ -282,7 +282,7 @@ class Slots:
             return language_of_dataset(reference_name(self.dataset), seed, candidates(TARGETS, both))
         if not of.drawn:
             return ""
-        chosen = candidates(PIVOTS if of.name == "backtranslation" else TARGETS, own)
+        chosen = candidates(PIVOTS if of.name == "backtranslation" else TARGETS, codes)
         if options.seeds == "independent":
             return chosen[own_seed(seed, ordinal) % len(chosen)]
         return language_of_text(seed, ordinal, chosen)

@@ -100,16 +100,16 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
     rows: list[tuple[Value, ...]] = []
     for task, dataset, system, levels in _levels(profiles):
         first = levels[TOTAL]
-        own = [getattr(levels[part], what).value for part in profiles.parts]
-        known = [
+        values = [getattr(levels[part], what).value for part in profiles.parts]
+        drops = [
             shares[transformation, dataset]
             for transformation in profiles.transformations
             if (transformation, dataset) in shares
         ]
         beside = (
-            [100 * sum(column) / len(known) for column in zip(*known, strict=True)] if known else [None, None]
+            [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else [None, None]
         )
-        rows.append((task, dataset or MACRO, system, points(first.original.value), *map(points, own), *beside,
+        rows.append((task, dataset or MACRO, system, points(first.original.value), *map(points, values), *beside,
                      first.score.reason))  # fmt: skip
     style: Style = "signed" if what == "delta" else "number"
     columns = (

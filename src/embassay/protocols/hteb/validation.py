@@ -109,10 +109,10 @@ def draw(
         item for name in chosen for item in sample_items(_pool(of, name, datasets, langs), name, size)
     )
     for name in chosen:
-        own = [item for item in items if item.lang == name]
+        of_lang = [item for item in items if item.lang == name]
         for number in range(1, size.raters + 1):
             rater = f"{name}-rater{number}"
-            rows = sheet(own, rater, size.seed)
+            rows = sheet(of_lang, rater, size.seed)
             write_ratings(target / RATERS / f"{slug(rater)}.csv", rows, columns=COLUMNS)
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS)
     write_atomic(target / "key.jsonl", "".join(f"{to_json(item.as_dict())}\n" for item in items))
@@ -316,8 +316,8 @@ def _ac2_ends(table: NDArray[np.float64], seed: int, *names: str) -> tuple[float
             for rows in resampled_rows(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
-    known = draws[np.isfinite(draws)]
-    return percentile_interval(known) if len(known) > 0.95 * RESAMPLES else (None, None)
+    defined = draws[np.isfinite(draws)]
+    return percentile_interval(defined) if len(defined) > 0.95 * RESAMPLES else (None, None)
 
 
 def _stream(seed: int, *names: str) -> np.random.Generator:

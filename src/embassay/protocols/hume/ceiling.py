@@ -312,16 +312,16 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
     taking_part = people.taking_part
     if not taking_part:
         raise UsageError(f"Nobody answered {people.task.name}.", mend="Give the annotations of this task.")
-    items = [item for item in people.items if sum(item in own for own in taking_part.values()) > 1]
+    items = [item for item in people.items if sum(item in answers for answers in taking_part.values()) > 1]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators"
         return Ceiling(no_interval(float("nan"), len(items), reason), {}, len(items))
     parts: dict[str, Callable[[Floats], Floats]] = {}
     dropped = 0
-    for name, own in taking_part.items():
+    for name, answers in taking_part.items():
         others = [other for key, other in taking_part.items() if key != name]
-        parts[name] = scorer_against(people, own, others, items)
-        dropped += _without_relevant(people, own, others, items)
+        parts[name] = scorer_against(people, answers, others, items)
+        dropped += _without_relevant(people, answers, others, items)
     once = np.ones((1, len(items)))
     each = {name: float(part(once)[0]) for name, part in parts.items()}
 
@@ -376,10 +376,10 @@ def _precision(people: People) -> Callable[[Any, Sequence[Any]], float | None]:
     return value
 
 
-def _without_relevant(people: People, own: Mapping[str, Any], others: Held, items: Sequence[str]) -> int:
+def _without_relevant(people: People, answers: Mapping[str, Any], others: Held, items: Sequence[str]) -> int:
     if people.task.family != "reranking":
         return 0
-    given = [[other[item] for other in others if item in other] for item in items if item in own]
+    given = [[other[item] for other in others if item in other] for item in items if item in answers]
     return sum(not any(relevant_to_most(votes)) for votes in given if votes)
 
 
@@ -422,13 +422,13 @@ def against_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) 
     0.8333
     """
     taking_part: Answers = people.taking_part
-    shared = [item for item in people.items if sum(item in own for own in taking_part.values()) > 1]
+    shared = [item for item in people.items if sum(item in said for said in taking_part.values()) > 1]
     items = [item for item in shared if item in system]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer of the system"
         return no_interval(float("nan"), len(items), reason)
     parts = [
-        scorer_against(people, system, [own for key, own in taking_part.items() if key != name], items)
+        scorer_against(people, system, [said for key, said in taking_part.items() if key != name], items)
         for name in taking_part
     ]
 
@@ -621,13 +621,13 @@ def _up_to(number: float) -> int | None:
 
 def _noted(need: Needed, *, known: bool = True) -> Needed:
     """With why there is no number; `known` is whether annotators can be told from chance at all."""
-    said = []
+    notes = []
     if need.items is None:
-        said.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
+        notes.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
     if need.k < 2:
-        said.append("One annotator says nothing about others.")
+        notes.append("One annotator says nothing about others.")
     elif not known:
-        said.append("These items do not show what more annotators would change.")
+        notes.append("These items do not show what more annotators would change.")
     elif need.annotators is None:
-        said.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would be enough.")
-    return replace(need, note=" ".join(said))
+        notes.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would be enough.")
+    return replace(need, note=" ".join(notes))

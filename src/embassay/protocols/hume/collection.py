@@ -162,8 +162,8 @@ class Place:
 
     def fault(self, what: str, *, expected: str = "", found: str = "", mend: str = "") -> DataError:
         """What is wrong there."""
-        said = f"{self.words}: {what}" if self.words else what
-        return DataError(said, path=self.path, line=self.line, expected=expected, found=found, mend=mend)
+        words = f"{self.words}: {what}" if self.words else what
+        return DataError(words, path=self.path, line=self.line, expected=expected, found=found, mend=mend)
 
 
 @dataclass(frozen=True)

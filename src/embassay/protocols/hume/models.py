@@ -202,10 +202,10 @@ def drawn_rows(training: Training, repeat: int, seed: int, task: str) -> list[in
     labels = training.rows.labels
     taken: dict[str, list[int]] = {}
     for place in seeded(training.rows.ids, seed, "training", task, str(repeat)):
-        own = taken.setdefault(labels[place], [])
-        if len(own) < training.per_label:
-            own.append(place)
-    return sorted(place for own in taken.values() for place in own)
+        of_label = taken.setdefault(labels[place], [])
+        if len(of_label) < training.per_label:
+            of_label.append(place)
+    return sorted(place for of_label in taken.values() for place in of_label)
 
 
 def _subset(opened: Dataset, shape: str, lang: str) -> Dataset:
@@ -218,11 +218,11 @@ def _subset(opened: Dataset, shape: str, lang: str) -> Dataset:
 
 def _left(rows: LabelledTexts, items: Sequence[Item], task: Task) -> LabelledTexts:
     seen = {plain(str(item.payload.get("text", ""))) for item in items}
-    known = {str(label.value) for label in task.labels}
+    values = {str(label.value) for label in task.labels}
     kept = [
         place
         for place, (text, label) in enumerate(zip(rows.texts, rows.labels, strict=True))
-        if plain(text) not in seen and (not known or label in known)
+        if plain(text) not in seen and (not values or label in values)
     ]
     return LabelledTexts(
         *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
@@ -267,8 +267,8 @@ def data_of(task: Task, items: Sequence[Item], gold: Mapping[str, Any], settings
         return texts
     labels = tuple(str(label.value) for label in task.labels) or tuple(sorted(set(texts.labels)))
     training = training_of(task, items, settings.per_label)
-    known = tuple(dict.fromkeys((*labels, *sorted(set(training.rows.labels)))))
-    return FewLabelled(texts, training, known, settings.repeats, task.name)
+    names = tuple(dict.fromkeys((*labels, *sorted(set(training.rows.labels)))))
+    return FewLabelled(texts, training, names, settings.repeats, task.name)
 
 
 def fingerprint_of(data: Any) -> str:

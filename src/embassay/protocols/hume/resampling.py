@@ -355,12 +355,12 @@ class People:
     @property
     def taking_part(self) -> dict[str, Mapping[str, Any]]:
         """The annotators who answered anything, in the order of their ids."""
-        return {name: own for name, own in sorted(self.answers.items()) if own}
+        return {name: given for name, given in sorted(self.answers.items()) if given}
 
     @property
     def items(self) -> tuple[str, ...]:
         """The items that anyone answered, sorted."""
-        return tuple(sorted({item for own in self.answers.values() for item in own}))
+        return tuple(sorted({item for given in self.answers.values() for item in given}))
 
     @property
     def scored_items(self) -> tuple[str, ...]:
@@ -386,12 +386,14 @@ def people_rows(people: People, items: Sequence[str]) -> ItemRows:
 
     Source: spec hume 4. Raises UsageError for another convention, pooled clusters, or where nobody answered.
     """
-    own, gold = _by_convention(people), people.gold
+    every, gold = _by_convention(people), people.gold
     if people.task.family in ("sts", "clustering"):
-        rows = [tuple(said.get(item) for item in items) for said in own]
+        rows = [tuple(said.get(item) for item in items) for said in every]
         return ItemRows(tuple(items), tuple(rows), tuple(gold[item] for item in items))
     value = _right if people.task.family == "classification" else _ap(people.human_ap_mode)
-    rows = [tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in own]
+    rows = [
+        tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in every
+    ]
     return ItemRows(tuple(items), tuple(rows), None)
 
 
@@ -464,7 +466,7 @@ def agreement_intervals(
     >>> found.estimate, found.low < 0.5 < found.high
     (0.5, True)
     """
-    taking_part = {name: own for name, own in answers.items() if own}
+    taking_part = {name: given for name, given in answers.items() if given}
     rows = align(taking_part).rows if taking_part else ()
     shared = [item for item in zip(*rows, strict=True) if sum(value is not None for value in item) > 1]
     if not shared:

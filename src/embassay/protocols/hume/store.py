@@ -227,7 +227,7 @@ class AnswerStore:
                 f"{annotator!r} cannot be the name of an annotator.",
                 mend="Use up to 80 letters, digits, '_', '-', '.' or '@', and begin with a letter or digit.",
             )
-        made = self.database.write(
+        token = self.database.write(
             lambda do: do.run(
                 "INSERT INTO annotators VALUES (?, ?, NULL, '{}', ?, '', 0) ON CONFLICT (id) DO NOTHING",
                 annotator, kind, clock.now(),
@@ -239,7 +239,7 @@ class AnswerStore:
                 f"{annotator} is {_AS[held.kind]} in this study already.",
                 mend="Give another name: what is a script's, a person's or an adjudicator's is never mixed.",
             )
-        return bool(made)
+        return bool(token)
 
     def annotators(self) -> tuple[Annotator, ...]:
         """All who may answer, by id; adjudicators are none of them."""

@@ -131,10 +131,10 @@ def answers_by_annotator(
                 f"{where} answers an item that the study does not have.",
                 mend="Give the annotations of this sample.",
             )
-        own = answers.setdefault(annotation.annotator_id, {})
-        if annotation.item_id in own:
+        given = answers.setdefault(annotation.annotator_id, {})
+        if annotation.item_id in given:
             raise DataError(f"{where} is there twice.", mend="Keep the last one of each.")
-        own[annotation.item_id] = read_value(task, annotation.value, where, like=gold[annotation.item_id])
+        given[annotation.item_id] = read_value(task, annotation.value, where, like=gold[annotation.item_id])
     return {
         annotator: {item: value for item, value in sorted(answers[annotator].items()) if value is not None}
         for annotator in sorted(answers)
@@ -155,10 +155,10 @@ def read_value(task: TaskSpec, value: Any, where: str, *, like: Any = None) -> A
 
 def _label(value: Any, where: str, labels: Sequence[Label]) -> Label:
     # A CSV file turns the label 1 into the text 1.
-    known = {str(label): label for label in labels}
-    if not isinstance(value, str | int) or (known and str(value) not in known):
-        raise _wrong(where, value, f"one of {', '.join(known)}" if known else "a label")
-    return known.get(str(value), value)
+    by_text = {str(label): label for label in labels}
+    if not isinstance(value, str | int) or (by_text and str(value) not in by_text):
+        raise _wrong(where, value, f"one of {', '.join(by_text)}" if by_text else "a label")
+    return by_text.get(str(value), value)
 
 
 def _cluster(value: Any, where: str) -> str | None:

@@ -159,7 +159,7 @@ def disputed(
     """
     apart = how_apart(family, items, answers)
     rows = [
-        (distance, item, {name: own[item.id] for name, own in answers.items() if item.id in own})
+        (distance, item, {name: values[item.id] for name, values in answers.items() if item.id in values})
         for item in items
         if (distance := apart[item.id]) > 0
     ]
@@ -177,7 +177,7 @@ def how_apart(family: Family, items: Sequence[Item], answers: Answers) -> dict[s
     """How far annotators are apart on each item, 0 to 1 as `disputed` says; 0 where fewer than two answered."""
     distances = {}
     for item in items:
-        given = {name: own[item.id] for name, own in answers.items() if item.id in own}
+        given = {name: values[item.id] for name, values in answers.items() if item.id in values}
         distances[item.id] = _APART[family](item.id, given, answers) if len(given) > 1 else 0.0
     return distances
 
@@ -194,7 +194,7 @@ def _labels(_: str, given: Mapping[str, Any], __: Answers) -> float:
 
 
 def _ratings(_: str, given: Mapping[str, Any], answers: Answers) -> float:
-    every = [value for own in answers.values() for value in own.values()]
+    every = [value for values in answers.values() for value in values.values()]
     widest = max(every) - min(every)
     return float(max(given.values()) - min(given.values())) / widest if widest else 0.0
 
@@ -246,15 +246,15 @@ Known = tuple[PairRecord, PeopleRank]
 
 def every_figure(summary: Summary) -> Iterator[ColumnTable]:
     """`hume_figure1` to `hume_figure8`, each also where it has no row."""
-    known = [(model.pair, model.standing) for model in beside_models(summary) if model.standing]
+    pairs = [(model.pair, model.standing) for model in beside_models(summary) if model.standing]
     yield overall_figure(summary)
-    yield spread_figure(known)
+    yield spread_figure(pairs)
     yield wins_figure(summary)
-    yield best_gap_figure(known)
-    yield median_gap_figure(known)
+    yield best_gap_figure(pairs)
+    yield median_gap_figure(pairs)
     yield difficulty_figure(summary)
-    yield range_figure(known)
-    yield agreement_figure(known)
+    yield range_figure(pairs)
+    yield agreement_figure(pairs)
 
 
 def overall_figure(summary: Summary) -> ColumnTable:
@@ -522,9 +522,9 @@ def _agreed(pair: PairRecord) -> str:
 def _reading(summary: Summary) -> str:
     methods = sorted({pair.human.method for pair in summary.pairs if pair.human.method})
     who = answerers(summary)
-    said = f"Points of 100. Gap is {who} minus the best model. \\* outside the interval of {who}."
-    said += " Ceiling: one annotator scored against the others."
-    return said + (f" Intervals: {safe('; '.join(methods))}." if methods else "")
+    sentences = f"Points of 100. Gap is {who} minus the best model. \\* outside the interval of {who}."
+    sentences += " Ceiling: one annotator scored against the others."
+    return sentences + (f" Intervals: {safe('; '.join(methods))}." if methods else "")
 
 
 def _flags(summary: Summary) -> Iterator[str]:
@@ -553,9 +553,9 @@ def _need(pair: PairRecord, need: Need) -> str:
     if need.annotators:
         now = len(pair.annotators)
         ways.append(f"{numbers.counted(need.annotators, 'annotator')} ({now} now) with these items")
-    said = f"to set {need.system} apart takes about {', or '.join(ways)}." if ways else ""
+    sentence = f"to set {need.system} apart takes about {', or '.join(ways)}." if ways else ""
     least = f"This study could show a difference of {POINTS.said(need.smallest)}." if need.smallest else ""
-    return " ".join(filter(None, (said, least, need.note)))
+    return " ".join(filter(None, (sentence, least, need.note)))
 
 
 POINTS = Unit(100.0, 1, 1)
@@ -598,14 +598,14 @@ def _overall(summary: Summary, who: str) -> Iterator[str]:
 
 
 def _beyond(every: Sequence[Beside], who: str) -> Iterator[str]:
-    known = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
-    if not known:
+    bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
+    if not bounded:
         yield f"No pair has both a model and an interval of {who}: nothing can be compared with it."
         return
-    above = [beside.pair for beside in known if _best(beside) > (beside.pair.human.high or 0.0)]
-    below = [beside.pair for beside in known if _best(beside) < (beside.pair.human.low or 0.0)]
+    above = [beside.pair for beside in bounded if _best(beside) > (beside.pair.human.high or 0.0)]
+    below = [beside.pair for beside in bounded if _best(beside) < (beside.pair.human.low or 0.0)]
     yield (
-        f"The best model is above the interval of {who} on {len(above)} of {numbers.counted(len(known), 'pair')}, "
+        f"The best model is above the interval of {who} on {len(above)} of {numbers.counted(len(bounded), 'pair')}, "
         f"below it on {len(below)}. Outside an interval is not a test."
     )
     noise = [pair for pair in above if pair.superhuman_on_noise]
@@ -621,13 +621,13 @@ def _best(beside: Beside) -> float:
 
 
 def _agreement(pairs: Sequence[PairRecord]) -> Iterator[str]:
-    known = [pair for pair in pairs if pair.trust]
-    alone = len(pairs) - len(known)
-    if known:
-        count = {word: sum(pair.trust == word for pair in known) for word in ("high", "medium", "low")}
+    trusted = [pair for pair in pairs if pair.trust]
+    alone = len(pairs) - len(trusted)
+    if trusted:
+        count = {word: sum(pair.trust == word for pair in trusted) for word in ("high", "medium", "low")}
         yield (
             f"Agreement is high on {count['high']}, medium on {count['medium']} and low on {count['low']} of "
-            f"{numbers.counted(len(known), 'pair')}: read models by the high ones first."
+            f"{numbers.counted(len(trusted), 'pair')}: read models by the high ones first."
         )
     if alone:
         yield f"Agreement is unknown on {numbers.counted(alone, 'pair')}."

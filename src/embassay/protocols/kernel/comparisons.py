@@ -186,8 +186,8 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     replicates = replicates[:, defined]
     values = np.array([headline.value for headline in complete], dtype=np.float64)
     strata = [headline.resampled for headline in complete]
-    own = [headline.interval for headline in complete]
-    pairs = compare_replicates(replicates, values, strata=strata, intervals=own)
+    ends = [headline.interval for headline in complete]
+    pairs = compare_replicates(replicates, values, strata=strata, intervals=ends)
     ranges = ranges_of(pairs, len(names), alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
     return {
@@ -368,10 +368,10 @@ def summarise(
 
 def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequence[str]) -> dict[str, Any]:
     """The comparisons of a scope; none where a reference row reaches the leader."""
-    own = [scope[system] for system in ranked]
-    found = compared(own)
+    headlines = [scope[system] for system in ranked]
+    found = compared(headlines)
     reason = known_by_nothing(
-        task, own, [scope[system.name] for system in plan.systems if system.kind == "reference"]
+        task, headlines, [scope[system.name] for system in plan.systems if system.kind == "reference"]
     )
     if not reason or not found["pairs"]:
         return found
@@ -391,8 +391,8 @@ def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord])
         for system, group in groups.items():
             shown = {name: (name,) for name in datasets} | _groups(plan, task)
             for dataset, members in shown.items() if len(datasets) > 1 else ():
-                own = _task_headline(protocol, plan, records, task, system, members)
-                yield Standing(task, dataset, measure, own, group)
+                headline = _task_headline(protocol, plan, records, task, system, members)
+                yield Standing(task, dataset, measure, headline, group)
             yield Standing(task, "", measure, by_task[task][system], group)
     for system, group in groups.items():
         yield Standing(OVERALL, "", OVERALL, _overall(protocol, plan, by_task, system), group)
@@ -503,8 +503,8 @@ def _overall(
 def _mean_of_present(
     protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, Headline]], system: str
 ) -> Headline | None:
-    own = [by_task[name][system] for name in protocol.paper if name in by_task]
-    present = [headline for headline in own if headline.value is not None]
+    headlines = [by_task[name][system] for name in protocol.paper if name in by_task]
+    present = [headline for headline in headlines if headline.value is not None]
     if not present:
         return None
     method = f"mean of {len(present)} of {len(protocol.paper)} tasks{_lacking(plan)}"

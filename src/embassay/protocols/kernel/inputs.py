@@ -153,13 +153,13 @@ class CachedSystem:
         journal = journal_of(ledger)
         kept = journal.encoded if journal is not None else None
 
-        made = partial(bare_encoder, spec, tokenizer.name, seed)
+        make = partial(bare_encoder, spec, tokenizer.name, seed)
 
         def cached(encoder: Encoder) -> Encoder:
             vectors, many = spread.cache(partial(open_cache, cache)), hasattr(encoder, "width")
             # An ensemble has several, each called by a spec string of its own.
             several = spec.startswith("ensemble:")
-            again = partial(bare_encoder, encoder.name, tokenizer.name, seed) if several else made
+            again = partial(bare_encoder, encoder.name, tokenizer.name, seed) if several else make
             elsewhere = encoder if many else spread.encoder(encoder, again)
             behind = CachedRagged if many else CachedEncoder
             self.encoders.append(behind(elsewhere, vectors, progress=advance, kept=kept))
@@ -168,7 +168,7 @@ class CachedSystem:
 
         self.system = open_system(
             spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
-            elsewhere=partial(spread.opened, made), pair_corpus=pair_corpus,
+            elsewhere=partial(spread.opened, make), pair_corpus=pair_corpus,
         )  # fmt: skip
 
     def prefetch(self, rehearse: Callable[[Hear], object]) -> None:

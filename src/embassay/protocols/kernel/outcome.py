@@ -199,9 +199,9 @@ def spent(spending: Spending, max_usd: float | None) -> Plain:
     """What the run was billed, what may be billed beside it and what is held aside for requests in flight, by system
     and together; the limit of this session."""
     by_system = spending.by_account()
-    known = all(spent.usd is not None for spent in by_system.values())
+    priced = all(spent.usd is not None for spent in by_system.values())
     return {
-        "usd": spending.usd if known else None,
+        "usd": spending.usd if priced else None,
         "possible_usd": spending.possible_usd,
         "reserved_usd": spending.reserved_usd,
         "max_usd": max_usd,
@@ -303,8 +303,8 @@ class Run:
                 name = _MAIN.get(self.manifest.get("protocol", ""), name)
         path = self.path / "tables" / f"{name}.csv"
         if not path.exists():
-            known = ", ".join(sorted(file.stem for file in path.parent.glob("*.csv")))
-            raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {known}.")
+            names = ", ".join(sorted(file.stem for file in path.parent.glob("*.csv")))
+            raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {names}.")
         return pl.read_csv(path)
 
     def _with_tasks(self) -> pl.DataFrame:
@@ -386,11 +386,11 @@ class Run:
         """In a notebook: the verdict, and the ranks where there are some."""
         from html import escape
 
-        said = escape(in_words("verdict_view", self.path))
+        words = escape(in_words("verdict_view", self.path))
         try:
-            return f"<p>{said}</p>{self.ranks()._repr_html_()}"
+            return f"<p>{words}</p>{self.ranks()._repr_html_()}"
         except UsageError:  # a run of another kind ranks no systems
-            return f"<p>{said}</p>"
+            return f"<p>{words}</p>"
 
     def compare(self, a: str, b: str, task: str = "") -> Any:
         """System a minus system b, overall and in its parts or on one `task`: a `Comparison` of

@@ -93,10 +93,10 @@ class PlannedSuite:
     def count(self, task: str = "", within: str = "") -> tuple[int, int]:
         """How many of its sets are there, and how many it has: for one task, of a suite in it, or in all. A set of
         several datasets is there when all of them are."""
-        own = self._of(task, within)
-        every = dict.fromkeys(part.set for part in own)
+        of_task = self._of(task, within)
+        every = dict.fromkeys(part.set for part in of_task)
         lacking = {
-            part.set for part in own if not part.present or (task and f"not for {task}" in part.reason)
+            part.set for part in of_task if not part.present or (task and f"not for {task}" in part.reason)
         }
         return len(every) - len(lacking), len(every)
 
@@ -407,8 +407,8 @@ def check_at_hand(suites: Sequence[PlannedSuite]) -> None:
 
 def _gaps(member: Member, dataset: PlannedDataset) -> Iterator[str]:
     """What a dataset that is there lacks: languages, and tasks that its tables do not allow."""
-    said = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
-    yield from (warning for warning in said if warning.startswith("languages that are not in the mirror"))
+    warnings = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
+    yield from (warning for warning in warnings if warning.startswith("languages that are not in the mirror"))
     joined = {task.task for task in dataset.tasks}
     yield from (f"not for {task}" for task in member.tasks if task not in joined)
 
@@ -431,18 +431,18 @@ class OfSuites(RunTable):
 
     def printed(self, first: First | None = None) -> Printed:
         """Renamed, and with a note for each suite."""
-        made = self.table.printed(first)
+        table = self.table.printed(first)
         titles = {part.dataset: part.title for suite in self.suites for part in suite.parts if part.title}
-        words = [align == "l" for align in made.aligns]
+        words = [align == "l" for align in table.aligns]
         body = [
             row
             if isinstance(row, str)
             else [_renamed(cell, titles) if word else cell for cell, word in zip(row, words, strict=True)]
-            for row in made.body
+            for row in table.body
         ]
-        said = (suite.said(self.table.task, self.table.suite) for suite in self.suites)
-        note = " ".join(filter(None, (made.note, *said)))
-        return replace(made, heads=[titles.get(head, head) for head in made.heads], body=body, note=note)
+        lines = (suite.said(self.table.task, self.table.suite) for suite in self.suites)
+        note = " ".join(filter(None, (table.note, *lines)))
+        return replace(table, heads=[titles.get(head, head) for head in table.heads], body=body, note=note)
 
 
 def _renamed(cell: str, titles: Mapping[str, str]) -> str:
@@ -476,8 +476,8 @@ def _missing_members(suite: PlannedSuite) -> Iterator[str]:
         return
     if len(absent) == len(suite.parts):
         yield "Nothing of it is on this machine, so nothing of it is in the plan."
-    known = [(part.dataset, record.size if (record := entries().get(part.dataset)) else 0) for part in absent]
-    listed = ", ".join(f"{name} ({size:,} items)" if size else name for name, size in known)
+    sizes = [(part.dataset, record.size if (record := entries().get(part.dataset)) else 0) for part in absent]
+    listed = ", ".join(f"{name} ({size:,} items)" if size else name for name, size in sizes)
     yield f"Not counted here: {listed}. `embassay data fetch {suite.name}` fetches what is public."
 
 

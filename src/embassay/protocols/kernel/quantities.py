@@ -99,21 +99,21 @@ def biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[J
     """By what the judge says, at its nearest whole number; by the `strata` (n,) where they name two or more; of all."""
     if not len(people):
         return ()
-    said, off = np.floor(judge + 0.5).astype(int), judge - people
-    parts = [(str(score), off[said == score]) for score in np.unique(said).tolist()]
+    says, off = np.floor(judge + 0.5).astype(int), judge - people
+    parts = [(str(score), off[says == score]) for score in np.unique(says).tolist()]
     kinds = dict.fromkeys(strata)
     if len(kinds) > 1:
-        own = np.array(strata)
-        parts += [(kind, off[own == kind]) for kind in kinds]
-    return tuple(_bias(name, own) for name, own in [*parts, ("all", off)])
+        names = np.array(strata)
+        parts += [(kind, off[names == kind]) for kind in kinds]
+    return tuple(_bias(name, names) for name, names in [*parts, ("all", off)])
 
 
-def _bias(said: str, off: Floats) -> JudgeBias:
+def _bias(says: str, off: Floats) -> JudgeBias:
     n, mean = len(off), float(off.mean())
     if n < FEWEST:
-        return JudgeBias(said, n, mean, None, None)
+        return JudgeBias(says, n, mean, None, None)
     half = t_quantile(0.975, n - 1) * float(off.std(ddof=1)) / n**0.5
-    return JudgeBias(said, n, mean, mean - half, mean + half)
+    return JudgeBias(says, n, mean, mean - half, mean + half)
 
 
 def ahead(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:

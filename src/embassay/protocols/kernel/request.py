@@ -45,19 +45,19 @@ def option(default: Any, help: str, point: str = "", **written: Unpack[Written])
     """A field that says all there is to say of an option, for the command line and the docs: its `help`, and the
     ambiguity of the paper that it settles, if any (`point`: A9). A class as `default` makes the value; MISSING is none.
     """
-    said = {"help": help, "point": point, **written}
+    metadata = {"help": help, "point": point, **written}
     if isinstance(default, type):
-        return field(default_factory=default, metadata=said)
-    return field(default=default, metadata=said)
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def like(record: type[Any], name: str, /, **changed: Any) -> Any:
     """A field that another record declares, with what is `changed` of its option: `default`, `help`, `name` ..."""
     own = next(entry for entry in fields(record) if entry.name == name)
-    said = {**own.metadata, **changed}
-    if own.default_factory is not MISSING and "default" not in said:
-        return field(default_factory=own.default_factory, metadata=said)
-    return field(default=said.pop("default", own.default), metadata=said)
+    metadata = {**own.metadata, **changed}
+    if own.default_factory is not MISSING and "default" not in metadata:
+        return field(default_factory=own.default_factory, metadata=metadata)
+    return field(default=metadata.pop("default", own.default), metadata=metadata)
 
 
 def label_price() -> Any:
@@ -234,16 +234,16 @@ def read_options(cls: type[T], given: Iterable[str]) -> T:
     from pydantic import TypeAdapter, ValidationError  # slow to import
 
     hints = get_type_hints(cls)
-    known = {entry.name: entry for entry in fields(cls)}  # type: ignore[arg-type]
+    by_name = {entry.name: entry for entry in fields(cls)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
-        if name not in known or not equals:
+        if name not in by_name or not equals:
             raise UsageError(
                 f"{text!r} is not an option of this protocol.",
                 mend="Write name=value; there is "
-                + "; ".join(f"{entry.name} ({entry.metadata.get('help', '')})" for entry in known.values()),
+                + "; ".join(f"{entry.name} ({entry.metadata.get('help', '')})" for entry in by_name.values()),
             )
         try:
             values[name] = TypeAdapter(hints[name]).validate_python(value)

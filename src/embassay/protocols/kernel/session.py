@@ -371,8 +371,8 @@ class Session(Attempt):
 def files_of(plan: Plan, folder: RunFolder | None) -> list[Path]:
     """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
     sources = (Path(chosen_tasks(dataset.source)[0]).expanduser() for dataset in plan.datasets)
-    own = [path for path in sources if path.exists() and str(path) not in DATASETS]
-    return own if folder is None else [*own, folder.path]
+    files = [path for path in sources if path.exists() and str(path) not in DATASETS]
+    return files if folder is None else [*files, folder.path]
 
 
 def kinds(plan: Plan) -> dict[str, Kind]:

@@ -87,7 +87,7 @@ def rows_of(
 
 
 def _values(
-    where: Where, entry: Plain, wanted: Collection[str], method: str, own: Mapping[str, Any] | None
+    where: Where, entry: Plain, wanted: Collection[str], method: str, saved: Mapping[str, Any] | None
 ) -> Iterator[Result]:
     n = entry.get("n_items")
     n = n if isinstance(n, int) and not isinstance(n, bool) and n > 0 else 0
@@ -97,8 +97,8 @@ def _values(
         if name != MAIN and (number(raw) is None or not is_name(name) or (wanted and name not in wanted)):
             continue
         value, reason = _value(raw)
-        if name == MAIN and own is not None:
-            yield _with_interval(where, value, reason, own)
+        if name == MAIN and saved is not None:
+            yield _with_interval(where, value, reason, saved)
             continue
         yield Result(*where, name, value, n, method=method, reason=reason)
 
@@ -113,12 +113,12 @@ def _value(raw: Any) -> tuple[float | None, str]:
     return (value, "") if math.isfinite(value) else (None, f"published as {value}".replace("nan", "NaN"))
 
 
-def _with_interval(where: Where, value: float | None, reason: str, own: Mapping[str, Any]) -> Result:
+def _with_interval(where: Where, value: float | None, reason: str, saved: Mapping[str, Any]) -> Result:
     """The main score of a run of ours, with what MTEB has no place for; anybody may have changed it since."""
-    n, seed = (text if isinstance(text := own.get(key), int) else None for key in ("n", "seed"))
-    low, high = (_value(number(own.get(key)))[0] for key in ("ci_low", "ci_high"))
+    n, seed = (text if isinstance(text := saved.get(key), int) else None for key in ("n", "seed"))
+    low, high = (_value(number(saved.get(key)))[0] for key in ("ci_low", "ci_high"))
     method, said = (
-        text if isinstance(text := own.get(key), str) and is_name(text) else ""
+        text if isinstance(text := saved.get(key), str) and is_name(text) else ""
         for key in ("method", "reason")
     )
     return Result(
@@ -192,10 +192,10 @@ def mean_rows(scores: MainScores, survey: Survey) -> Iterator[Result]:
     """For every system and type of task the mean over its tasks, and `overall` over all: only where the system has them
     all, since means over other tasks do not compare."""
     for system in survey.systems():
-        own = scores.values.get(system, {})
+        values = scores.values.get(system, {})
         for kind, tasks in survey.kinds.items():
-            yield _mean(kind, MAIN, system, own, tasks)
-        yield _mean(OVERALL, OVERALL, system, own, list(survey.tasks))
+            yield _mean(kind, MAIN, system, values, tasks)
+        yield _mean(OVERALL, OVERALL, system, values, list(survey.tasks))
 
 
 def standings_of(rows: Iterable[Result]) -> list[Standing]:

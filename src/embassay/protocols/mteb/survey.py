@@ -158,8 +158,8 @@ def task_types() -> Mapping[str, str]:
     """Name of a task -> its type, as mteb 2.26 has it (2,087 tasks)."""
     import json
 
-    known = json.loads(files(__package__).joinpath("task_types.json").read_text("utf-8"))
-    return {name: kind for kind, names in known.items() for name in names.split()}
+    types = json.loads(files(__package__).joinpath("task_types.json").read_text("utf-8"))
+    return {name: kind for kind, names in types.items() for name in names.split()}
 
 
 def task_of(document: Document) -> str:
@@ -168,11 +168,11 @@ def task_of(document: Document) -> str:
     block = document.body.get(BLOCK)
     block = block if isinstance(block, dict) else {}
     run = block.get("run")
-    own = run.get("task") if isinstance(run, dict) else None
+    task = run.get("task") if isinstance(run, dict) else None
     return (
         _snake(
             str(
-                (own if isinstance(own, str) else "")
+                (task if isinstance(task, str) else "")
                 or task_types().get(document.task)
                 or _category(block)
                 or OTHER
@@ -236,8 +236,8 @@ def owner_of(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, st
     folder, experiment = folder.absolute(), ""
     if folder.parent.name == EXPERIMENTS:
         folder, experiment = folder.parent.parent, folder.name
-    said = [(meta or {}).get(key) for key in ("name", "revision")]
-    model, revision = (name if isinstance(name, str) and name else None for name in said)
+    names = [(meta or {}).get(key) for key in ("name", "revision")]
+    model, revision = (name if isinstance(name, str) and name else None for name in names)
     return model or model_of(folder.parent.name), revision or folder.name, experiment
 
 

@@ -199,6 +199,6 @@ def slot_fault(text: str, wording: str) -> str:
         return f"the name {gone[0]!r} is lost"
     if added := sorted(set(after) - set(before)):
         return f"the number {added[0]!r} is new"
-    known = _bare(text)
-    new = sorted(name for name in names(wording) if _bare(name) not in known)
+    source = _bare(text)
+    new = sorted(name for name in names(wording) if _bare(name) not in source)
     return f"the name {new[0]!r} is new" if new and names(text) else ""

@@ -272,16 +272,16 @@ class ByLanguage:
 
 def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
     """The drops of `drops(rows, by_language=True)` by language."""
-    known = [drop for drop in drops if group_of(drop.lang)]
+    stated = [drop for drop in drops if group_of(drop.lang)]
     unknown = [f"{drop.system} {drop.place}" for drop in drops if not group_of(drop.lang)]
     groups = {
-        place: {group_of(drop.lang) for drop in known if drop.place == place} for place in _places(known)
+        place: {group_of(drop.lang) for drop in stated if drop.place == place} for place in _places(stated)
     }
-    shared = [drop for drop in known if {ENGLISH, OTHER} <= groups[drop.place]]
+    shared = [drop for drop in stated if {ENGLISH, OTHER} <= groups[drop.place]]
     return ByLanguage(
-        grouped(known, lambda drop: drop.lang, sorted({drop.lang for drop in known}), seed=seed),
-        grouped(known, lambda drop: group_of(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
-        contrast(known, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
+        grouped(stated, lambda drop: drop.lang, sorted({drop.lang for drop in stated}), seed=seed),
+        grouped(stated, lambda drop: group_of(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
+        contrast(stated, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
         contrast(shared, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
         (Skipped("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
     )
@@ -592,9 +592,9 @@ def _distances(rows: Sequence[Result]) -> dict[tuple[str, str], tuple[float, int
 def _correlations(points: Sequence[DistancePoint]) -> tuple[tuple[str, float, int], ...]:
     correlations = []
     for system in dict.fromkeys(point.system for point in points):
-        own = [point for point in points if point.system == system]
-        value = spearman([point.edit_distance for point in own], [point.delta for point in own])
-        correlations.append((system, float(value), len(own)))
+        of_system = [point for point in points if point.system == system]
+        value = spearman([point.edit_distance for point in of_system], [point.delta for point in of_system])
+        correlations.append((system, float(value), len(of_system)))
     return tuple(correlations)
 
 

@@ -351,21 +351,21 @@ def _over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str,
 
 def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headline:
     """One figure over the datasets: errors pool the pairs, correlations are averaged."""
-    known = {name: part for name, part in parts.items() if part.value is not None}
-    if figure in (HEADLINE, ERROR, FAILED) and len(known) < len(parts):
+    values = {name: part for name, part in parts.items() if part.value is not None}
+    if figure in (HEADLINE, ERROR, FAILED) and len(values) < len(parts):
         name, part = next((name, part) for name, part in parts.items() if part.value is None)
         return Headline.none(judge, f"{name}: {part.reason}")
-    if not known:
+    if not values:
         return Headline.none(judge, next(iter(parts.values())).reason)
-    several = f"{len(known)} dataset{'s' if len(known) > 1 else ''}"
+    several = f"{len(values)} dataset{'s' if len(values) > 1 else ''}"
     if not figure.startswith(HEADLINE):
-        whole = _pooled(list(known.values()))
+        whole = _pooled(list(values.values()))
         method = "Wilson interval" if figure == FAILED else "bootstrap within each"
         return Headline.of(judge, whole, f"pairs of {several}, {method}")
-    whole = mean_component(list(known.values()))
+    whole = mean_component(list(values.values()))
     method = f"mean over {several}, bootstrap within each"
-    if len(known) < len(parts):
-        method += f"; too few pairs: {', '.join(name for name in parts if name not in known)}"
+    if len(values) < len(parts):
+        method += f"; too few pairs: {', '.join(name for name in parts if name not in values)}"
     return Headline.of(judge, whole, method)
 
 

@@ -175,13 +175,13 @@ def _unknown(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
     from embassay.systems.models import chat_advice
 
-    known = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
-    near = get_close_matches(name, known, n=2, cutoff=0.5)
+    names = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
+    near = get_close_matches(name, names, n=2, cutoff=0.5)
     return UsageError(
         f"There is no paraphraser called {name!r}.",
         mend=chat_advice(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
-        + f"There are {', '.join(known)}.",
+        + f"There are {', '.join(names)}.",
     )
 
 
@@ -371,8 +371,8 @@ class LLMParaphraser(LLMWriter):
     def about(self) -> Mapping[str, Any]:
         """The model as its server names it, its sampling, licence and context, and how language is checked."""
         checked = "script and py3langid" if can_identify() else "script"
-        said = self.described(licence=licence_of(self.name), sampling=self.generation.as_dict())
-        return {**said, "language_check": checked}
+        facts = self.described(licence=licence_of(self.name), sampling=self.generation.as_dict())
+        return {**facts, "language_check": checked}
 
     def question(self, asked: SourceText, seed: int, attempt: int = 0) -> Question:
         """What the model is asked for a text in draw number `attempt` of the run with this seed."""

@@ -78,8 +78,10 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     tokenizer = open_tokenizer(request.tokenizer)
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
-    wanted, own = in_order(request.tasks or TASK_NAMES, TASK_NAMES), partial(_asked, request)
-    datasets, suites = planned_datasets(request, wanted, lambda source: planned_dataset(source, request, own))
+    wanted, texts = in_order(request.tasks or TASK_NAMES, TASK_NAMES), partial(_asked, request)
+    datasets, suites = planned_datasets(
+        request, wanted, lambda source: planned_dataset(source, request, texts)
+    )
     check_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
     plan = PtebPlan(

@@ -126,10 +126,10 @@ def candidate_means(plan: SelectionPlan, records: Sequence[CellRecord]) -> dict[
 def _candidates(means: Means) -> list[Candidate]:
     return [
         Candidate(
-            name, own[HEADLINE].value, own["edit_distance"].value, own["seconds"].value,
-            own[HEADLINE].reason or own["edit_distance"].reason,
+            name, by_measure[HEADLINE].value, by_measure["edit_distance"].value, by_measure["seconds"].value,
+            by_measure[HEADLINE].reason or by_measure["edit_distance"].reason,
         )
-        for name, own in means.items()
+        for name, by_measure in means.items()
     ]  # fmt: skip
 
 
@@ -150,10 +150,10 @@ def _parts(
     plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
 ) -> dict[str, Component]:
     """The value on every dataset."""
-    own = {cell.dataset: cell for cell in records if (cell.system, cell.variant) == (candidate, variant)}
+    cells = {cell.dataset: cell for cell in records if (cell.system, cell.variant) == (candidate, variant)}
     parts = {}
     for dataset in plan.datasets:
-        record = own.get(dataset.name)
+        record = cells.get(dataset.name)
         if record is None or not record.done:
             reason = "not run yet" if record is None else record.reason
             parts[dataset.name] = Component(None, 0, reason=reason)

@@ -134,9 +134,9 @@ class Sage(TaskProtocol):
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """And embedding models beside classical metrics as groups."""
-        made = super().conclude(plan, records, rows)
-        groups = group_table(made.standings, dict(kinds(plan)))
-        return replace(made, tables=(*made.tables, *groups))
+        conclusion = super().conclude(plan, records, rows)
+        groups = group_table(conclusion.standings, dict(kinds(plan)))
+        return replace(conclusion, tables=(*conclusion.tables, *groups))
 
 
 Columns = dict[str, list[str]]

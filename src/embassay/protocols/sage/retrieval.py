@@ -61,10 +61,10 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         part = Component(None, len(data), reason=row.reason)
         return TaskOutcome((row,), {HEADLINE: part}, items.columns, corpora.left_alone())
     over = _OverQueries(context, groups_of(data), corpora.edits)
-    own = _own_rows(data) if context.options.exclude_self else None
-    data, selfish = _remaining(data, frozenset(), own=own is not None)
+    own_rows = _own_rows(data) if context.options.exclude_self else None
+    data, selfish = _remaining(data, frozenset(), own=own_rows is not None)
     # One deeper than the cut, to see whether its border is a tie.
-    ranked = _without(_searched(system, data, corpora, K + 1 + (own is not None), context), (), own)
+    ranked = _without(_searched(system, data, corpora, K + 1 + (own_rows is not None), context), (), own_rows)
     documents, queries = _lost(system, data, corpora)
     for lost in (documents, queries):
         if lost.too_many:
@@ -79,8 +79,8 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     rest, orphans = _remaining(data, {data.corpus.ids[row] for row in documents.rows})
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
-        depth = K + 1 + len(documents.rows) + (own is not None)
-        ranked = _without(_searched(system, data, corpora, depth, context), documents.rows, own)
+        depth = K + 1 + len(documents.rows) + (own_rows is not None)
+        ranked = _without(_searched(system, data, corpora, depth, context), documents.rows, own_rows)
     outcome = _scored(_edited(ranked, corpora), rest, queries.mask | orphans | selfish, items, over)
     left_out = [
         *documents.skipped,
@@ -167,15 +167,15 @@ def _orphans(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[Skipped
         yield Skipped("query whose relevant documents are all left out", len(ids), ids[:5])
 
 
-def _without(found: _Found, documents: Sequence[int], own: NDArray[np.int64] | None) -> _Found:
+def _without(found: _Found, documents: Sequence[int], own_rows: NDArray[np.int64] | None) -> _Found:
     """The rankings without these documents and each query's own, K + 1 deep."""
-    if own is None and not len(documents):
+    if own_rows is None and not len(documents):
         return found
 
     def rest(ranked: Ranked) -> Ranked:
         out = np.isin(ranked.indices, documents)
-        if own is not None:
-            out |= ranked.indices == own[:, None]
+        if own_rows is not None:
+            out |= ranked.indices == own_rows[:, None]
         kept = Ranked(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
         return merge([kept], [0], K + 1)
 
@@ -333,10 +333,10 @@ class Shard(Sequence[str]):
     def _texts(self) -> Sequence[str]:
         if self.edit is None:
             return self.originals
-        made = self.edit(self.originals, self.ids, self.langs)
+        edited = self.edit(self.originals, self.ids, self.langs)
         if self.told is not None:
-            self.told(unchanged(self.originals, made))
-        return made
+            self.told(unchanged(self.originals, edited))
+        return edited
 
 
 def _rows_unchanged(shard: Shard) -> NDArray[np.int64]:
@@ -349,10 +349,10 @@ class Corpora(Sequence[Shard]):
 
     def __init__(self, corpus: Documents, context: Context) -> None:
         self._corpus, self._cuts, self._spread = corpus, cut(len(corpus)), context.spread
-        made = {edit: with_options(edit, context) for edit in retrieval_edits(context)}
-        self.idle = tuple(name for name, edit in made.items() if not _changes(edit, corpus))
-        self.edits = tuple(name for name in made if name not in self.idle)
-        self._made = (None, *(made[name] for name in self.edits))
+        edits = {edit: with_options(edit, context) for edit in retrieval_edits(context)}
+        self.idle = tuple(name for name, edit in edits.items() if not _changes(edit, corpus))
+        self.edits = tuple(name for name in edits if name not in self.idle)
+        self._made = (None, *(edits[name] for name in self.edits))
         self._advance = context.advance
         if self.idle:
             self._advance(len(self.idle) * len(corpus))

@@ -76,11 +76,11 @@ def regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tupl
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     # One thread, so that the last bits do not depend on how many cells run at once.
-    with warnings.catch_warnings(record=True) as said, threadpool_limits(limits=1):
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1):
         warnings.simplefilter("always")
         classifier = LogisticRegression(random_state=seed, max_iter=ITERATIONS)
         predicted = classifier.fit(train, labels).predict(test)
-    notes = [f"logistic regression: {str(note.message).partition(chr(10))[0].rstrip('.')}" for note in said]
+    notes = [f"logistic regression: {str(note.message).partition(chr(10))[0].rstrip('.')}" for note in caught]
     return np.asarray(predicted), list(dict.fromkeys(notes))
 
 
@@ -116,9 +116,9 @@ def reword(data: Classification, wording: Wording) -> Reworded:
 
 
 def _side(side: LabelledTexts, name: str, wording: Wording) -> Reworded:
-    said = reworded(places(name, side.ids, side.texts), wording)
-    rows = [row for row, text in enumerate(said) if text is not None]
-    return rows_reworded(side, {"texts": said}, rows, "training texts" if name == "train" else "test texts")
+    texts = reworded(places(name, side.ids, side.texts), wording)
+    rows = [row for row, text in enumerate(texts) if text is not None]
+    return rows_reworded(side, {"texts": texts}, rows, "training texts" if name == "train" else "test texts")
 
 
 def _vectors(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:

@@ -84,10 +84,10 @@ def texts(data: RetrievalSet) -> Iterator[Place]:
 
 def reword(data: RetrievalSet, wording: Wording) -> Reworded:
     """The queries paraphrased; one that has none drops out. The corpus is the same object."""
-    said = reworded(texts(data), wording)
-    rows = [row for row, text in enumerate(said) if text is not None]
+    wordings = reworded(texts(data), wording)
+    rows = [row for row, text in enumerate(wordings) if text is not None]
     queries = data.queries if len(rows) == len(data) else rows_of(data.queries, rows)
-    paraphrased = replace(queries, texts=tuple(said[row] for row in rows))
+    paraphrased = replace(queries, texts=tuple(wordings[row] for row in rows))
     original = data if queries is data.queries else _asked(data, queries)
     return Reworded(
         original,

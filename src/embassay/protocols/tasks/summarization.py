@@ -127,8 +127,8 @@ def _per_text(
     is added to `skipped`."""
     values = np.full(len(data), np.nan)
     for row in rows:
-        known = ~np.isnan(similar[row])
-        values[row] = spearman(similar[row][known], data.relevance[row][known])
+        rated = ~np.isnan(similar[row])
+        values[row] = spearman(similar[row][rated], data.relevance[row][rated])
     constant = tuple(data.ids[row] for row in rows if np.isnan(values[row]))
     if constant:
         skipped.append(

@@ -489,10 +489,10 @@ class Writer:
         asked = by(source, dataset, seed)
         if not self.paraphrases.has(*key):
             return _Gap(dataset, seed, run, asked, ())
-        known = tuple(row for row in self.paraphrases.rows(*key) if row.outcome != "failed")
-        had = {(row.lang, row.text, row.place) for row in known}
+        rows = tuple(row for row in self.paraphrases.rows(*key) if row.outcome != "failed")
+        had = {(row.lang, row.text, row.place) for row in rows}
         missing = tuple(text for text in asked if (text.lang, text.text, text.place) not in had)
-        return _Gap(dataset, seed, run, missing, known) if missing else None
+        return _Gap(dataset, seed, run, missing, rows) if missing else None
 
     def _fill(self, source: WrittenBy, gap: _Gap) -> None:
         found: list[Paraphrase | None] = [None] * len(gap.asked)

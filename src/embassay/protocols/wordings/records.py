@@ -307,8 +307,8 @@ def quality_rows(
             protocol, "paraphrases", dataset, subset, lang, variant, system, measure, value, n,
             seed=seed, reason=reason if value is None else "",
         )
-        for subset, lang, own in parts
-        for measure, value, n, reason in _measures(quality(own))
+        for subset, lang, part in parts
+        for measure, value, n, reason in _measures(quality(part))
         if value or not subset or ":" not in measure
     ]  # fmt: skip
 

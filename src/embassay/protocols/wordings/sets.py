@@ -78,19 +78,19 @@ class ParaphraseSet:
     def add(self, source: Source) -> None:
         """Name a source before its wordings are kept; again with the same identity, what is told of it is renewed.
         UsageError for a name that is taken by another identity."""
-        known = self.sources.get(source.name)
-        if known is not None and known.identity != source.identity:
+        before = self.sources.get(source.name)
+        if before is not None and before.identity != source.identity:
             raise UsageError(
                 f"The paraphrases in {self.path} have another source called {source.name!r}.",
                 mend="Choose another folder: a set is not changed afterwards.",
             )
-        if known is None:
+        if before is None:
             self._manifest.sources.append(source.model_copy(deep=True))
         else:
             told = source.model_dump(exclude={"datasets"})
             # One that had nothing left to ask does not know what its server calls the model.
-            told["about"] = {**known.about, **source.about}
-            self._manifest.sources[self._manifest.sources.index(known)] = known.model_copy(update=told)
+            told["about"] = {**before.about, **source.about}
+            self._manifest.sources[self._manifest.sources.index(before)] = before.model_copy(update=told)
         self._save()
 
     def has(self, source: str, dataset: str, seed: int) -> bool:
@@ -522,8 +522,8 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> Exported:
                 if row.text.strip():
                     known = wordings[row.text, row.lang, row.place]
                     known |= {seed: row.wording} if row.usable else {}
-        for (text, lang, _), own in wordings.items():
-            given = tuple(own.get(seed, "") for seed in seeds)
+        for (text, lang, _), by_seed in wordings.items():
+            given = tuple(by_seed.get(seed, "") for seed in seeds)
             if not all(text.strip() for text in given):
                 incomplete += 1
             elif text in written:

@@ -275,8 +275,8 @@ def _context(job: PtebJob, part: Loaded[Any], *, several: bool) -> Context:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
     groups = named_groups(part.data)
-    own = job.seed if job.evaluated_with is None else job.evaluated_with
-    return Context(name, open_tokenizer(job.tokenizer), own, job.options, groups=groups, drawn_with=job.seed)
+    seed = job.seed if job.evaluated_with is None else job.evaluated_with
+    return Context(name, open_tokenizer(job.tokenizer), seed, job.options, groups=groups, drawn_with=job.seed)
 
 
 class _Part:

@@ -119,8 +119,8 @@ def hteb_verdict(record: Record, board: Board) -> Verdict:
     most = _worst(profiles)
     if most and any(lost(row) for profile in profiles for row in profile.axes.values()):
         return Verdict(most, tuple(_lede(profiles, record)))
-    said = (("In these figures ", *_lower(most), "."),) if most else ()
-    return Verdict(("No system has a certain loss on any axis",), (*said, *_lede(profiles, record)))
+    tail = (("In these figures ", *_lower(most), "."),) if most else ()
+    return Verdict(("No system has a certain loss on any axis",), (*tail, *_lede(profiles, record)))
 
 
 def _worst(profiles: Sequence[Profile]) -> Sentence:
@@ -368,8 +368,8 @@ def state_of(row: Result | None, of: Row) -> Said | Entry:
 
 def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The axes on which little can be lost."""
-    own = _profile(run.record, row)
-    kept = [f"{AXES[name].lower()} {said(change)}" for name, change in own.axes.items() if held(change)]
+    profile = _profile(run.record, row)
+    kept = [f"{AXES[name].lower()} {said(change)}" for name, change in profile.axes.items() if held(change)]
     if kept:
         clause = f"loses little or nothing on the axis of {plain(listed(kept))}"
         yield finding(run, clause, weight=2, place="hteb-profiles")
@@ -377,15 +377,15 @@ def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
 
 def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The axis on which it breaks, and the transformation that takes most."""
-    own = _profile(run.record, row)
-    broken = {name: change for name, change in own.axes.items() if lost(change)}
+    profile = _profile(run.record, row)
+    broken = {name: change for name, change in profile.axes.items() if lost(change)}
     if broken:
         name, change = min(broken.items(), key=lambda pair: pair[1].value or 0.0)
         clause = f"breaks on the axis of {AXES[name].lower()}: {said(change)} points"
         yield finding(run, clause, weight=5, place="hteb-profiles")
     single = {
         part: change
-        for part, change in own.changes.items()
+        for part, change in profile.changes.items()
         if part in TRANSFORMATIONS and change is not None and lost(change)
     }
     if single:
@@ -396,10 +396,10 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
 
 def unknown(run: ReportRun, row: Row) -> Iterator[str]:
     """The axes of which nobody knows whether it loses much or nothing."""
-    own = _profile(run.record, row)
+    profile = _profile(run.record, row)
     undecided = [
         f"{AXES[name].lower()} ({said(change)})"
-        for name, change in own.axes.items()
+        for name, change in profile.axes.items()
         if not held(change) and not lost(change) and change.ci_low is not None
     ]
     if undecided:

@@ -99,10 +99,10 @@ class Difficulty:
 
 def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
     """Agreement in full."""
-    known = [pair.agreement for pair in pairs if pair.agreement is not None]
+    agreements = [pair.agreement for pair in pairs if pair.agreement is not None]
     ends = [
         end
-        for agreement in known
+        for agreement in agreements
         for end in (agreement.value.value, agreement.value.low, agreement.value.high)
         if end is not None
     ]
@@ -178,9 +178,9 @@ def difficulties(pairs: Sequence[PairRecord]) -> Difficulty:
     values = [pair.human.value for pair in pairs if pair.human.value is not None]
     scale = whole(values, factor=100.0)
     rows = tuple(
-        HardRow(TITLES[family], _strip(own, scale), _counts(own))
+        HardRow(TITLES[family], _strip(of_family, scale), _counts(of_family))
         for family in FAMILIES
-        if (own := [pair for pair in pairs if pair.family == family])
+        if (of_family := [pair for pair in pairs if pair.family == family])
     )
     hard = [pair.name for pair in pairs if pair.difficulty == "hard"]
     ends = f" Hard: {', '.join(hard[:6])}{' and others' if len(hard) > 6 else ''}." if hard else ""

@@ -236,8 +236,8 @@ def _row(
 
 
 def _mean(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> Mean:
-    known = [score for pair in pairs if (score := value(pair)) is not None]
-    return Mean(fmean(known) if known else None, len(known))
+    values = [score for pair in pairs if (score := value(pair)) is not None]
+    return Mean(fmean(values) if values else None, len(values))
 
 
 def _of(name: str) -> Callable[[PairRecord], float | None]:
@@ -261,7 +261,7 @@ def _leader(pairs: Sequence[PairRecord]) -> Mean:
         for model in pair.models:
             if model.score.value is not None:
                 scores.setdefault(model.system, []).append(model.score.value)
-    whole = {name: fmean(own) for name, own in scores.items() if len(own) == len(pairs)}
+    whole = {name: fmean(values) for name, values in scores.items() if len(values) == len(pairs)}
     if not whole:
         return Mean(None, 0)
     name = max(whole, key=lambda one: whole[one])
@@ -396,9 +396,12 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
     """The chart of all pairs."""
     scale = scale_of(_ends(every), most=5, factor=100.0)
     groups = [
-        (f"{TITLES[family]}, {_measures(own)}", tuple(_people_row(models, scale) for models in own))
+        (
+            f"{TITLES[family]}, {_measures(of_family)}",
+            tuple(_people_row(models, scale) for models in of_family),
+        )
         for family in FAMILIES
-        if (own := [models for models in every if models.pair.family == family])
+        if (of_family := [models for models in every if models.pair.family == family])
     ]
     return PeopleChart(
         scale,
@@ -512,7 +515,7 @@ def llms(summary: Summary) -> Llms | None:
 
 def _hardness(summary: Summary, means: Averages) -> dict[str, Cell]:
     """Spearman of a language model's scores and people's over the pairs of both, with its p. Source: spec hume 8.1."""
-    made = {}
+    hard = {}
     for row in means.llms:
         both = [
             (pair.human.value, llm.score.value)
@@ -521,17 +524,17 @@ def _hardness(summary: Summary, means: Averages) -> dict[str, Cell]:
             if llm.system == row.name and llm.score.value is not None and pair.human.value is not None
         ]
         correlation = correlated([human for human, _ in both], [score for _, score in both])
-        known = correlation.rho is not None and correlation.p is not None
-        made[row.name] = (
+        tested = correlation.rho is not None and correlation.p is not None
+        hard[row.name] = (
             (
                 COEFFICIENT.text(correlation.rho or 0.0),
                 f"p {numbers.p_value(correlation.p or 0.0)}",
                 f"{correlation.rho:.6g}",
             )
-            if known
+            if tested
             else (numbers.NONE, "", "")
         )
-    return made
+    return hard
 
 
 def _llm_row(

@@ -245,12 +245,12 @@ def _found(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
     if summary is None:
         return
     sides = [(pair, score) for pair, score in _scored(summary, system) if score.outside is not None]
-    own = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
-    if not own:
+    pairs = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
+    if not pairs:
         return
-    pair, score = max(own, key=lambda one: abs(_gap(*one)))
-    where = "above" if above else "below"
-    clause = f"is {where} the interval of {answerers(summary)} on {len(own)} of {numbers.counted(len(sides), 'pair')}"
+    pair, score = max(pairs, key=lambda side: abs(_gap(*side)))
+    where, of = "above" if above else "below", numbers.counted(len(sides), "pair")
+    clause = f"is {where} the interval of {answerers(summary)} on {len(pairs)} of {of}"
     clause += f", most on {pair.name}: {points(score.score)} against {scored(pair.human)}"
     clause += f", agreement {agreed(pair)}" if above else ""
     yield finding(run, clause, weight=3, place="hume-pairs")
@@ -286,18 +286,18 @@ def _places(summary: Summary, system: str, who: str) -> Iterator[str]:
 
 
 def _sides(facts: Found, who: str) -> Iterator[str]:
-    known = [(pair, score) for pair, score in facts if score.outside is not None]
-    above = [pair for pair, score in known if score.outside and _gap(pair, score) > 0]
-    below = [pair for pair, score in known if score.outside and _gap(pair, score) < 0]
-    of = numbers.counted(len(known), "pair")
-    if not known:
+    judged = [(pair, score) for pair, score in facts if score.outside is not None]
+    above = [pair for pair, score in judged if score.outside and _gap(pair, score) > 0]
+    below = [pair for pair, score in judged if score.outside and _gap(pair, score) < 0]
+    of = numbers.counted(len(judged), "pair")
+    if not judged:
         yield f"No interval for {who}: it cannot be compared with them."
         return
-    said = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
-    said += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
-    inside = len(known) - len(above) - len(below)
-    said += [f"inside on {inside}"] if inside else []
-    yield f"Of {of}: {plain(listed(said))}."
+    clauses = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
+    clauses += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
+    inside = len(judged) - len(above) - len(below)
+    clauses += [f"inside on {inside}"] if inside else []
+    yield f"Of {of}: {plain(listed(clauses))}."
 
 
 def _with_agreement(pairs: Sequence[PairRecord]) -> str:
@@ -312,9 +312,9 @@ def _families(facts: Found, who: str) -> Iterator[str]:
         return
     parts = []
     for family in families:
-        own = [(pair, score) for pair, score in facts if pair.family == family]
-        of_system = sum(score.score.value or 0.0 for _, score in own) / len(own)
-        of_people = sum(pair.human.value or 0.0 for pair, _ in own) / len(own)
+        of_family = [(pair, score) for pair, score in facts if pair.family == family]
+        of_system = sum(score.score.value or 0.0 for _, score in of_family) / len(of_family)
+        of_people = sum(pair.human.value or 0.0 for pair, _ in of_family) / len(of_family)
         parts.append(f"{named(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}")
     yield f"Means over pairs, the system against {who}: {plain(listed(parts))}."
 

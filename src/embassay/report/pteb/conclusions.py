@@ -94,8 +94,8 @@ class Loss:
     @property
     def before(self) -> Value:
         """The original score."""
-        known = self.original is not None and self.original.value is not None
-        return Value("value" if known else "undefined", self.original, unit=POINTS)
+        has = self.original is not None and self.original.value is not None
+        return Value("value" if has else "undefined", self.original, unit=POINTS)
 
     @property
     def after(self) -> Value:
@@ -615,6 +615,6 @@ def _languages(record: Record) -> Table:
     rows: list[list[Said | Entry]] = []
     for line in ratings(record).lines:
         _, mean, *others, verdict = line.entries
-        said = plain(verdict.text[:1]).lstrip("✓✕ ")
-        rows.append([plain(line.label), mean, said, *(plain(entry.text) for entry in others)])
+        word = plain(verdict.text[:1]).lstrip("✓✕ ")
+        rows.append([plain(line.label), mean, word, *(plain(entry.text) for entry in others)])
     return Table.of("languages", heads, rows)

@@ -252,10 +252,10 @@ def wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
         places = places[:MOST_PLACES]
         # All of them together stay about as long, however many datasets there are.
         count = max(2, COUNT // max(1, len(places)))
-        made = [_of(kept, source.name, dataset, count, len(kept.sources) > 1) for source, dataset in places]
+        rows = [_of(kept, source.name, dataset, count, len(kept.sources) > 1) for source, dataset in places]
     except EmbassayError as error:
         return (), f"The paraphrases cannot be shown: {error}"
-    return tuple(wording for wording in made if wording.texts), ""
+    return tuple(wording for wording in rows if wording.texts), ""
 
 
 def _of(kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool) -> Wordings:
@@ -354,8 +354,8 @@ def _group(record: Record, task: str, title: str, dataset: str, lang: str) -> Gr
 
 def _mean(values: Sequence[float | None]) -> float:
     """The mean of the runs that kept the item."""
-    known = [value for value in values if value is not None and value == value]
-    return sum(known) / len(known) if known else float("nan")
+    defined = [value for value in values if value is not None and value == value]
+    return sum(defined) / len(defined) if defined else float("nan")
 
 
 def _variants(record: Record, task: str, dataset: str) -> list[str]:
@@ -391,9 +391,9 @@ def _wordings(record: Record, dataset: str) -> Iterator[tuple[str, Mapping[str, 
     for source in sources:
         title = f"{source['name']}, " if len(sources) > 1 else ""
         for seed in source.get("seeds", {}).get(dataset, ()):
-            known = _kept(str(record.path), source["name"], dataset, seed)
-            if known:
-                yield f"{title}{seed}", known
+            wordings = _kept(str(record.path), source["name"], dataset, seed)
+            if wordings:
+                yield f"{title}{seed}", wordings
 
 
 @lru_cache(maxsize=64)
@@ -408,9 +408,9 @@ def _kept(path: str, source: str, dataset: str, seed: int) -> Mapping[str, str]:
     return {row.text: row.wording for row in rows if row.usable}
 
 
-def _wording(source: Source, known: Mapping[str, str], text: str) -> int:
+def _wording(source: Source, wordings: Mapping[str, str], text: str) -> int:
     """The number of the excerpt; -1 where there is no wording."""
-    wording = known.get(text)
+    wording = wordings.get(text)
     return -1 if wording is None else source.excerpts.add(wording, LENGTHS["query"])
 
 

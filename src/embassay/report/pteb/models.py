@@ -256,7 +256,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     del alone
     record, board = run.record, run.board
     _, rule = _chosen(record)
-    known = [row for row in board.rows if None not in _place(record, row)]
+    placed = [row for row in board.rows if None not in _place(record, row)]
     yield Facts.of(
         "paraphrasers", "PTEB, step 2", numbers.counted(len(board.rows), "candidate"),
         numbers.counted(len(record.datasets(CHOICE)), "dataset"),
@@ -264,10 +264,10 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield selection_verdict(record, board)
     yield Heading("Meaning kept against words changed")
     yield Text(str(rule))
-    if known:
-        said = "; ".join(_said(record, row) for row in known)
-        chart = _front_chart(record, known, rule)
-        yield Figure("Similarity against edit distance", chart, said, "means over datasets")
+    if placed:
+        reasons = "; ".join(_said(record, row) for row in placed)
+        chart = _front_chart(record, placed, rule)
+        yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
     yield Text(
         "Similarity: what the judge says of text and paraphrase, 0 to 5. Edit distance: words changed, over the longer "
         "of the two; a copy has 0. Under each value its 95% interval. On the front: no other candidate is better in "
@@ -342,14 +342,14 @@ def candidates(record: Record, board: Board) -> Table:
         ("copied", PERCENT),
         ("failed", PERCENT),
     )
-    made = []
+    lines = []
     for row in board.rows:
         system = row.system.name
         is_chosen = system == chosen.selected
         told = "✓ chosen" if is_chosen else chosen.rejected.get(system, "another changes more words")
         cells = [entry(record.find(CHOICE, system, name), unit, bold=is_chosen) for name, unit in measures]
         front = Entry("yes" if system in chosen.front else "no")
-        made.append(Line(row.label, (*cells, front, Entry(told)), "llm"))
+        lines.append(Line(row.label, (*cells, front, Entry(told)), "llm"))
     columns = (
         "Similarity, 0 to 5", "Edit distance", "Seconds per text", "Copies, %", "Not usable, %", "On the front",
         "By the rule",
@@ -359,13 +359,13 @@ def candidates(record: Record, board: Board) -> Table:
         "Candidates by the three criteria, means over datasets",
         "Candidate",
         columns,
-        tuple(made),
+        tuple(lines),
     )
 
 
 def _by_dataset(record: Record, rows: Sequence[Row]) -> Table:
     names = record.datasets(CHOICE)
-    made = tuple(
+    lines = tuple(
         Line(
             row.label,
             tuple(
@@ -376,7 +376,7 @@ def _by_dataset(record: Record, rows: Sequence[Row]) -> Table:
         )
         for row in rows
     )
-    return Table("candidates-datasets", "Similarity by dataset", "Candidate", names, made)
+    return Table("candidates-datasets", "Similarity by dataset", "Candidate", names, lines)
 
 
 def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
@@ -395,7 +395,7 @@ def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
     }
     rated = [row for row in rows if any(judges[row.label, variant] is not None for variant in variants)]
     label = labels([variant.partition("=")[2] for variant in variants])
-    made = tuple(
+    lines = tuple(
         Line(
             label[variant.partition("=")[2]],
             tuple(entry(judges[row.label, variant], RATING) for row in rated),
@@ -404,7 +404,7 @@ def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
         for variant in variants
     )
     return Table(
-        "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), made
+        "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), lines
     )
 
 
@@ -525,12 +525,12 @@ def _line(record: Record, lang: str) -> Line:
 
 
 def _accepted(row: Result | None, lang: str) -> Sentence:
-    said, style = "no verdict", "state"
+    words, style = "no verdict", "state"
     if row is not None and row.value is not None:
-        said = (VERDICTS if lang else OF_ALL)[row.value]
-        style = "state good" if said[0] == "✓" else "state failed"
+        words = (VERDICTS if lang else OF_ALL)[row.value]
+        style = "state good" if words[0] == "✓" else "state failed"
     return (
-        Words(said, style),
+        Words(words, style),
         *((" ", Words(row.reason, "small")) if row is not None and row.reason else ()),
     )
 

@@ -45,14 +45,14 @@ class ScoreTable:
 def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
     """One table over the tasks, and one for each task of several datasets."""
     tasks, record = losses.board.tasks, losses.record
-    made = []
+    tables = []
     if len(tasks) > 1:
         rows = [
             (row, [losses.overall(row), *(losses.on_task(row, task) for task in tasks)])
             for row in losses.rows
         ]
         titles = ["Mean of tasks", *(task.short for task in tasks)]
-        made.append(_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
+        tables.append(_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
     for task in tasks:
         names = record.datasets(task.name)
         if len(names) == 1 and len(tasks) > 1:
@@ -69,19 +69,19 @@ def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
             for row in losses.rows
         ]
         ranked = len(tasks) == 1 and losses.board.has_ranks
-        made.append(_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
-    return tuple(made)
+        tables.append(_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
+    return tuple(tables)
 
 
 def _table(
     title: str, name: str, columns: list[str], rows: list[tuple[Row, list[Loss]]], ranked: bool
 ) -> ScoreTable:
     contenders = sum(row.system.ranked for row, _ in rows)
-    made = (
+    lines = (
         ScoreRow(row, tuple(found), contenders > TOP and TOP <= i < contenders)
         for i, (row, found) in enumerate(rows)
     )
-    return ScoreTable(title, name, tuple(columns), tuple(made), ranked)
+    return ScoreTable(title, name, tuple(columns), tuple(lines), ranked)
 
 
 def source_table(losses: Losses) -> Table | None:
@@ -90,13 +90,13 @@ def source_table(losses: Losses) -> Table | None:
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     if len(sources) < 2:
         return None
-    made = []
+    tables = []
     for row in losses.rows:
         lines = [
             record.find(board.lead, row.system.name, DELTA, variant=source.get("label", ""))
             for source in sources
         ]
-        made.append(
+        tables.append(
             Line(row.label, tuple(entry(result, POINTS, signed=True) for result in lines), row.system.kind)
         )
     # Where prompts alone differ, their names say all.
@@ -106,7 +106,7 @@ def source_table(losses: Losses) -> Table | None:
         else source["name"]
         for source in sources
     )
-    return Table("by-source", "Change by source, points", "System", titles, tuple(made))
+    return Table("by-source", "Change by source, points", "System", titles, tuple(tables))
 
 
 @dataclass(frozen=True)
@@ -298,9 +298,9 @@ class Dumbbells:
 def paired_dumbbells(charts: Sequence[Dumbbells]) -> tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]:
     """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
     by_row = [{(row.name, row.sub): row for row in chart.rows} for chart in charts]
-    keys = dict.fromkeys(key for own in by_row for key in own)
+    keys = dict.fromkeys(key for rows in by_row for key in rows)
     return tuple(
-        (next(own[key] for own in by_row if key in own), tuple(own.get(key) for own in by_row))
+        (next(rows[key] for rows in by_row if key in rows), tuple(rows.get(key) for rows in by_row))
         for key in keys
     )
 
@@ -352,8 +352,8 @@ def _drawn(loss: Loss, scale: Scale, *, several: bool) -> Dumbbell:
 
 
 def _values(loss: Loss) -> Sequence[float]:
-    known = (loss.before.value, loss.after.value, *loss.runs)
-    return [value for value in known if value is not None]
+    values = (loss.before.value, loss.after.value, *loss.runs)
+    return [value for value in values if value is not None]
 
 
 def _order(loss: Loss) -> tuple[bool, float]:

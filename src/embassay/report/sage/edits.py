@@ -145,12 +145,12 @@ def rankings(
     and per query the gains of the relevant documents that any system found."""
     found = [_ranked(folder, group, system) for system in group.systems]
     gains: list[dict[int, float]] = []
-    made = []
+    lines = []
     for query in queries:
         gain: dict[int, float] = {}
-        made.append([_one(ranked.get(query, {}), corpus, gain) for ranked in found])
+        lines.append([_one(ranked.get(query, {}), corpus, gain) for ranked in found])
         gains.append(gain)
-    return made, gains
+    return lines, gains
 
 
 Entries = dict[str, dict[str, list[tuple[str, str, float]]]]

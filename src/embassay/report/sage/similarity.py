@@ -223,7 +223,7 @@ def _retrieval(record: Record, board: Board) -> Iterator[Block]:
 
 
 def _in_the_papers_layout(record: Record, board: Board, alone: bool) -> Iterator[Block]:
-    if not (made := paper_tables(record, board)):
+    if not (printed := paper_tables(record, board)):
         return
     yield Heading("In the paper’s layout", "sage-paper")
     if not alone:
@@ -235,7 +235,7 @@ def _in_the_papers_layout(record: Record, board: Board, alone: bool) -> Iterator
         "Three decimals. Bold: the best and all that cannot be told apart from it, where the run has tests (table 1"
         f"{those}); elsewhere nothing is bold. Means over datasets where a table has none by name."
     )
-    yield from made
+    yield from printed
 
 
 def _facts(record: Record, board: Board) -> Facts:

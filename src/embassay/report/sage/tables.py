@@ -125,8 +125,8 @@ _MANY = 4
 
 def tasks_of(record: Record) -> tuple[Task, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
-    said = copies(record)
-    return tuple(replace(task, how=task.how.replace("{copies}", said)) for task in TASKS)
+    edits = copies(record)
+    return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in TASKS)
 
 
 def copies(record: Record) -> str:
@@ -299,12 +299,12 @@ def _heat_entry(
 ) -> Entry:
     """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
     result = stack[0]
-    known = [row.value for row in stack if row is not None and row.value is not None]
-    if result is not None and len(known) == len(stack):
-        mean = sum(known) / len(known)
+    values = [row.value for row in stack if row is not None and row.value is not None]
+    if result is not None and len(values) == len(stack):
+        mean = sum(values) / len(values)
         shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)
         return Entry(
-            "\n".join(map(printed, known)), "", Value("value", shown).exact, _ground(mean, wanted, summary)
+            "\n".join(map(printed, values)), "", Value("value", shown).exact, _ground(mean, wanted, summary)
         )
     cells = [cell for cell in record.cells_of(task, row.system.name) if cell.dataset == dataset]
     value = missing_value(record, cells, result)
@@ -357,8 +357,10 @@ def paper_tables(record: Record, board: Board) -> tuple[Table, ...]:
     """Tables 1 to 6, as far as the run has their tasks."""
     kinds = {system.name: system.kind for system in record.systems}
     rows = [row for row in record.rows.values() if row.measure in MEASURES and row.variant.count("=") == 0]
-    made = {table.name: table for table in tables(rows, kinds)}
-    return tuple(_paper(record, board, made[name]) for name in PAPER if name in made and made[name].columns)
+    by_name = {table.name: table for table in tables(rows, kinds)}
+    return tuple(
+        _paper(record, board, by_name[name]) for name in PAPER if name in by_name and by_name[name].columns
+    )
 
 
 def _paper(record: Record, board: Board, table: Written) -> Table:

@@ -100,18 +100,18 @@ def _take(
     taken.answers.append(Incoming(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment))
 
 
-def _value(task: Task, payload: Mapping[str, Any], said: Any, at: Place) -> Any:
-    if task.family != "reranking" or said is None:
-        return said
+def _value(task: Task, payload: Mapping[str, Any], answer: Any, at: Place) -> Any:
+    if task.family != "reranking" or answer is None:
+        return answer
     names = [document(place) for place in range(len(payload["documents"]))]
-    if not isinstance(said, list) or (unknown := [name for name in said if name not in (*names, NONE)]):
-        what = repr(said if not isinstance(said, list) else unknown[0])[:60]
+    if not isinstance(answer, list) or (unknown := [name for name in answer if name not in (*names, NONE)]):
+        what = repr(answer if not isinstance(answer, list) else unknown[0])[:60]
         raise at.fault("the relevant documents are not known", expected=", ".join(names), found=what)
-    if NONE in said and len(said) > 1:
+    if NONE in answer and len(answer) > 1:
         raise at.fault(
-            "documents are relevant and none of them is", found=repr(said)[:60], mend="Correct it there."
+            "documents are relevant and none of them is", found=repr(answer)[:60], mend="Correct it there."
         )
-    return [int(name in said) for name in names]
+    return [int(name in answer) for name in names]
 
 
 def _users(path: Path) -> Mapping[str, str]:
@@ -367,8 +367,8 @@ def _of_server(responses: Sequence[Any], at: Place) -> Iterator[_Said]:
             raise at.fault("the values of a response are not an object", found=repr(values)[:60], mend=MEND)
         # A response without values may still be discarded.
         for question, value in values.items() or [("", None)]:
-            said = value.get("value") if isinstance(value, Mapping) else value
-            yield _Said(_word(row, "user_id"), question, said, _word(row, "status"), _word(row, "updated_at"))
+            told = value.get("value") if isinstance(value, Mapping) else value
+            yield _Said(_word(row, "user_id"), question, told, _word(row, "status"), _word(row, "updated_at"))
 
 
 def _flat(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:

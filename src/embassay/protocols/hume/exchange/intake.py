@@ -124,7 +124,7 @@ def checked_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) 
     counted. Raises DataError, with file and line, for what is no answer to its questions."""
     profiles: dict[str, dict[str, str]] = {}
     for each in taken:
-        for annotator, said, at in each.profiles:
+        for annotator, profile, at in each.profiles:
             name = names.renamed.get(annotator, annotator) or names.only
             if not folder.study.profile:
                 each.leave_out("profile, which the study does not ask for")
@@ -132,7 +132,7 @@ def checked_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) 
             if not name:
                 raise at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
             try:
-                profiles.setdefault(name, {}).update(checked_profile(folder.study, said))
+                profiles.setdefault(name, {}).update(checked_profile(folder.study, profile))
             except DataError as error:
                 raise at.fault(error.what.rstrip("."), mend=error.mend) from None
     return profiles
@@ -337,8 +337,8 @@ def import_files(
         written, replaced = _kept(folder, rows, decided, before, replace=replace)
         if said:
             held = filed_profiles(folder)
-            for name, own in said.items():
-                held.setdefault(name, {}).update(own)
+            for name, profile in said.items():
+                held.setdefault(name, {}).update(profile)
             written = [*written, write_profiles(study, held)]
     counted = _by_task(folder, rows)
     return Imported(

@@ -216,13 +216,13 @@ def _annotation(
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise at.fault("its result is not a list of objects", mend=_MEND)
-    said = {str(result.get("from_name")): _said(result, at) for result in results}
+    answers = {str(result.get("from_name")): _said(result, at) for result in results}
     meta: Mapping[str, Any] = next(
         (result["meta"] for result in results if isinstance(result.get("meta"), dict)), {}
     )
-    flag, comment = (str(said.get(name) or "") for name in (FLAG, COMMENT))
+    flag, comment = (str(answers.get(name) or "") for name in (FLAG, COMMENT))
     skipped = bool(annotation.get("was_cancelled"))
-    value = None if skipped else _value(task, payload, said, at)
+    value = None if skipped else _value(task, payload, answers, at)
     if value is None and not skipped and not flag and not comment:
         return None
     return Incoming(
@@ -248,10 +248,10 @@ def _said(result: Mapping[str, Any], at: Place) -> Any:
     return answer
 
 
-def _value(task: Task, payload: Mapping[str, Any], said: Mapping[str, Any], at: Place) -> Any:
+def _value(task: Task, payload: Mapping[str, Any], answers: Mapping[str, Any], at: Place) -> Any:
     if task.family == "reranking":
-        return _marks(len(payload["documents"]), said, at)
-    value = said.get(_MAIN[task.family])
+        return _marks(len(payload["documents"]), answers, at)
+    value = answers.get(_MAIN[task.family])
     if task.family == "classification" and value is not None:
         values = {str(label.value): label.value for label in task.labels}
         return values.get(
@@ -263,8 +263,8 @@ def _value(task: Task, payload: Mapping[str, Any], said: Mapping[str, Any], at: 
     return value
 
 
-def _marks(n: int, said: Mapping[str, Any], at: Place) -> list[int] | None:
-    places = {int(match[1]): value for name, value in said.items() if (match := _DOCUMENT.fullmatch(name))}
+def _marks(n: int, answers: Mapping[str, Any], at: Place) -> list[int] | None:
+    places = {int(match[1]): value for name, value in answers.items() if (match := _DOCUMENT.fullmatch(name))}
     if not places:
         return None
     wrong = [value for value in places.values() if value not in (YES, NO)]

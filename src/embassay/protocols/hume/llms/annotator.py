@@ -378,14 +378,14 @@ def read_rating(text: str, scale: Scale) -> float:
     >>> read_rating('{"rating": 3.5}', Scale()), read_rating("4", Scale())
     (3.5, 4.0)
     """
-    said = _value(text, RATING)
-    if isinstance(said, str):
-        said = _number(said)
-    if isinstance(said, bool) or not isinstance(said, int | float) or not math.isfinite(said):
-        raise Unread(f"the rating is {_told(said)}, no number")
-    if not scale.low <= said <= scale.high:
-        raise Unread(f"the rating {said:g} is not from {scale.low:g} to {scale.high:g}")
-    return float(said)
+    rating = _value(text, RATING)
+    if isinstance(rating, str):
+        rating = _number(rating)
+    if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating):
+        raise Unread(f"the rating is {_told(rating)}, no number")
+    if not scale.low <= rating <= scale.high:
+        raise Unread(f"the rating {rating:g} is not from {scale.low:g} to {scale.high:g}")
+    return float(rating)
 
 
 def read_order(text: str, names: Sequence[str]) -> Order:
@@ -396,11 +396,11 @@ def read_order(text: str, names: Sequence[str]) -> Order:
     """
     said = _names(text, RANKING)
     places = {name: place for place, name in enumerate(names)}
-    known = list(dict.fromkeys(places[name] for name in said if name in places))
-    if not known:
+    order = list(dict.fromkeys(places[name] for name in said if name in places))
+    if not order:
         raise Unread(f"the ranking names none of {', '.join(names)}")
-    missing = [place for place in range(len(names)) if place not in known]
-    return Order((*known, *missing), len(missing), len(said) - len(known))
+    missing = [place for place in range(len(names)) if place not in order]
+    return Order((*order, *missing), len(missing), len(said) - len(order))
 
 
 def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
@@ -416,10 +416,10 @@ def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _names(text: str, key: str) -> list[str]:
-    said = _value(text, key)
-    if not isinstance(said, list) or not all(isinstance(name, str) for name in said):
-        raise Unread(f"{key} is {_told(said)}, no list of letters")
-    return [name.strip().upper() for name in said]
+    names = _value(text, key)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise Unread(f"{key} is {_told(names)}, no list of letters")
+    return [name.strip().upper() for name in names]
 
 
 def _value(text: str, key: str) -> Any:

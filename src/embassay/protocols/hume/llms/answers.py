@@ -70,12 +70,12 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
 
     Raises DataError for a file of several models or modes, and for an item that the study has not.
     """
-    known = {item.id for item in folder.items}
+    ids = {item.id for item in folder.items}
     tables = []
     for path in files or sorted((folder.path / LLM).glob("*.jsonl")):
         rows = []
         for line, row in read_rows(path, LlmRow):
-            if row.item_id not in known:
+            if row.item_id not in ids:
                 raise DataError(
                     f"The study has no item {row.item_id}", path=path, line=line,
                     mend="Give answers to this study.",
@@ -247,13 +247,13 @@ def _mode(task: TaskSpec, rows: Sequence[LlmRow]) -> Mode:
 def _by_run(task: TaskSpec, rows: Sequence[LlmRow]) -> list[dict[str, LlmRow]]:
     runs: dict[int, dict[str, LlmRow]] = {}
     for row in rows:
-        own = runs.setdefault(row.run, {})
-        if row.item_id in own:
+        answers = runs.setdefault(row.run, {})
+        if row.item_id in answers:
             raise DataError(
                 f"The answer of {row.model} to {row.item_id} in run {row.run} is there twice.",
                 mend=f"Keep one line of {task.name} for each item and run.",
             )
-        own[row.item_id] = row
+        answers[row.item_id] = row
     return [runs[run] for run in sorted(runs)]
 
 
@@ -315,9 +315,9 @@ def _of_labels(true: list[Any], given: list[Any]) -> dict[str, float]:
 
 
 def _values(family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    items = sorted({item for own in answers for item in own})
+    items = sorted({item for run in answers for item in run})
     every = {
-        item: [_worth(family, gold[item], own[item]) for own in answers if item in own] for item in items
+        item: [_worth(family, gold[item], run[item]) for run in answers if item in run] for item in items
     }
     return {item: math.fsum(values) / len(values) for item, values in every.items()}
 

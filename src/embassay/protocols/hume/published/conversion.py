@@ -223,10 +223,10 @@ def _scored(evaluation: Evaluation) -> bool:
 
 
 def _lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[tuple[str, str]]) -> int:
-    own = by_pair(
+    mine = by_pair(
         evaluation for evaluation in evaluations if evaluation.system == model.name and _scored(evaluation)
     )
-    return len(pairs - own.keys())
+    return len(pairs - mine.keys())
 
 
 def _note(name: str, missing: int, pairs: int) -> str:

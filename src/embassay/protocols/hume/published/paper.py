@@ -243,9 +243,9 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     if not isinstance(entries, list):
         raise DataError("Its test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
     model, revision, _ = owner_of(path.resolve().parent, None)
-    own = {"model": model, "revision": revision, "task": document.get("task_name")}
+    head = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
-        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **own, **_placed(entry)}
+        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_placed(entry)}
         if isinstance(entry, dict)
         else entry
         for entry in entries
@@ -263,11 +263,11 @@ def _evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study)
     scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
     if not isinstance(scores, dict) or not isinstance(agreement, dict):
         raise _fault(path, number, "has scores or an agreement that are not an object", entry.get("scores"))
-    known = study.dataset(entry["task"])
+    dataset = study.dataset(entry["task"])
     return Evaluation(
         system=entry["model"],
         revision=entry["revision"],
-        dataset=known.name if known else entry["task"],
+        dataset=dataset.name if dataset else entry["task"],
         lang=_language(entry, path, number),
         subset=str(entry.get("hf_subset", "default")),
         main_score=_main_score(entry, path, number),

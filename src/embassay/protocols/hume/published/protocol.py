@@ -146,13 +146,13 @@ def summarised(found: Published, request: PublishedRequest) -> Summary:
     matrix = matrix_of(pairs, entered)
     gap = against_gap(pairs, matrix)
     pairs = tuple(_with_own(pair, found.own) for pair in pairs)
-    own = [
+    models = [
         Contender(name, kind, None, kind != "classical", APART if kind == "classical" else "")
         for name, (kind, _) in found.own.systems.items()
     ]
     return Summary(
         title=TITLE, source="published", seed=request.seed, pairs=pairs,
-        places=places(pairs, (*entered, *own), request.seed), wins=wins(matrix),
+        places=places(pairs, (*entered, *models), request.seed), wins=wins(matrix),
         agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes,
     )  # fmt: skip
 
@@ -205,18 +205,20 @@ def _tables(published: Published, summary: Summary, request: PublishedRequest) -
 def _llm_files(given: Sequence[str]) -> list[Path]:
     """Files as they are; of a folder those whose first columns are those of such a table."""
     files: list[Path] = []
-    for one in map(Path, given):
-        if not one.exists():
+    for entry in map(Path, given):
+        if not entry.exists():
             raise DataError(
-                "There is no such file or folder", path=one, mend=f"Give a CSV file of {_HEADER}..."
+                "There is no such file or folder", path=entry, mend=f"Give a CSV file of {_HEADER}..."
             )
-        own = sorted(path for path in one.glob("*.csv") if _is_llm_table(path)) if one.is_dir() else [one]
-        if not own:
+        of_path = (
+            sorted(path for path in entry.glob("*.csv") if _is_llm_table(path)) if entry.is_dir() else [entry]
+        )
+        if not of_path:
             raise DataError(
                 "The folder holds no scores of language models",
-                path=one, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name.",
+                path=entry, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name.",
             )  # fmt: skip
-        files += own
+        files += of_path
     if len(set(files)) < len(files):
         raise UsageError("A file of --llm-scores is given twice.", mend="Give every file once.")
     return files
@@ -280,22 +282,22 @@ def derived(evaluations: Sequence[Evaluation], human: str) -> Study:
     return Study(datasets, tuple(Model(name) for name in systems), human, "".join(revisions), SOURCE)
 
 
-def _dataset(name: str, own: Sequence[Evaluation]) -> Dataset:
-    family = _family(name, own)
-    group = MULTILINGUAL if {evaluation.lang for evaluation in own} - {"eng"} else ENGLISH_ONLY
+def _dataset(name: str, evaluations: Sequence[Evaluation]) -> Dataset:
+    family = _family(name, evaluations)
+    group = MULTILINGUAL if {evaluation.lang for evaluation in evaluations} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
         Pair(name, evaluation.lang, family, _items(evaluation), max(len(evaluation.per_experiment), 1), group)
-        for evaluation in own
+        for evaluation in evaluations
     )
     return Dataset(name, name, family, METRICS[family], pairs)
 
 
-def _family(name: str, own: Iterable[Evaluation]) -> Family:
-    known = {metric for evaluation in own for metric in evaluation.metrics}
-    families = [family for family in FAMILIES if MAIN[family] in known]
+def _family(name: str, evaluations: Iterable[Evaluation]) -> Family:
+    metrics = {metric for evaluation in evaluations for metric in evaluation.metrics}
+    families = [family for family in FAMILIES if MAIN[family] in metrics]
     if len(families) != 1:
         raise DataError(
-            f"The results of {name} are of no family of HUME", found=", ".join(sorted(known)) or "no measures",
+            f"The results of {name} are of no family of HUME", found=", ".join(sorted(metrics)) or "no measures",
             expected=f"one of {', '.join(MAIN.values())}", mend="Leave the file out.",
         )  # fmt: skip
     return families[0]

@@ -133,9 +133,9 @@ def win_rates(
     """
     groups = dict.fromkeys(by(standing.pair) for standing in standings)
     return tuple(
-        Wins(group, name, sum(rank.wins(name) for rank in own), len(own))
+        Wins(group, name, sum(rank.wins(name) for rank in of_group), len(of_group))
         for group in groups
-        for own in ([standing for standing in standings if by(standing.pair) == group],)
+        for of_group in ([standing for standing in standings if by(standing.pair) == group],)
         for name in REFERENCES
     )
 
@@ -227,8 +227,8 @@ def score_matrix(evaluations: Iterable[Evaluation], study: Study | None = None) 
 def others(evaluations: Iterable[Evaluation], study: Study | None = None) -> list[str]:
     """The systems that are not of the study, which never take part in best, median, mean or rank; sorted."""
     study = study or paper_study()
-    known = {study.human, *(model.name for model in study.models)}
-    return sorted({evaluation.system for evaluation in evaluations} - known)
+    named = {study.human, *(model.name for model in study.models)}
+    return sorted({evaluation.system for evaluation in evaluations} - named)
 
 
 def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evaluation]:
@@ -245,8 +245,8 @@ def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evalu
     return found
 
 
-def _row(name: str, own: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
-    scores = {key: evaluation.main_score for key, evaluation in by_pair(own).items()}
+def _row(name: str, evaluations: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
+    scores = {key: evaluation.main_score for key, evaluation in by_pair(evaluations).items()}
     missing = [pair.name for pair in pairs if math.isnan(scores.get((pair.dataset, pair.lang), math.nan))]
     if missing:
         raise DataError(

@@ -74,10 +74,10 @@ def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> LlmSco
     header: list[str] | None = None
     rows: dict[Pair, list[float]] = {}
     for path in paths:
-        own, body = _parsed(path)
-        if header is not None and own != header:
+        pairs, body = _parsed(path)
+        if header is not None and pairs != header:
             raise DataError("The columns differ from those of the file before", path=path, mend=_MEND)
-        header = own
+        header = pairs
         for line, cells in body:
             pair = _pair(cells, study, path, line)
             if pair in rows:
@@ -298,8 +298,8 @@ def dataset_table(
     systems = {model.short: [e for e in every if e.system == model.name] for model in study.models}
     systems[HUMAN] = of_human(every, study)
     rows: tuple[tuple[Value, ...], ...] = tuple(
-        (name, *(_mean(name, own, dataset.name, dataset.pairs, every_subset) for dataset in datasets))
-        for name, own in systems.items()
+        (name, *(_mean(name, of_system, dataset.name, dataset.pairs, every_subset) for dataset in datasets))
+        for name, of_system in systems.items()
     )
     columns = (Column("model", "text"), *(Column(dataset.name, decimals=1) for dataset in datasets))
     number = DATASET_TABLES[family]
@@ -309,12 +309,12 @@ def dataset_table(
 
 
 def _mean(
-    system: str, own: Sequence[Evaluation], dataset: str, pairs: Sequence[Pair], every_subset: bool
+    system: str, evaluations: Sequence[Evaluation], dataset: str, pairs: Sequence[Pair], every_subset: bool
 ) -> float:
     langs = {pair.lang for pair in pairs}
     values = [
         e
-        for e in by_pair(e for e in own if e.dataset == dataset).values()
+        for e in by_pair(e for e in evaluations if e.dataset == dataset).values()
         if (every_subset or e.lang in langs) and not math.isnan(e.main_score)
     ]
     missing = sorted(langs - {e.lang for e in values})

@@ -99,12 +99,12 @@ def places(pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: i
         return ()
     matrix = matrix_of(pairs, contenders)
     rows = {HUMAN: matrix.human} | dict(zip(matrix.models, matrix.values, strict=True))
-    known = {contender.system: contender for contender in contenders}
+    by_name = {contender.system: contender for contender in contenders}
     first = [
         Place(
-            system=place.system, kind=known[place.system].kind if place.system in known else "human",
+            system=place.system, kind=by_name[place.system].kind if place.system in by_name else "human",
             mean=_mean(rows[place.system].tolist(), seed), rank=place.rank,
-            parameters_millions=known[place.system].parameters_millions if place.system in known else None,
+            parameters_millions=by_name[place.system].parameters_millions if place.system in by_name else None,
         )
         for place in ranked_places(matrix)
     ]  # fmt: skip
@@ -214,7 +214,7 @@ def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
             scopes.setdefault(name, []).append(standing.headline)
     return {
         "alpha": ALPHA, "correction": CORRECTION, "method": METHOD,
-        "scopes": {name: compared(own) for name, own in scopes.items()},
+        "scopes": {name: compared(headlines) for name, headlines in scopes.items()},
     }  # fmt: skip
 
 
@@ -225,10 +225,10 @@ def _standings(
     tasks = [task.task for task in plan.answered if any(task.answers.values())]
     for system in systems:
         group = RANKED if system.ranked else CLASSICAL
-        own = {task.name: _headline(held.get((task.name, system.system)), system.system) for task in tasks}
-        yield Standing(OVERALL, "", OVERALL, _mean_headline(system.system, own), group)
+        held_ = {task.name: _headline(held.get((task.name, system.system)), system.system) for task in tasks}
+        yield Standing(OVERALL, "", OVERALL, _mean_headline(system.system, held_), group)
         for family in FAMILIES:
-            of_family = {task.name: own[task.name] for task in tasks if task.family == family}
+            of_family = {task.name: held_[task.name] for task in tasks if task.family == family}
             if of_family:
                 yield Standing(family, "", MAIN[family], _mean_headline(system.system, of_family), group)
             if len(of_family) > 1:

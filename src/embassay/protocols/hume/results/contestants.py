@@ -101,7 +101,7 @@ class Answered:
     @property
     def unanswered(self) -> tuple[str, ...]:
         """The items that nobody answered."""
-        seen = {item for own in self.answers.values() for item in own}
+        seen = {item for given in self.answers.values() for item in given}
         return tuple(item for item in self.items if item not in seen)
 
 
@@ -114,12 +114,12 @@ def answered(
     by_item = {item.id: item.task for item in folder.items}
     found = []
     for task in tasks:
-        own = [annotation for annotation in every if by_item[annotation.item_id] == task.name]
+        annotations = [annotation for annotation in every if by_item[annotation.item_id] == task.name]
         gold = folder.gold(task.name)
-        answers = answers_by_annotator(task.spec, gold, own)
+        answers = answers_by_annotator(task.spec, gold, annotations)
         items = tuple(item.id for item in folder.items_of(task.name))
-        found.append(Answered(task, items, gold, answers, tuple(_workers(own, answers))))
-    if anyone and not any(own for task in found for own in task.answers.values()):
+        found.append(Answered(task, items, gold, answers, tuple(_workers(annotations, answers))))
+    if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
             mend="Collect answers with `embassay hume serve`, or bring them with `embassay hume import`.",
@@ -130,13 +130,13 @@ def answered(
 def fingerprint(every: Iterable[Answered]) -> str:
     """A fingerprint of all answers: it changes as people go on."""
     return digest(
-        [[each.task.name, {name: dict(own) for name, own in each.answers.items()}] for each in every]
+        [[each.task.name, {name: dict(given) for name, given in each.answers.items()}] for each in every]
     )
 
 
-def _workers(own: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:
+def _workers(annotations: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:
     for name, given in answers.items():
-        rows = [annotation for annotation in own if annotation.annotator_id == name]
+        rows = [annotation for annotation in annotations if annotation.annotator_id == name]
         times = [row.seconds for row in rows if row.seconds is not None]
         # Someone of whom a single answer is simulated is no person.
         kind: Who = "simulated" if any(row.kind == "simulated" for row in rows) else "person"
@@ -203,7 +203,7 @@ class Counting:
     @cached_property
     def left_out(self) -> Mapping[str, Scored]:
         """The scores of those who answered too few."""
-        few = {name: own for name, own in self.of.answers.items() if own and name not in self.answers}
+        few = {name: given for name, given in self.of.answers.items() if given and name not in self.answers}
         return self._scored(few, self.request.human_ap_mode).annotators if few else {}
 
     def _scored(self, answers: Answers, mode: ApMode) -> PeopleScores:
@@ -296,9 +296,9 @@ def _answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, Any]) -
             ratings.setdefault(item, {})[int(variant.partition("=")[2])] = value
         whole = {item: len(of.gold[item]) for item in ratings}
         return {
-            item: tuple(own[place] for place in range(whole[item]))
-            for item, own in ratings.items()
-            if len(own) == whole[item]
+            item: tuple(by_run[place] for place in range(whole[item]))
+            for item, by_run in ratings.items()
+            if len(by_run) == whole[item]
         }
     return dict(values)
 
@@ -309,14 +309,14 @@ def labels_of(of: Answered) -> tuple[Any, ...]:
 
 
 def _mean_ratings(llm: ScoredLlm) -> dict[str, float]:
-    items = sorted({item for own in llm.answers for item in own})
-    return {item: float(np.mean([own[item] for own in llm.answers if item in own])) for item in items}
+    items = sorted({item for run in llm.answers for item in run})
+    return {item: float(np.mean([run[item] for run in llm.answers if item in run])) for item in items}
 
 
 def _said(llm: ScoredLlm) -> tuple[str, ...]:
     statuses = {name: n for name, n in sorted(llm.statuses.items()) if name != "ok" and n}
-    said = [f"{n} answers {name}" for name, n in statuses.items()]
-    return (*said, *([f"{llm.missing} items not asked"] if llm.missing else []))
+    parts = [f"{n} answers {name}" for name, n in statuses.items()]
+    return (*parts, *([f"{llm.missing} items not asked"] if llm.missing else []))
 
 
 def _notes(record: CellRecord) -> tuple[str, ...]:
@@ -358,12 +358,12 @@ def alone(contestant: Contestant) -> SystemScore:
     )
 
 
-def _beside(counting: Counting, own: Contestant, compared: Compared | None) -> SystemScore:
-    score = _on_counted(counting, own)
+def _beside(counting: Counting, contestant: Contestant, compared: Compared | None) -> SystemScore:
+    score = _on_counted(counting, contestant)
     if score.value is None or compared is None:
-        return alone(own).model_copy(update={"score": score})
+        return alone(contestant).model_copy(update={"score": score})
     people = counting.people.per_annotator()
-    return alone(own).model_copy(
+    return alone(contestant).model_copy(
         update={
             "score": score,
             "outside": is_outside(score.value, counting.human),
@@ -371,20 +371,20 @@ def _beside(counting: Counting, own: Contestant, compared: Compared | None) -> S
             "difference": as_bar(compared.difference),
             "p": known(compared.difference.p),
             "among_people": among_people(score.value, people).estimate,
-            "against_people": as_bar(against_people(counting.everybody, own.answers, counting.draws)),
+            "against_people": as_bar(against_people(counting.everybody, contestant.answers, counting.draws)),
         }
     )
 
 
-def _on_counted(counting: Counting, own: Contestant) -> Bar:
+def _on_counted(counting: Counting, contestant: Contestant) -> Bar:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
-    if own.score.value is None or (own.kind != "llm" and not counting.omits):
-        return own.score
-    items = [item for item in counting.counted.items if item in own.values]
+    if contestant.score.value is None or (contestant.kind != "llm" and not counting.omits):
+        return contestant.score
+    items = [item for item in counting.counted.items if item in contestant.values]
     if not items:
         return no_bar("no item that people answered")
     spec, gold = counting.of.task.spec, people_rows(counting.counted, items).gold
-    row = [own.values[item] for item in items]
+    row = [contestant.values[item] for item in items]
 
     def score(counts: Floats) -> Floats:
         return row_score(spec, gold, row, counts)
@@ -394,11 +394,13 @@ def _on_counted(counting: Counting, own: Contestant) -> Bar:
     else:
         within = (CORRELATION if spec.family == "sts" else SHARE,)
         estimate = resampled(score, len(items), counting.draws, within=within)[0]
-    said = ", ".join(filter(None, (re.sub(", bootstrap over .*", "", own.score.method), estimate.method)))
+    method = ", ".join(
+        filter(None, (re.sub(", bootstrap over .*", "", contestant.score.method), estimate.method))
+    )
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
-    value = estimate.estimate if counting.omits else own.score.value
+    value = estimate.estimate if counting.omits else contestant.score.value
     return Bar(
-        value=known(value), low=known(estimate.low), high=known(estimate.high), n=len(items), method=said,
+        value=known(value), low=known(estimate.low), high=known(estimate.high), n=len(items), method=method,
         reason="" if not math.isnan(value) else estimate.reason or "the value is undefined",
     )  # fmt: skip
 

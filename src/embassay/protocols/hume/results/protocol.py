@@ -123,8 +123,10 @@ def score(
         raise UsageError("Score either a study, or published results.", mend="Give one of the two.")
     plain = _plain(arguments)
     if results:
-        own = {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
-        published = request_of(PublishedRequest, score, plain, results, llms, **own)
+        settings = (
+            {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
+        )
+        published = request_of(PublishedRequest, score, plain, results, llms, **settings)
         if not systems:
             return run_published(published, Path(out))
 

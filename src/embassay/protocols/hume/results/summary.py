@@ -97,8 +97,8 @@ class _Rows:
         pair, measure = self.pair, self.pair.measure
         yield self.row(HUMAN, "", measure, pair.human)
         for person in pair.annotators:
-            said = Bar(value=person.score, n=person.items)
-            yield self.row(HUMAN, f"annotator={person.id}", measure, said, {person.kind})
+            bar = Bar(value=person.score, n=person.items)
+            yield self.row(HUMAN, f"annotator={person.id}", measure, bar, {person.kind})
         for name, value in pair.conventions.items():
             yield self.row(HUMAN, f"convention={name}", measure, _bar(value, pair.human.n))
         if pair.agreement:
@@ -362,15 +362,15 @@ def _above(best: SystemScore, human: Estimate) -> bool:
 
 def _flags(of: Answered, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered)
-    said = list(of.task.notes)
+    flags = list(of.task.notes)
     if 0 < open_items < n:
-        said.append(f"{open_items} of {n} items answered by nobody: left out for systems, too")
-    said += [
+        flags.append(f"{open_items} of {n} items answered by nobody: left out for systems, too")
+    flags += [
         f"{worker.id} answered {worker.answered} of {n} items" + ("" if worker.id in counted else TOO_FEW)
         for worker in of.workers
         if worker.answered < n - open_items
     ]
-    return tuple(said)
+    return tuple(flags)
 
 
 @dataclass(frozen=True)
@@ -396,8 +396,8 @@ def named(tasks: Sequence[Task]) -> Mapping[str, Named]:
     for task in tasks:
         langs.setdefault(dataset[task.name], set()).add(task.lang)
     return {
-        name: Named(own, MULTILINGUAL if langs[own] - {"eng"} else ENGLISH_ONLY)
-        for name, own in dataset.items()
+        name: Named(of_name, MULTILINGUAL if langs[of_name] - {"eng"} else ENGLISH_ONLY)
+        for name, of_name in dataset.items()
     }
 
 

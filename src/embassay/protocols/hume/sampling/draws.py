@@ -137,16 +137,16 @@ def shown(
     query: JudgedQuery, negatives: Iterable[str], relevant: int, total: int, seed: int
 ) -> tuple[str, ...] | None:
     """The documents of a query in the order they are shown, None where there are not `total` of them."""
-    known = [
+    judged = [
         document
         for document, gain in query.gains.items()
         if gain > 0 and query.texts.get(document, "").strip()
     ]
-    best = relevant_of({key: query.gains[key] for key in known}, len(known), seed, query.id)
+    best = relevant_of({key: query.gains[key] for key in judged}, len(judged), seed, query.id)
     chosen = _unlike(best, query.texts, [], relevant)
     if not chosen:
         return None
-    beside = [shingles(query.texts[document]) for document in known]
+    beside = [shingles(query.texts[document]) for document in judged]
     chosen += _unlike(negatives, query.texts, beside, total - len(chosen))
     order = seeded(chosen, seed, "shown", query.id)
     return tuple(chosen[place] for place in order) if len(chosen) == total else None
@@ -207,10 +207,10 @@ def _unlike(
     for document in documents:
         if len(taken) == upto:
             break
-        own = shingles(texts[document])
-        if texts[document].strip() and all(len(own & words) < NEAR * len(own | words) for words in beside):
+        mine = shingles(texts[document])
+        if texts[document].strip() and all(len(mine & words) < NEAR * len(mine | words) for words in beside):
             taken.append(document)
-            beside.append(own)
+            beside.append(mine)
     return taken
 
 

@@ -375,12 +375,12 @@ def _tested(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Dataset
     return _only(dataset, shape, TEST), TEST
 
 
-def _trained(request: TaskRequest, shape: str, dataset: Dataset, own: str, several: bool) -> tuple[str, ...]:
+def _trained(request: TaskRequest, shape: str, dataset: Dataset, sub: str, several: bool) -> tuple[str, ...]:
     """The texts of the split `train` of the same table, and of the data given to compare with."""
     texts: list[str] = []
     if shape in ("pairs", "labelled") and TRAIN in _splits(dataset, shape) and request.split is None:
         train = _only(dataset, shape, TRAIN)
-        texts += _texts((train.only(own) if several else train), shape)
+        texts += _texts((train.only(sub) if several else train), shape)
     for spec in request.against:
         texts += _texts(open_dataset(spec, mapping=request.map), shape)
     return tuple(texts)

@@ -115,8 +115,8 @@ def in_words(rows: Sequence[GoldRow] | Sequence[Chosen]) -> tuple[str, ...]:
 
 def study_flags(folder: StudyFolder, task: str) -> tuple[str, ...]:
     """What is wrong with the items of a task, in words, for its scores. Reads `gold.jsonl`."""
-    own = {item.id for item in folder.items_of(task)}
-    return in_words([row for _, row in read_rows(folder.path / GOLD, GoldRow) if row.id in own])
+    ids = {item.id for item in folder.items_of(task)}
+    return in_words([row for _, row in read_rows(folder.path / GOLD, GoldRow) if row.id in ids])
 
 
 def _marked(item: Chosen, leaked: bool) -> Chosen:
@@ -155,9 +155,9 @@ def twins(texts: Sequence[str], trained: Iterable[str], threshold: float = THRES
     sizes: list[int] = []
     for place, text in enumerate(texts):
         same[plain(text)].append(place)
-        own = shingles(text) if len(words(text)) > 2 else frozenset()
-        sizes.append(len(own))
-        for key in own:
+        near = shingles(text) if len(words(text)) > 2 else frozenset()
+        sizes.append(len(near))
+        for key in near:
             having[key].append(place)
     by_place: dict[int, Twin] = {}
     for number, other in enumerate(trained):
@@ -390,11 +390,11 @@ def _task(pool: Opened, name: str, drawn: Drawn) -> Task:
     scale = scale_of(request.scale) if pool.family == "sts" else None
     told = request.give_k and pool.family == "clustering"
     groups = len({item.gold for item in drawn.items}) if told else None
-    own = request.guidelines and request.guidelines + (f"\n{told_groups(groups)}\n" if told else "")
+    guide = request.guidelines and request.guidelines + (f"\n{told_groups(groups)}\n" if told else "")
     return Task(
         name=name, family=pool.family, lang=pool.lang, title=request.title or pool.data.dataset,
         question=request.question or QUESTIONS[pool.family],
-        guidelines=own or guidelines(pool.family, labels, scale, groups),
+        guidelines=guide or guidelines(pool.family, labels, scale, groups),
         n=len(drawn.items), labels=labels, scale=scale, practice=list(drawn.practice), groups=groups,
         source=Source(
             dataset=request.data, split=request.split, mapping=request.map, grades=request.grades,
@@ -418,14 +418,14 @@ def _names(pools: Sequence[Opened]) -> list[str]:
     """A name for each task: the dataset's, with its family and language where it has several."""
     names = []
     for pool in pools:
-        own = [other for other in pools if other.request is pool.request]
+        same = [other for other in pools if other.request is pool.request]
         name = (
             pool.request.name
             or re.sub(r"[^A-Za-z0-9._-]+", "-", pool.data.dataset).strip("-._")[:60]
             or "task"
         )
-        name += f"-{pool.family}" if len({other.family for other in own}) > 1 else ""
-        names.append(name + (f"-{pool.lang}" if len({other.lang for other in own}) > 1 else ""))
+        name += f"-{pool.family}" if len({other.family for other in same}) > 1 else ""
+        names.append(name + (f"-{pool.lang}" if len({other.lang for other in same}) > 1 else ""))
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise UsageError(
             f"Two tasks are called {twice}.",

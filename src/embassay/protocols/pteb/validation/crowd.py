@@ -88,13 +88,13 @@ def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> 
     for lang, items in by_language(study.items).items():
         made = batches(items, how, study.seed)
         name = f"{platform}-{slug(lang)}{f'-{PILOT}' if how.pilot else ''}"
-        shown = [sheet(own, f"{name}-{number}", study.seed) for number, own in enumerate(made, 1)]
+        shown = [sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)]
         rows = _hits(shown) if platform == "mturk" else _points(shown)
         written.append(_write(out / f"{name}.csv", rows))
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
     if platform == "mturk":
         largest = how.batch + max(
-            sum(item.is_dummy for item in own) for own in by_language(study.items).values()
+            sum(item.is_dummy for item in batch) for batch in by_language(study.items).values()
         )
         write_atomic(out / "mturk.html", _page(largest, instructions))
         written.append(out / "mturk.html")
@@ -172,11 +172,11 @@ def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row
                 "the report has answers to several questions", path=path, line=row.line, found=" | ".join(asked),
                 mend="Leave the lines of one question, that of the rating.",
             )  # fmt: skip
-        own = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
+        fields = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
         for name in row.cells:
             if ANNOTATOR.fullmatch(name) and cell(row, name):
                 answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
-                yield Row(row.path, row.line, {**own, PERSON[1]: row.cells[name], filters.rating: answer})
+                yield Row(row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer})
 
 
 def _has(columns: Iterable[str], names: Sequence[str]) -> str | None:
@@ -202,11 +202,11 @@ def _take(
     person = meant(_cell(row, PERSON))
     if not person:
         raise DataError("the row has no participant", path=row.path, line=row.line, mend="Delete the line.")
-    rated, own = list(_rated(row, items, filters)), Submission.of(row)
+    rated, submission = list(_rated(row, items, filters)), Submission.of(row)
     if people is not None and person not in people:
         kept.left_out["not among the submissions"] += 1
         return
-    about = own.with_export(people[person]) if people is not None else own
+    about = submission.with_export(people[person]) if people is not None else submission
     if reason := about.reason(len(rated) if _has(row.cells, ("WorkerId",)) else sizes[person], filters):
         kept.left_out[reason] += 1
         return
@@ -258,8 +258,8 @@ def _with_task_answers(row: Row) -> Row:
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
             expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded.",
         ) from None  # fmt: skip
-    own = {f"Answer.{name}": _scalar(answer) for name, answer in answers.items()}
-    return Row(row.path, row.line, {**row.cells, **own})
+    cells = {f"Answer.{name}": _scalar(answer) for name, answer in answers.items()}
+    return Row(row.path, row.line, {**row.cells, **cells})
 
 
 def _scalar(value: Any) -> Any:
@@ -367,10 +367,10 @@ def _hits(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """A row per HIT; one that is shorter than the others has empty places."""
     most = max(map(len, shown))
     rows = []
-    for own in shown:
-        row: dict[str, Any] = {"lang": own[0]["lang"]}
+    for batch in shown:
+        row: dict[str, Any] = {"lang": batch[0]["lang"]}
         for place in range(1, most + 1):
-            pair = own[place - 1] if place <= len(own) else {}
+            pair = batch[place - 1] if place <= len(batch) else {}
             row |= {f"pair_{place}": pair.get("pair_id", ""), f"text_{place}": pair.get("text", ""),
                     f"text2_{place}": pair.get("text2", "")}  # fmt: skip
         rows.append(row)
@@ -382,8 +382,8 @@ def _points(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]
     return [
         {"META_TASK_GROUP_ID": f"batch-{number}", "META_pair_id": pair["pair_id"], "META_lang": pair["lang"],
          "text": pair["text"], "text2": pair["text2"]}
-        for number, own in enumerate(shown, 1)
-        for pair in own
+        for number, batch in enumerate(shown, 1)
+        for pair in batch
     ]  # fmt: skip
 
 

@@ -105,13 +105,13 @@ def check(
 
     `kept` are the ratings of pairs proper by raters who were not rejected.
     """
-    said: dict[str, dict[str, float]] = {}
+    by_rater: dict[str, dict[str, float]] = {}
     for estimate in estimates:
-        said.setdefault(estimate.pair_id, {})[estimate.rater_id] = estimate.value
+        by_rater.setdefault(estimate.pair_id, {})[estimate.rater_id] = estimate.value
     flags = tuple(
-        Flag(rating, reasons, said.get(rating.pair_id, {}))
+        Flag(rating, reasons, by_rater.get(rating.pair_id, {}))
         for rating in ratings
-        if (reasons := _reasons(rating, items[rating.pair_id], said.get(rating.pair_id, {}), rules))
+        if (reasons := _reasons(rating, items[rating.pair_id], by_rater.get(rating.pair_id, {}), rules))
     )
     raters = tuple(
         _verdict(rater, ratings, flags, items, rules, decisions)
@@ -166,10 +166,10 @@ def _verdict(
     rules: Rules,
     decisions: Decisions,
 ) -> RaterVerdict:
-    own = [rating for rating in ratings if rating.rater_id == rater]
-    langs = tuple(dict.fromkeys(items[rating.pair_id].lang for rating in own))
+    given = [rating for rating in ratings if rating.rater_id == rater]
+    langs = tuple(dict.fromkeys(items[rating.pair_id].lang for rating in given))
     due = [item for item in items.values() if item.lang in langs]
-    dummies = [rating for rating in own if items[rating.pair_id].is_dummy]
+    dummies = [rating for rating in given if items[rating.pair_id].is_dummy]
     failed = [rating for rating in dummies if fails(rating, items[rating.pair_id], rules)]
     flagged = [flag for flag in flags if flag.rating.rater_id == rater]
     far = tuple(
@@ -181,8 +181,8 @@ def _verdict(
     return RaterVerdict(
         rater_id=rater,
         langs=langs,
-        ratings=len(own) - len(dummies),
-        missing=len(due) - len(own),
+        ratings=len(given) - len(dummies),
+        missing=len(due) - len(given),
         dummies_passed=len(dummies) - len(failed),
         dummies_failed=len(failed),
         dummies_missing=sum(item.is_dummy for item in due) - len(dummies),
@@ -279,14 +279,14 @@ class _Ratings:
     ) -> None:
         ids = [item.pair_id for item in pairs if lang in ("", item.lang)]
         columns = {pair: column for column, pair in enumerate(ids)}
-        own = [rating for rating in kept if rating.pair_id in columns]
-        rows = {rater: row for row, rater in enumerate(dict.fromkeys(rating.rater_id for rating in own))}
+        shared = [rating for rating in kept if rating.pair_id in columns]
+        rows = {rater: row for row, rater in enumerate(dict.fromkeys(rating.rater_id for rating in shared))}
         self.lang = lang
         self.verdicts = [rater for rater in raters if not lang or lang in rater.langs]
         self.table = np.full((max(len(rows), 1), len(ids)), np.nan)
-        for rating in own:
+        for rating in shared:
             self.table[rows[rating.rater_id], columns[rating.pair_id]] = rating.value
-        self.values = [rating.value for rating in own]
+        self.values = [rating.value for rating in shared]
         given = (~np.isnan(self.table)).sum(axis=0)
         self.rated = given > 0
         self.incomplete = int((self.rated & (given < per_pair)).sum())
@@ -305,41 +305,41 @@ class _Ratings:
 
 
 def _result(
-    own: _Ratings, mean: Estimate | None, rules: Rules, seed: int, each: Sequence[LanguageResult] = ()
+    ratings: _Ratings, mean: Estimate | None, rules: Rules, seed: int, each: Sequence[LanguageResult] = ()
 ) -> LanguageResult:
-    reason = own.too_few
+    reason = ratings.too_few
     open_langs = [result.lang for result in each if result.accepted is None]
     if open_langs:
         reason = f"no verdict on {', '.join(open_langs)}"
     accepted = None if reason or mean is None else mean.estimate >= rules.threshold
     if each and accepted is not None:
         accepted = all(result.accepted for result in each)
-    high = int((own.pair_means >= rules.threshold).sum())
-    n = len(own.pair_means)
+    high = int((ratings.pair_means >= rules.threshold).sum())
+    n = len(ratings.pair_means)
     return LanguageResult(
-        lang=own.lang,
-        pairs=len(own.rated),
+        lang=ratings.lang,
+        pairs=len(ratings.rated),
         rated=n,
-        incomplete=own.incomplete,
-        ratings=len(own.values),
-        raters=len(own.verdicts),
-        rejected=sum(verdict.fate == "rejected" for verdict in own.verdicts),
+        incomplete=ratings.incomplete,
+        ratings=len(ratings.values),
+        raters=len(ratings.verdicts),
+        rejected=sum(verdict.fate == "rejected" for verdict in ratings.verdicts),
         mean=None if reason else mean,
-        median=median(own.values) if own.values else None,
+        median=median(ratings.values) if ratings.values else None,
         share=wilson(high / n, n) if n else None,
-        alpha=_alpha(own, seed),
-        rating_counts=_counted(own.values),
-        pair_counts=_counted(own.pair_means.tolist()),
+        alpha=_alpha(ratings, seed),
+        rating_counts=_counted(ratings.values),
+        pair_counts=_counted(ratings.pair_means.tolist()),
         accepted=accepted,
         reason=reason,
     )
 
 
-def _mean(own: _Ratings, seed: int) -> Estimate | None:
-    values = own.pair_means
+def _mean(ratings: _Ratings, seed: int) -> Estimate | None:
+    values = ratings.pair_means
     if len(values) < 2:
         return None if not len(values) else Estimate(float(values[0]), math.nan, math.nan, 1, "one pair")
-    draws = resample_means(values, n_resamples=RESAMPLES, rng=_stream(seed, own.lang))[:, 0]
+    draws = resample_means(values, n_resamples=RESAMPLES, rng=_stream(seed, ratings.lang))[:, 0]
     method = f"95% percentile bootstrap over pairs, {RESAMPLES} resamples"
     return Estimate(float(values.mean()), *percentile_interval(draws), len(values), method)
 
@@ -349,23 +349,23 @@ def _mean_of_means(tables: Sequence[_Ratings], each: Sequence[LanguageResult], s
     if any(mean is None for mean in means):
         return None
     draws = stratified_means(
-        [own.pair_means for own in tables], n_resamples=RESAMPLES, rng=_stream(seed, "")
+        [table.pair_means for table in tables], n_resamples=RESAMPLES, rng=_stream(seed, "")
     )[:, 0]
     method = f"mean of languages, 95% percentile bootstrap over pairs in each, {RESAMPLES} resamples"
     value = fmean(mean.estimate for mean in means if mean is not None)
     return Estimate(value, *percentile_interval(draws), sum(result.rated for result in each), method)
 
 
-def _alpha(own: _Ratings, seed: int) -> Estimate | None:
-    value = krippendorff_alpha(own.table)
-    twice = int(((~np.isnan(own.table)).sum(axis=0) > 1).sum())
+def _alpha(ratings: _Ratings, seed: int) -> Estimate | None:
+    value = krippendorff_alpha(ratings.table)
+    twice = int(((~np.isnan(ratings.table)).sum(axis=0) > 1).sum())
     if math.isnan(float(value)):
         return None
-    n = own.table.shape[1]
-    rng = _stream(seed, f"{own.lang} alpha")
+    n = ratings.table.shape[1]
+    rng = _stream(seed, f"{ratings.lang} alpha")
     draws = np.concatenate(
         [
-            np.asarray(krippendorff_alpha(own.table, counts=row_counts(rows)))
+            np.asarray(krippendorff_alpha(ratings.table, counts=row_counts(rows)))
             for rows in resampled_rows(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
@@ -576,11 +576,11 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> i
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
     header, rows, delimiter = _kept(path)
-    known = {(row.get("pair_id", ""), meant(row.get("rater_id", ""))) for row in rows}
+    listed = {(row.get("pair_id", ""), meant(row.get("rater_id", ""))) for row in rows}
     new = [
         _row(flag, items[flag.rating.pair_id])
         for flag in flags
-        if (flag.rating.pair_id, flag.rating.rater_id) not in known
+        if (flag.rating.pair_id, flag.rating.rater_id) not in listed
     ]
     if new or not path.exists():
         columns = [*header, *(name for name in INSPECTION_COLUMNS if name not in header)]

@@ -321,17 +321,17 @@ def judged_languages(
         people.setdefault(rating.pair_id, []).append(rating.value)
     langs = list(dict.fromkeys(item.lang for item in pairs))
     for judge in dict.fromkeys(rating.rater_id for rating in estimates):
-        said = {rating.pair_id: rating.value for rating in estimates if rating.rater_id == judge}
+        values = {rating.pair_id: rating.value for rating in estimates if rating.rater_id == judge}
         for lang in [*langs, *([""] if len(langs) > 1 else [])]:
-            own = [item.pair_id for item in pairs if lang in ("", item.lang) and item.pair_id in said]
-            rated = [pair for pair in own if pair in people]
+            ids = [item.pair_id for item in pairs if lang in ("", item.lang) and item.pair_id in values]
+            rated = [pair for pair in ids if pair in people]
             if not rated:
                 continue
             mine, theirs = (
                 np.array([value(pair) for pair in rated])
-                for value in (lambda pair: float(np.mean(people[pair])), said.__getitem__)
+                for value in (lambda pair: float(np.mean(people[pair])), values.__getitem__)
             )
-            every = np.array([said[pair] for pair in own])
+            every = np.array([values[pair] for pair in ids])
             mean = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
             spoken = {item.pair_id: item.lang for item in pairs}
             off = biases(mine, theirs, [spoken[pair] for pair in rated])
