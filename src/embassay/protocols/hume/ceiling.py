@@ -135,6 +135,7 @@ def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]]
     return np.stack([row_score(task, laid.gold, row, counts) for row in rows], axis=1)
 
 
+# Fisher's z of a correlation of 1 is infinite.
 _MOST = 0.9999
 
 
@@ -162,6 +163,7 @@ class Correlations:
         joint = c * (1 - p * p - s * s) - p * s * (1 - p * p - s * s - c * c) / 2
         together = joint / ((1 - p * p) * (1 - s * s))
         of_people, of_system = 1 + p * p / 2, 1 + s * s / 2
+        # Where the two hardly differ, rounding can make the variance negative.
         return math.sqrt(max(of_people + of_system - 2 * together * math.sqrt(of_people * of_system), 1e-6))
 
     def moved(self, by: float) -> float:
@@ -467,6 +469,7 @@ def share_of_people(share: float, n: int, *, confidence: float = 0.95) -> Estima
     >>> round(share_of_people(0.0, 5).high, 3)
     0.522
     """
+    # Imported here, because scipy.stats is slow to load and only this function needs it.
     from scipy.stats import beta
 
     check_confidence(confidence)
@@ -564,6 +567,7 @@ def annotators_by_variance(parts: Components, n: int, least: int, reach: Reach) 
     """
 
     def enough(k: int) -> bool:
+        # Guenther's correction, as in `_by_variance`.
         over_items = (parts.items + parts.residual / k) / max(n - reach.test**2 / 2, 1)
         spread = over_items + parts.annotators / k
         return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
@@ -603,6 +607,7 @@ def _by_correlation(at: Correlations | None, need: Needed, reach: Reach) -> Need
     if at is None:
         return replace(need, note="A correlation is undefined: ratings or similarities do not vary.")
     smallest = at.moved(reach.both * at.spread / math.sqrt(max(need.n - 3, 1)))
+    # Fisher's z has a variance of 1 / (n - 3).
     items = _up_to((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
     annotators = annotators_by_correlation(at, need.n, need.k, reach)
     return _noted(

@@ -51,6 +51,7 @@ def drawn_ranks(counts: Floats, values: Floats) -> Floats:
     ordered = values[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     each = np.add.reduceat(counts[:, order], starts, axis=1)
+    # The last rank of a tie less half of those before it: the mean of its ranks.
     ranks = np.cumsum(each, axis=1) - (each - 1) / 2
     place = np.empty(len(values), dtype=np.int64)
     place[order] = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(values)]))
@@ -107,6 +108,7 @@ def indicators(values: Sequence[Hashable]) -> Floats:
 def drawn_fleiss(counts: Floats, votes: Floats) -> Floats:
     """Fleiss' kappa in every resample, (b,), of `votes` (n, k): how many raters gave item i the label j, as many for
     every item. NaN where all ratings are one label."""
+    # Every item has as many ratings: the first one's tell it.
     size = float(votes[0].sum())
     drawn = counts.sum(axis=1)
     alike = counts @ (votes * (votes - 1)).sum(axis=1)
@@ -137,6 +139,7 @@ def drawn_ari(counts: Floats, one: Floats, other: Floats) -> Floats:
     index of every resample. NaN where no pair is apart in either, or together in either.
     """
     kept = counts * (one.sum(axis=1) * other.sum(axis=1))
+    # Pairs of two draws of one item, which every count below would hold as well.
     again = _pairs(kept).sum(axis=1)
     total = _pairs(kept.sum(axis=1)) - again
     cells = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
@@ -158,6 +161,7 @@ def drawn_v_measure(counts: Floats, one: Floats, other: Floats) -> Floats:
     total = kept.sum(axis=1)
     cells = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
     left, right = _entropy(kept @ one, total), _entropy(kept @ other, total)
+    # Rounding may leave the mutual information a little below 0.
     shared = np.maximum(left + right - _entropy(kept @ cells[:, cells.any(axis=0)], total), 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         # 2hc / (h + c) with h = shared / left and c = shared / right
@@ -181,6 +185,7 @@ Kind = Literal["percentile", "expanded", "bca"]
 Range = tuple[float, float]
 SHARE, CORRELATION, DISTANCE = (0.0, 1.0), (-1.0, 1.0), (0.0, float("inf"))
 """The least and greatest value of accuracies and MAPs, of correlations and kappas, and of distances."""
+# Counts of a block, resamples by items: half a megabyte of them at a time.
 _DRAWS = 1 << 16
 _MOST_UNDEFINED = 0.05
 _ROUNDING = 1e-12
@@ -232,6 +237,7 @@ def resampled(
     draws = replace(draws, kind=draws.kind or "bca")
     if n < 1:
         raise UsageError("There is no item to resample.", mend="Give the answers to one item at least.")
+    # Every item once: the value goes the way of its resamples, so that no second formula can differ from them.
     estimates = _columns(statistic(np.ones((1, n))))[0]
     if n < _LEAST:
         return tuple(no_interval(value, n, f"fewer than {_LEAST} items") for value in estimates.tolist())
@@ -241,6 +247,7 @@ def resampled(
             for rows in resampled_rows(n, draws.n_resamples, stream(draws.seed, None), most=_DRAWS // n)
         ]
     )
+    # Only BCa's acceleration needs the jackknife, which is another n evaluations.
     left_out = _each_left_out(statistic, n) if draws.kind == "bca" else np.empty((0, len(estimates)))
     ranges = within if len(within) > 1 else tuple(within) * len(estimates)
     found = (
@@ -285,6 +292,7 @@ def _interval(estimate: float, replicates: Floats, left_out: Floats, n: int, dra
         return no_interval(estimate, n, f"undefined in {undefined} of {every} resamples", undefined, every)
     if np.ptp(defined) <= _ROUNDING * max(abs(estimate), 1.0):
         return no_interval(estimate, n, ALIKE, undefined, every)
+    # BCa mends bias and skew, not that few items spread too little: it is expanded as well.
     if kind != "percentile":
         defined = estimate + (defined - estimate) * _expansion(n, confidence)
     shift, skew = _bias_and_skew(estimate, defined, left_out) if kind == "bca" else (0.0, 0.0)
@@ -317,6 +325,7 @@ def _moved(z: float, shift: float, skew: float) -> float:
     """The quantile of the replicates at which the BCa interval of normal quantile `z` ends."""
     moved = shift + z
     scale = 1 - skew * moved
+    # Past the pole of the correction there is no quantile: the end of the replicates stands in.
     return NormalDist().cdf(shift + moved / scale) if scale > 0 else (1.0 if moved > 0 else 0.0)
 
 
@@ -334,6 +343,7 @@ def _p(replicates: Floats, shift: float, skew: float) -> float:
 
 
 def _inside(share: float, n: int) -> float:
+    # The normal quantiles of 0 and 1 are infinite.
     return min(max(share, 0.5 / n), 1 - 0.5 / n)
 
 
@@ -495,7 +505,9 @@ def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
     given = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
     votes = np.sum(given, axis=0)
     over = _Pairs(rows, least)
-    kept = votes[:, :].sum(axis=1) == _modal(votes.sum(axis=1))
+    sizes = votes.sum(axis=1)
+    # Fleiss' kappa takes one number of ratings per item: items with another are left out, as in `fleiss`.
+    kept = sizes == _modal(sizes)
 
     def alpha(counts: Floats) -> Floats:
         return np.asarray(krippendorff_alpha(rows, "nominal", counts=counts))
@@ -555,7 +567,7 @@ def _of_marks(rows: Rows, least: int) -> dict[str, Drawn]:
         values = np.array([[_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs])
         defined = (~np.isnan(values)).sum(axis=0).astype(np.float64)
         sums = np.nansum(values, axis=0)
-        return lambda counts: _ratio(counts @ sums, counts @ defined)
+        return lambda counts: _divided(counts @ sums, counts @ defined)
 
     correlation = over(spearman)
     return {"spearman": correlation, "kendall": correlation, "cohen_kappa": over(cohen_kappa)}
@@ -585,14 +597,8 @@ class _Pairs:
                 return np.full(len(counts), np.nan)
             values = np.stack([statistic(counts) for statistic, _ in each])
             weights = np.where(np.isnan(values), 0.0, np.stack([counts @ both for _, both in each]))
-            return _ratio(
+            return _divided(
                 (np.where(np.isnan(values), 0.0, values) * weights).sum(axis=0), weights.sum(axis=0)
             )
 
         return mean
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    ratio = np.full(above.shape, np.nan)
-    np.divide(above, below, out=ratio, where=below > 0)
-    return ratio

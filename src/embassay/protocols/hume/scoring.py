@@ -52,7 +52,9 @@ def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> di
         )
     true, given = Counter(gold), Counter(answers)
     right = Counter(a for a, b in zip(gold, answers, strict=True) if a == b)
+    # In the order of the items and not a set's: a sum of floats depends on it.
     labels = list(true | given)
+    # The same as 2pr / (p + r), and defined where precision or recall is not.
     f1 = {label: 2 * right[label] / (true[label] + given[label]) for label in labels}
     return {
         "accuracy": right.total() / len(gold),
@@ -192,6 +194,7 @@ def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApM
         else:
             terms.append(relevant * (hits + relevant) / (above + size))
         above, hits = above + size, hits + relevant
+    # Exactly rounded, so that the order of the documents does not move the last bit.
     return min(math.fsum(terms) / hits, 1.0)
 
 

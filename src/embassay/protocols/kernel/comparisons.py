@@ -171,6 +171,7 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     """
     complete = sorted(
         (headline for headline in headlines if headline.value is not None),
+        # Equal values by name, so that the order of the command line decides nothing.
         key=lambda headline: (-(headline.value or 0), headline.system),
     )
     names = [headline.system for headline in complete]
@@ -180,6 +181,7 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     if not all(len(headline.replicates) for headline in complete):
         return {**empty, "reason": "no interval: one item cannot be resampled"}
     replicates = np.stack([headline.replicates for headline in complete])
+    # A resample without a value for one system is left out for all: pairs stay paired.
     defined = np.isfinite(replicates).all(axis=0)
     if defined.mean() < DEFINED:
         return {**empty, "reason": "no interval: too few items"}

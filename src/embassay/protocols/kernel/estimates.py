@@ -123,6 +123,7 @@ def estimates(
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
     units = None if groups is None else len(set(groups[~lost].tolist()))
+    # All rows are drawn, lost ones too: the same draws for every system keep differences paired.
     drawn = context.bootstrap(columns, purpose, groups) if (n if units is None else units) > 1 else None
     by_name = {}
     for name, statistic in statistics.items():
@@ -155,10 +156,12 @@ def over_texts_of_a_set(
     gold = np.unique([data.labels[row] for row in rows], return_inverse=True)[1]
     cluster = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
     kept, k, n = cluster >= 0, int(cluster.max()) + 1, len(rows)
+    # Cell 0 is for texts without a cluster; it is cut off each table below.
     cells = np.where(kept, gold * k + cluster, -1) + 1
     rng, shape = context.stream("texts of a set"), (int(gold.max()) + 1, k)
     tables = [
         np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
+        # A million rows at a time, so that a large set does not fill the memory.
         for block in resampled_rows(n, context.resamples, rng, most=1 + 10**6 // n)
         for drawn in block
     ]
@@ -173,6 +176,7 @@ def combine(estimates: Sequence[Estimate], method: str) -> Estimate:
     value = float(np.mean([part.value for part in estimates]))
     has_interval = all(len(part.replicates) for part in estimates)
     replicates = np.mean([part.replicates for part in estimates], axis=0) if has_interval else np.empty(0)
+    # The part with the fewest units says how far the interval of the mean can be trusted.
     units = [part.units for part in estimates if part.units is not None]
     return Estimate(
         value, max(part.n for part in estimates), replicates, method, units=min(units) if units else None
@@ -292,6 +296,7 @@ def named_groups(data: Any) -> Mapping[str, str]:
     if labels is None:
         return {}
     ids: Sequence[str] = data.queries.ids if isinstance(data, RetrievalSet) else data.ids
+    # Backwards, so that of a group's items the first is written last and stays.
     first = {label: ids[place] for place, label in reversed(list(enumerate(labels.tolist())))}
     return {key: first[label] for key, label in zip(ids, labels.tolist(), strict=True)}
 
@@ -339,6 +344,7 @@ def _linked(shared: Sequence[Collection[str]]) -> list[int]:
 
     def root(place: int) -> int:
         while parent[place] != place:
+            # Halving the path: a document of ten thousand queries makes a chain as long.
             parent[place] = parent[parent[place]]
             place = parent[place]
         return place
@@ -346,6 +352,7 @@ def _linked(shared: Sequence[Collection[str]]) -> list[int]:
     owner: dict[str, int] = {}
     for place, things in enumerate(shared):
         for thing in things:
+            # The smaller root stays, so that a group's root is its first item in any order of its things.
             one, other = sorted((root(place), root(owner.setdefault(thing, place))))
             parent[other] = one
     return [root(place) for place in range(len(shared))]

@@ -187,7 +187,9 @@ def contrast(
         return Contrast(groups[0], groups[1], None)
     left, right = sides[first], sides[second]
     value = _mean(left) - _mean(right)
+    # Datasets of both sides are drawn together, so that the difference is paired where they share them.
     places = list(dict.fromkeys(drop.place for drop in (*left, *right)))
+    # Sums and counts, not means: a resample draws datasets, which may have cells in one group or both.
     sums = np.hstack([_sums(left, places), _sums(right, places)])
     means = _resampled(sums, seed)
     with np.errstate(invalid="ignore"):
@@ -320,6 +322,7 @@ def against_original(
 ) -> AgainstOriginal:
     """Drops against original scores, both as fractions; bins are [low, high), the last one closed."""
     names = [f"{max(low, 0) * 100:g} to {top * 100:g}" for low, top in pairwise(edges)]
+    # Correlations below 0 are in the first bin too.
     names[0] = f"under {edges[1] * 100:g}"
 
     def bin_of(drop: Drop) -> str:
@@ -390,6 +393,7 @@ SCORES: Mapping[str, Score] = {
 
 LENGTH_EDGES = (10, 20, 30, 50)
 FEWEST_TEXTS = 10
+# Counts of a block of resamples: 32 MB of them at a time.
 _COUNTS = 1 << 22
 
 

@@ -198,6 +198,7 @@ def rate(
     number of pairs that are done, now and then. ModelError for a judge that cannot be had and
     BudgetExceeded are raised after what was in flight has come into the cache.
     """
+    # A pair that stands twice is asked once: the answer would be the same, and cost twice.
     distinct = list(dict.fromkeys(pairs))
     hear(len(pairs) - len(distinct))
     asker = _Asker(chat, asking)
@@ -230,11 +231,13 @@ class _Asker:
             answer = await self.chat.complete(
                 question.messages, sampling=question.sampling, schema=question.schema
             )
+        # The pair was refused, so the judge is there: it counts for no outage.
         except TextRefused as error:
             self._hopeless = 0
             return Rating(None, 1, str(error))
         except ModelError as error:
             self._hopeless += 1
+            # In a row and over all pairs: a judge that is gone must not be asked for each of ten thousand.
             if self._hopeless >= _HOPELESS:
                 raise
             return Rating(None, 1, str(error))
@@ -258,6 +261,7 @@ def by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[Sk
     groups: dict[str, list[tuple[str, str]]] = {}
     for key, reason in zip(ids, reasons, strict=True):
         if reason:
+            # `429 after 3 attempts` and `429 after 2 attempts` are one reason.
             groups.setdefault(re.sub(r"\d+", "0", reason), []).append((key, reason.rstrip(".")))
     return tuple(
         Skipped(f"{what}: {members[0][1]}", len(members), tuple(key for key, _ in members[:_EXAMPLES]))

@@ -75,6 +75,7 @@ def _distances(system: Similarity, data: LabelledTexts, rows: list[int]) -> tupl
     if not lost:
         return distances, lost
     n, kept = len(rows), ~lost.mask
+    # Where each row begins in the condensed upper triangle, as scipy lays it out.
     starts = (row * (2 * n - row - 1) // 2 for row in range(n))
     parts = [
         distances[start : start + n - 1 - row][kept[row + 1 :]]

@@ -62,6 +62,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         return TaskOutcome((row,), {HEADLINE: part}, items.columns, corpora.left_alone())
     over = _OverQueries(context, groups_of(data), corpora.edits)
     own_rows = _own_rows(data) if context.options.exclude_self else None
+    # Queries of which only their own document is relevant have nothing to find once it is left out.
     data, selfish = _remaining(data, frozenset(), own=own_rows is not None)
     # One deeper than the cut, to see whether its border is a tie.
     ranked = _without(_searched(system, data, corpora, K + 1 + (own_rows is not None), context), (), own_rows)
@@ -140,6 +141,7 @@ def _own_rows(data: RetrievalSet) -> NDArray[np.int64]:
     """The row of the document that has the query's id, (queries,); -2, which no ranking holds, where there is none."""
     asked = set(data.queries.ids)
     row_of = {key: row for row, key in enumerate(data.corpus.ids) if key in asked}
+    # -1 stands in rankings for a place without a document.
     return np.array([row_of.get(query, -2) for query in data.queries.ids], dtype=np.int64)
 
 
@@ -225,7 +227,9 @@ def _scored(
     ideal = ideal_gains(data)
     versions = np.stack([ndcg(gains, ranking.indices[:, :K], ideal, context) for ranking in ranked], axis=1)
     shard, index, score = merged(searched.together, K + 1, copies_first=context.options.ties == "worst")
+    # A perturbed copy has no gain: it takes a place of the ranking, and that is all that is measured.
     augmented = ndcg(gains, np.where(shard == 0, index, -1)[:, :K], ideal, context)
+    # Equal scores within the cut or at its border, where the order of the shards decides.
     tied = (np.isfinite(score[:, 1:]) & (score[:, 1:] == score[:, :-1])).any(axis=1).astype(np.float64)
     versions[lost] = augmented[lost] = tied[lost] = np.nan
 
@@ -354,6 +358,7 @@ class Corpora(Sequence[Shard]):
         self.edits = tuple(name for name in edits if name not in self.idle)
         self._made = (None, *(edits[name] for name in self.edits))
         self._advance = context.advance
+        # Progress counts the versions that are not made as done.
         if self.idle:
             self._advance(len(self.idle) * len(corpus))
         self._left: dict[int, NDArray[np.int64]] = {}
@@ -417,6 +422,7 @@ class Corpora(Sequence[Shard]):
 def _changes(edit: Edit, corpus: Documents) -> bool:
     """Whether an edit changes a document: a few are looked at, then twice as many, until one is found."""
     start, size = 0, 8
+    # Eight at first: only an edit that changes no document has to look at all of them.
     while start < len(corpus):
         part = slice(start, start + size)
         texts, langs = corpus.texts[part], None if corpus.langs is None else corpus.langs[part]
@@ -437,6 +443,7 @@ def merged(
     Equal scores: the original before the copies, then by shard and corpus order [A18]; `copies_first` is the bound.
     """
     order = [*range(1, len(ranked)), 0] if copies_first else list(range(len(ranked)))
+    # Row and shard in one number, so that one merge ranks all versions.
     stride = 1 + max(int(ranking.indices.max()) for ranking in ranked)
     best = merge([ranked[shard] for shard in order], [shard * stride for shard in order], k)
     shard, index = np.divmod(best.indices, stride)
@@ -445,6 +452,7 @@ def merged(
 
 def gains_of(data: RetrievalSet) -> list[dict[int, float]]:
     """For each query the gains above 0 by row of the corpus."""
+    # Rows of relevant documents alone: a corpus of millions has few.
     judged = {doc for query in data.queries.ids for doc, gain in data.qrels[query].items() if gain > 0}
     position = {identifier: i for i, identifier in enumerate(data.corpus.ids) if identifier in judged}
     return [

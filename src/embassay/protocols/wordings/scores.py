@@ -220,6 +220,7 @@ class Cells:
         if not pairs:
             return Runs(source, reason="no run")
         scores, originals = zip(*pairs, strict=True)
+        # Together, so that runs and originals have one width where some have no replicates.
         draws = _draws([*scores, *originals])
         return Runs(
             source, _values(scores), _values(originals), draws[: len(pairs)], draws[len(pairs) :],
@@ -294,6 +295,7 @@ def over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None:
     if not sources or min(map(len, sources)) < 2:
         return None
     variance = sum(float(np.var(runs, ddof=1)) / len(runs) for runs in sources) / len(sources) ** 2
+    # Pooled over sources, as their runs are taken to vary alike.
     freedom = sum(len(runs) - 1 for runs in sources)
     return float(t_quantile(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
 
@@ -431,6 +433,7 @@ def _over_sources(
     mean = mean_component([_over_runs(*source, runs) for source, runs in pairs])
     strata = []
     if all(draws.shape[1] for _, draws in sources):
+        # `KEPT` draws tell the variance of a stratum well enough; the headline file keeps them all.
         items = np.mean([draws[:, :KEPT].mean(axis=0) for _, draws in sources], axis=0)
         strata.append(Stratum(units, items))
     strata += [
@@ -447,6 +450,7 @@ def _over_runs(values: Floats, draws: Floats, drawn: Floats | None) -> Component
     mean = float(values.mean())
     if drawn is None:
         return Component(mean, 0, draws.mean(axis=0))
+    # Items that cannot be resampled stand still, and only runs vary.
     over_items = draws if draws.shape[1] else np.repeat(values[:, None], len(drawn), axis=1)
     # A run that was not drawn does not make a replicate undefined.
     return Component(mean, 0, np.where(drawn.T > 0, drawn.T * over_items, 0.0).sum(axis=0))
@@ -457,6 +461,7 @@ def _drawn_runs(dataset: str, runs: Runs, seed: int, resamples: int) -> Floats |
     many = len(runs.scores)
     if many < 2:
         return None
+    # Neither system nor task is in the stream's name: all see the same runs drawn, so that differences are paired.
     rng = generator(seed, "runs", dataset, runs.source.label)
     rows = rows_of_resamples(many, runs.score_draws.shape[1] or resamples, rng)
     return np.asarray((rows[:, :, None] == np.arange(many)).mean(axis=1))
@@ -671,6 +676,7 @@ def mixed_drop(scores: Scores, scope: str, system: str) -> MixedMean | str:
     columns: list[tuple[int, int]] = []
     for task, dataset in parts:
         sources = scores.on_dataset(task, dataset.name, system).deltas
+        # A task weighs as much as another, whatever number of datasets it has.
         share = 1 / (len(set(tasks)) * tasks.count(task) * len(sources))
         for source, deltas in enumerate(sources):
             values += deltas.tolist()

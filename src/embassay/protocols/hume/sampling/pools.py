@@ -38,6 +38,7 @@ def seeded(ids: Sequence[str], seed: int, *names: str) -> list[int]:
     >>> seeded(["a", "b", "c"], 7, "x") == [2 - place for place in seeded(["c", "b", "a"], 7, "x")]
     True
     """
+    # A hash of each id and not a shuffle, so that another item in the file moves no other's place.
     return sorted(range(len(ids)), key=lambda place: (random_bytes(8, seed, *names, ids[place]), ids[place]))
 
 
@@ -50,6 +51,7 @@ def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int
     each = n // len(members)
     if not each:
         names = sorted(members)
+        # Labels are drawn: the first by name would be the same ones in every study.
         drawn = sorted(names[place] for place in seeded(names, seed, "labels")[:n])
         note = f"{n} items cannot show all {len(members)} labels: one item each of {n} labels drawn"
         return Choice(tuple(members[label][0] for label in drawn), (note,))
@@ -94,9 +96,11 @@ def by_bins(
     What a bin lacks goes to the others. Pairs whose texts are in no other pair taken go first. Source: spec hume 2.1.
     """
     low, high = min(scores), max(scores)
+    # Of one score only there is one bin, and nothing to divide by.
     width = (high - low) / BINS or 1.0
     bins: dict[int, list[int]] = {}
     for place in seeded(ids, seed, "pairs"):
+        # The highest score closes the last bin.
         bins.setdefault(min(int((scores[place] - low) / width), BINS - 1), []).append(place)
     places = shared({number: len(held) for number, held in sorted(bins.items())}, n)
     used: set[str] = set()
@@ -212,6 +216,7 @@ def pair_text(one: str, other: str) -> str:
     >>> pair_text("b", "a")
     'a\\nb'
     """
+    # A pair is the same pair in either order.
     return "\n".join(sorted((one, other), key=plain))
 
 
@@ -340,6 +345,7 @@ def _wanted(request: TaskRequest, family: Family) -> tuple[str, ...]:
 def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Dataset) -> Iterator[Opened]:
     tested, drawn_from = _tested(request, shape, dataset)
     subsets = tested.subsets(shape)
+    # Data that do not say their language are in the one that was asked for.
     if request.lang and len(subsets) == 1 and set(subsets) <= {"und", ""}:
         subsets = {"und": next(iter(subsets.values()))}
     wanted = {iso_639_3(lang) for lang in request.lang}

@@ -155,6 +155,7 @@ def twins(texts: Sequence[str], trained: Iterable[str], threshold: float = THRES
     sizes: list[int] = []
     for place, text in enumerate(texts):
         same[plain(text)].append(place)
+        # Fewer than three words have no run of three: these must be the same text.
         near = shingles(text) if len(words(text)) > 2 else frozenset()
         sizes.append(len(near))
         for key in near:
@@ -164,6 +165,7 @@ def twins(texts: Sequence[str], trained: Iterable[str], threshold: float = THRES
         for place in same.get(plain(other), ()):
             _better(by_place, place, Twin(number, 1.0))
         theirs = shingles(other)
+        # Only items that share a run are counted, so that millions of training rows stay cheap.
         for place, common in Counter(place for key in theirs for place in having.get(key, ())).items():
             similarity = common / (sizes[place] + len(theirs) - common)
             # Two texts of the same words in other writing are near, not the same: below 1.
