@@ -88,6 +88,7 @@ def _mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
         if records:
             head = {key: value for run in runs if run.protocol == "mteb" for key, value in _head(run).items()}
             text = json_text({**head, "n": entries, "results": records}, indent=1) + "\n"
+            # No time inside: the same results are the same bytes.
             write_atomic(out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text)
     else:
         written = write_documents(documents, out, _metas(runs))
@@ -239,6 +240,7 @@ def _named(runs: Sequence[RunTables]) -> dict[str, RunTables]:
     for run in runs:
         name, number = slug(run.name) or "run", 2
         stem = name
+        # results.csv has the rows of all runs.
         while name in by_name or name == "results":
             name, number = f"{stem}-{number}", number + 1
         by_name[name] = run
@@ -311,6 +313,7 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
                 f"The block {BLOCK!r} of {document.model}, {document.task} is not as Embassay {__version__} writes it",
                 found=str(error)[:80], mend="Export the run again.",
             ) from error  # fmt: skip
+    # Backwards, so that a run keeps the place of its first row: runs come back in the order of the export.
     runs = {run: place for place, run in reversed(list(enumerate(run for run, _, _ in placed)))}
     return [row for _, _, row in sorted(placed, key=lambda row: (runs[row[0]], row[1]))]
 

@@ -78,6 +78,7 @@ def _classification(data: Any) -> Iterator[Record]:
 
 
 def _clustering(data: Any) -> Iterator[Record]:
+    # The layout has no ids of sets: their order has to be the same in every file.
     for name in sorted(set(data.sets)):
         rows = [row for row, name_of in enumerate(data.sets) if name_of == name]
         fields = {
@@ -228,6 +229,7 @@ class _Writer:
         data, meta, file = file_names(metadata)
         column = f"{self.by.of.name}_seed_{self.seed}"
         original = pl.Series("original", [row.fields for row in rows])
+        # One type for both columns: `read_file` asks for it.
         frame = pl.DataFrame([original, pl.Series(column, said, dtype=original.dtype)])
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd")
@@ -268,6 +270,7 @@ class _Writer:
         """Counts over slots, each as often as it occurs."""
         slots = [(record, place) for record in rows for _, _, place in record.slots]
         asked = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
+        # Records have no ids, and equal ones are several.
         targeted = {id(record) for record, _ in asked}
         failed = [(record, row) for record, row in asked if not row.usable]
         steps = len(self.by.of.steps)
@@ -466,6 +469,7 @@ def _numbered(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
         by_text.setdefault((row.lang, row.text), []).append(row)
     numbered = []
     for wordings in by_text.values():
+        # The layout has no ids of texts: what came out differently is told apart by its number.
         same = len({paraphrase.wording for paraphrase in wordings}) == 1
         numbered += (
             wordings[:1]

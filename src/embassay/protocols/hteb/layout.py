@@ -222,6 +222,7 @@ def _statistics_faults(counts: Any, retries: int) -> Iterator[Fault]:
     wrong = [name for name in COUNTS if not _is_count(counts[name])]
     for name in wrong:
         yield Fault(f"{name} is not a count", "a whole number from 0 on", counts[name])
+    # Empty means that the reference kept no history of its retries: all of it is unknown then.
     unknown = [counts[name] == "" for name in HISTORY]
     if any(unknown) != all(unknown):
         yield Fault(
@@ -299,6 +300,7 @@ def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> li
 def _newest(folder: Path) -> Found:
     data = {path.stem.removeprefix("data"): path for path in sorted(folder.glob("data*.parquet"))}
     metadata = {path.stem.removeprefix("metadata"): path for path in sorted(folder.glob("metadata*.JSON"))}
+    # A link could lead out of the folder that was given.
     for path in (*data.values(), *metadata.values()):
         if path.is_symlink():
             raise DataError(
@@ -314,6 +316,7 @@ def _newest(folder: Path) -> Found:
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
     read = [Found(data[end], _metadata_of(metadata[end], end)) for end in data]
+    # No date sorts first: a file with one is newer.
     read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
     dates = [document.metadata["generation_datetime"] or "" for document in read]
     if len(dates) > 1 and dates[-1] == dates[-2]:

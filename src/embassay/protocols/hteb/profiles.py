@@ -158,6 +158,7 @@ def _mean(parts: Sequence[Headline], system: str, noun: str) -> Headline:
 def _together(parts: Sequence[Component]) -> tuple[Stratum, ...]:
     """The strata of a mean over the same items: the items once, what else was drawn for each part by itself."""
     share = 1 / len(parts)
+    # `wordings.scores` puts the items first: they are the same for all parts, and are drawn once.
     first = [part.strata[0] for part in parts if part.strata]
     if len(first) < len(parts) or len({len(stratum.draws) for stratum in first}) > 1:
         return tuple(stratum for part in parts for stratum in scaled(part.strata, share))
@@ -255,6 +256,7 @@ def tests_of(profiles: Profiles) -> list[dict[str, Any]]:
             _tested(part, system.name, list(gaps(profiles, system.name, part).values()), profiles.layout.seed)
             for system in profiles.layout.ranked
         ]
+        # Holm counts the tests that were made, not the systems.
         tested = [row for row in family if row["p"] is not None]
         for row, adjusted in zip(tested, holm([row["p"] for row in tested]) if tested else (), strict=True):
             row["p_holm"] = adjusted
@@ -301,6 +303,7 @@ def axes_of(profiles: Profiles) -> dict[str, Any]:
                 "interval": {axis: list(delta.interval) for axis, delta in deltas.items()},
                 "relative": {axis: value - mean for axis, value in values.items()},
                 "rank": {
+                    # Equal changes share the better rank.
                     axis: 1 + sum((o[axis].value or 0.0) > value for _, o in systems)
                     for axis, value in values.items()
                 },
@@ -341,6 +344,7 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
     slope = None
     if len({size for size, _ in points}) > 1:
         slope = float(np.polyfit(np.log2([size for size, _ in points]), [gap for _, gap in points], 1)[0])
+    # Members come by size, smallest first.
     small, large = (gaps(profiles, members[place][0], TOTAL) for place in (0, -1))
     shared = [large[place] - small[place] for place in small if place in large]
     shift = hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else None

@@ -182,6 +182,7 @@ def planned_systems(
         SYSTEMS.parse(spec)
     systems = [
         _planned_system(spec, tokenizer, seed, ledger, pair_corpus)
+        # References last: ranked systems keep the order of the command line.
         for spec in dict.fromkeys((*named, *REFERENCES))
     ]
     return list({system.name: system for system in systems}.values())
@@ -269,6 +270,7 @@ def _with_tasks(source: str, task: str) -> str:
 def _missing(task: JoinableTask, dataset: Dataset) -> tuple[str, ...]:
     """The columns the dataset lacks for the task: none if it has one of the task's shapes."""
     by_shape = [tuple(dataset.missing(shape)) for shape in task.shapes]
+    # The shape that is nearest to what the dataset has is what the user meant.
     return () if () in by_shape else min(by_shape, key=len)
 
 
@@ -332,6 +334,7 @@ def planned_datasets(
             continue
         for member in used[source].members:
             key = member.dataset, member.split
+            # Suites share members: each is opened once.
             if key in found or key in absent:
                 continue
             dataset, absent_for = _planned(places[key], plan, plain=plain)
@@ -353,10 +356,12 @@ def _planned(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[
     try:
         dataset = plan(member.spec(tasks=not plain))
     except DataError as error:
+        # An error with a line is of a file that is there and broken.
         if error.line is not None or member.record is None:
             raise
         return None, _in_short(error)
     except UsageError as error:
+        # The one UsageError that says a fetched dataset lacks what the task needs; others are the user's to mend.
         if member.record is None or "joins none" not in error.message:
             raise
         return None, "its tables lack what the task needs"

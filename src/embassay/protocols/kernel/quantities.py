@@ -105,7 +105,7 @@ def biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[J
     if len(kinds) > 1:
         names = np.array(strata)
         parts += [(kind, off[names == kind]) for kind in kinds]
-    return tuple(_bias(name, names) for name, names in [*parts, ("all", off)])
+    return tuple(_bias(name, part) for name, part in [*parts, ("all", off)])
 
 
 def _bias(says: str, off: Floats) -> JudgeBias:

@@ -71,7 +71,9 @@ def rows_of(
     mains: list[tuple[str, float | None, str]] = []
     for (split, entry), row in zip(places, own, strict=True):
         variant = "" if split == task.split else f"split={split}"
+        # Counted within the split: a task of one subset calls it `default`.
         subset = _subset(entry, sum(split == other for other, _ in places))
+        # Two rows of one name would be one cell of every table.
         if (variant, subset) in seen:
             if told is not None:
                 told(f"the subset {subset or 'default'!r} of {split!r} is there twice: the first counts")
@@ -90,6 +92,7 @@ def _values(
     where: Where, entry: Plain, wanted: Collection[str], method: str, saved: Mapping[str, Any] | None
 ) -> Iterator[Result]:
     n = entry.get("n_items")
+    # Others write these files: a number may be a word, and true counts as an int in Python.
     n = n if isinstance(n, int) and not isinstance(n, bool) and n > 0 else 0
     names = [MAIN, *(name for name in entry if name not in _NOT_SCORES and name != MAIN)]
     for name in names:
@@ -108,6 +111,7 @@ def _value(raw: Any) -> tuple[float | None, str]:
         return None, "published without a value"
     try:
         value = float(raw)
+    # JSON has whole numbers of any length.
     except OverflowError:
         value = math.inf
     return (value, "") if math.isfinite(value) else (None, f"published as {value}".replace("nan", "NaN"))
@@ -303,6 +307,7 @@ def _write_rows(
 ) -> tuple[int, list[Result]]:
     """Write results.jsonl row by row, from the documents kept: which split counts is known only when all are read."""
     rows, scores = 0, MainScores()
+    # Row by row into a file beside: a clone of the public repository may not fit the memory.
     part = folder.results.with_name(".results.jsonl.part")
     with part.open("w", encoding="utf-8") as stream:
         for place, document in enumerate(read_originals(folder.path)):

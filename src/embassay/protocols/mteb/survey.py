@@ -211,6 +211,7 @@ def folder_of(model: str) -> str:
     >>> folder_of("intfloat/e5 base"), folder_of("st:./models/mine")
     ('intfloat__e5_base', 'st_.__models__mine-82025bcc')
     """
+    # mteb changes these two signs alone; what no file may be called is ours, with a hash against clashes.
     plain = model.replace("/", "__").replace(" ", "_")
     safe = slug(plain)
     return safe if safe == plain else slug(model.replace("/", "__"))
@@ -246,6 +247,7 @@ def files_below(source: Path) -> Iterator[Path]:
     folders and what links lead to are left out."""
     root = source / RESULTS if (source / RESULTS).is_dir() else source
     for place, folders, names in bounded_walk(root):
+        # In place, so that the walk itself goes in this order and skips these.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.endswith((".json", ".json.gz")) and name not in _ASIDE and not name.startswith("."):
@@ -393,6 +395,7 @@ def documents_of(
 def bundle_of(documents: Iterable[Document]) -> list[dict[str, Any]]:
     """The records of documents: those that came from a bundle as they were and in its order, others after them."""
     numbered = [
+        # Records that no bundle placed come last; the sort is stable, so in their own order.
         (place if place is not None else float("inf"), record)
         for document in documents
         for place, record in _records(document)
@@ -499,6 +502,7 @@ def same(a: Any, b: Any) -> bool:
     >>> same({"x": [float("nan"), 1]}, {"x": [float("nan"), 1]}), same(1, 1.0), same(0.0, False)
     (True, False, False)
     """
+    # 1, 1.0 and true are equal in Python and not in a file that is to come back as it was.
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
@@ -526,6 +530,7 @@ class TaskSurvey:
         """The split that counts: `test`, else the one that most documents have."""
         if _TEST in self.splits or not self.splits:
             return _TEST
+        # Equals by name, not by which file came first.
         return min(self.splits, key=lambda name: (-self.splits[name], name))
 
     @property
@@ -628,6 +633,7 @@ def read_documents(
     if not source.exists():
         raise DataError("There is no such file or folder", path=source, mend=MEND)
     files = [source] if source.is_file() else list(files_below(source))
+    # A folder's account is read once for its files, which come one after the other.
     meta_of = lru_cache(maxsize=16)(lambda folder: _meta(folder, reading))
     for place, path in enumerate(files):
         if progress is not None:

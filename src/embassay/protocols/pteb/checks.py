@@ -142,12 +142,14 @@ def numbers(text: str) -> Counter[str]:
     for part in _NUMBER.findall(text.casefold()):
         if part[0].isdigit():
             counts.update(str(int(digits)) for digits in re.findall(r"\d+", part))
+        # `twenty` was counted as 20 when it was read; with `two` behind it, it is 22.
         elif tens and 0 < _UNITS.get(part, 0) < 10:
             counts[str(tens)] -= 1
             counts[str(tens + _UNITS[part])] += 1
         elif part in _TENS or (part in _UNITS and part not in _FREE):
             counts[str(_TENS.get(part, _UNITS.get(part, 0)))] += 1
         tens = _TENS.get(part, 0)
+    # A unary plus drops the counts of 0, of tens that became another number.
     return +counts
 
 
@@ -178,6 +180,7 @@ def names(text: str) -> frozenset[str]:
         ):
             continue
         kept.append(word.removesuffix("'s").removesuffix("’s").casefold())
+    # A title, or a text all in capitals: its capitals tell nothing.
     return frozenset(kept) if len(kept) < 0.7 * max(1, len(words)) else frozenset()
 
 

@@ -181,11 +181,13 @@ def _stacked(rows: list[Floats]) -> Floats | None:
 
 
 def _ranks(values: Floats) -> list[int]:
+    # Equal scores share the better rank.
     return [int(1 + (values > value).sum()) for value in values]
 
 
 def _spread(draws: Floats | None) -> dict[str, Any]:
     """Rank intervals and probabilities to be above, from the replicates in which all systems are defined."""
+    # One set of replicates for all systems: ranks of different draws could not be set side by side.
     defined = None if draws is None else draws[:, np.isfinite(draws).all(axis=0)]
     if defined is None or not defined.shape[1]:
         return {"rank_low": [], "rank_high": [], "beats": []}
@@ -583,6 +585,7 @@ def _words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str
 def _items_of(place: str) -> tuple[str, ...]:
     """The items whose score a text may be part of: `summary:D:3` is the item `D:3`, `query:Q:0` the item `Q`."""
     item = place.partition(":")[2]
+    # An id may hold a colon itself: both readings are tried, and only the true one is an item.
     return (item, item.rpartition(":")[0]) if ":" in item else (item,)
 
 
@@ -591,6 +594,7 @@ def _bins(
 ) -> tuple[LengthBin, ...] | None:
     measure, gold = VALUES[where[0]]
     original = _values(folder, where, ORIGINAL, measure)
+    # Items that the data no longer have the words of cannot be put into a bin.
     keys = [key for key in original if key in words]
     if not keys:
         return None

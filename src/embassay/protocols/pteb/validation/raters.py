@@ -168,6 +168,7 @@ def _verdict(
 ) -> RaterVerdict:
     given = [rating for rating in ratings if rating.rater_id == rater]
     langs = tuple(dict.fromkeys(items[rating.pair_id].lang for rating in given))
+    # A rater owes only the languages that they rated in.
     due = [item for item in items.values() if item.lang in langs]
     dummies = [rating for rating in given if items[rating.pair_id].is_dummy]
     failed = [rating for rating in dummies if fails(rating, items[rating.pair_id], rules)]
@@ -348,6 +349,7 @@ def _mean_of_means(tables: Sequence[_Ratings], each: Sequence[LanguageResult], s
     means = [result.mean for result in each]
     if any(mean is None for mean in means):
         return None
+    # Each language by itself, as the mean over languages weighs them alike.
     draws = stratified_means(
         [table.pair_means for table in tables], n_resamples=RESAMPLES, rng=_stream(seed, "")
     )[:, 0]
@@ -374,6 +376,7 @@ def _alpha(ratings: _Ratings, seed: int) -> Estimate | None:
 
 
 def _counted(values: Sequence[float]) -> tuple[int, ...]:
+    # Halves upward; `round` would take them to the even number.
     nearest = [math.floor(value + 0.5) for value in values]
     return tuple(nearest.count(rating) for rating in CLASSES)
 
@@ -588,6 +591,7 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> i
         writer = csv.DictWriter(buffer, columns, delimiter=delimiter, lineterminator="\r\n", restval="")
         writer.writeheader()
         writer.writerows([*rows, *new])
+        # The byte order mark tells spreadsheets that it is UTF-8.
         write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
     return len(new)
 
