@@ -41,8 +41,10 @@ class Scale:
 
     def label(self, value: float) -> str:
         """A tick's label with as many decimals as the step needs."""
+        # The logarithm of 0.001 is a little below -3 in floats.
         decimals = max(0, -math.floor(math.log10(self.step * self.factor) + 1e-9))
         text = f"{value * self.factor:.{decimals}f}"
+        # Rounded to 0, a small negative number would be -0.0.
         text = f"{float(text):.{decimals}f}" if float(text) else "0"
         return (
             text.replace("-", "−").removesuffix("." + "0" * decimals) if decimals else text.replace("-", "−")
@@ -93,6 +95,7 @@ def _between(start: float, end: float, most: int, factor: float) -> Scale:
     """The scale from the round number at or below `start` to the one at or above `end`, in at most about `most`
     steps."""
     step = _step((end - start) / most)
+    # 0.3 / 0.1 is a little below 3 in floats, and would begin a step too early.
     first = math.floor(start / step + 1e-9) * step
     last = math.ceil(end / step - 1e-9) * step
     return Scale(first, last if last > first else first + step, step, factor)
@@ -128,6 +131,7 @@ class LogScale:
 def log_scale(values: Iterable[float]) -> LogScale:
     """From the next 1, 2 or 5 below the values to the next above."""
     pool = [value for value in values if value > 0] or [1.0]
+    # A point on the edge would be cut in half.
     low, high = min(pool) * 0.97, max(pool) * 1.03
     every = [step * 10.0**power for power in range(-4, 8) for step in (1, 2, 5)]
     first = max(tick for tick in every if tick <= low) if low >= every[0] else every[0]
@@ -239,6 +243,7 @@ def _rules(named: Iterable[tuple[str, ...]]) -> str:
 
 def _place(name: str, percent: float) -> str:
     """A class; half a percent is less than a pixel of a narrow mark, two of a wide one."""
+    # Classes in half percents and no style of its own for each mark: a page has many marks and 201 places.
     return f"{name}{round(2 * min(100.0, max(0.0, percent)))}"
 
 

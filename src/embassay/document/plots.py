@@ -78,6 +78,7 @@ def stretched(parts: str, left: float, wide: float, height: float) -> str:
 
 def dots(points: Sequence[tuple[float, float]]) -> str:
     """A path of no length at each point: the ends of its strokes are what is seen."""
+    # Signs drawn as ends of strokes keep their shape where the drawing stretches, and many are one element.
     return "".join(f"M{across:.1f} {down}h0" for across, down in points)
 
 
@@ -130,6 +131,7 @@ def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     for height, i in wanted:
         least = placed[-1][0] + LABEL_GAP if placed else 8.0
         placed.append((max(height, least), i))
+    # All move up together where the last would hang below the plot.
     overflow = placed[-1][0] - (HEIGHT + 8)
     return [(height - max(0.0, overflow), i) for height, i in placed]
 
@@ -305,6 +307,7 @@ def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
             continue
         at = _down(y, point.y)
         marks = [_down(y, p.y) for p in points if p is not point and abs(x.at(p.x) - x.at(point.x)) < REACH]
+        # Where no move is free the label stands at its point: the table has it in any case.
         place = next((at + move for move in MOVES if _free(at + move, taken, marks)), at)
         taken.append(place)
         side = 'dx="9"' if _fits_right(x.at(point.x), point.label) else 'dx="-9" text-anchor="end"'

@@ -158,6 +158,7 @@ class Value:
         bounded = row.ci_low is not None and row.ci_high is not None
         values = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if bounded else ())]
         words = (f"{end * self.unit.factor:.6g}" for end in values)
+        # A zero less in each cell: a page of many cells is kilobytes smaller.
         return ",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)
 
     @property
@@ -239,6 +240,7 @@ def make_board(record: Record) -> Board:
     label_of = labels([system.name for system in record.systems])
     rows = [_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
     complete = [row for row in rows if row.system.ranked and row.lead.value is not None]
+    # The tests' own order and not the values': a page and comparisons.json must agree in ties.
     complete = _in_order(record, lead, complete)
     aside = () if record.scope(lead).name.endswith(APART) else record.scope(lead + APART).systems
     missing = [row for row in rows if row.system.ranked and row.lead.value is None]
@@ -255,6 +257,7 @@ def make_board(record: Record) -> Board:
 def _in_order(record: Record, lead: str, rows: list[Row]) -> list[Row]:
     """Complete rows in the order of their scope, then by value."""
     names = (*record.scope(lead).systems, *record.scope(lead + APART).systems)
+    # Backwards, so that a name in both scopes keeps its first place.
     order = {name: place for place, name in reversed(list(enumerate(names)))}
     return sorted(rows, key=lambda row: (order.get(row.system.name, len(order)), -(row.lead.value or 0)))
 
@@ -262,6 +265,7 @@ def _in_order(record: Record, lead: str, rows: list[Row]) -> list[Row]:
 def leading_scope(record: Record) -> str:
     """`overall`; in a run whose tasks are too few for one, the first that a ranked system has finished."""
     tasks, names = present(record), [system.name for system in record.ranked_systems]
+    # SAGE's overall score needs all five of its tasks; others have one from two on.
     if len(tasks) >= (5 if record.kind == "sage" else 2):
         return OVERALL
     done = (

@@ -121,6 +121,7 @@ class Group:
         """The mean over systems of each measure and item, (measures, items); NaN where none has a value."""
         defined = np.isfinite(self.values)
         total = np.where(defined, self.values, 0.0).sum(axis=1)
+        # `nanmean` warns of items that no system has a value for.
         counts = defined.sum(axis=1)
         return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan))
 

@@ -134,6 +134,7 @@ def checked_value(task: Task, payload: Mapping[str, Any], value: Any) -> Any:
     shown; None, and a draft with open documents, as they are. Raises DataError for what is none of these.
     """
     where = "This answer"
+    # Only documents are judged one by one, so that only there an answer can be half done.
     if is_draft(value) and task.family == "reranking":
         return {DRAFT: _draft(value[DRAFT], _documents(payload))}
     if isinstance(value, Mapping | float) and not _is_number(value):
@@ -353,6 +354,8 @@ class AnswerStore:
             "version": "1", "name": study.name, "content": study.content, "guidelines": study.guidelines,
             "guidelines_version": study.guidelines_version,
         }  # fmt: skip
+        # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and `_check` judges
+        # both.
         if not read_only and not self._held():
             self.database.write(lambda do: _write_facts(do, facts))
         _check(self._held(), facts, self.database.place)
@@ -393,6 +396,7 @@ def _save(do: Transaction, annotator: str, task: str, draft: Draft) -> Saved | R
         f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
     )
     held = _saved(row) if row else None
+    # A repeat after an answer that got lost on the way is acknowledged, even when the task is frozen by now.
     if held and held.seq == draft.seq and _same(held, draft):
         return held
     if do.first("SELECT 1 FROM finished WHERE annotator = ? AND task = ?", annotator, task):
@@ -422,6 +426,7 @@ def _stored(do: Transaction, annotator: str, draft: Draft) -> Saved:
         annotator, saved.item_id, value, saved.flag, saved.comment, saved.seconds, saved.paused, saved.seq,
         saved.saved_at,
     )  # fmt: skip
+    # The history is only ever added to: who changed what, and when, stays.
     do.run("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row, draft.tab)
     do.run(
         """INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (annotator, item) DO UPDATE SET
@@ -456,6 +461,7 @@ def _told(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
 
 
 def _finish(do: Transaction, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
+    # Changes nothing and locks the row, so that no answer is saved between looking and freezing.
     do.run("UPDATE annotators SET kind = kind WHERE id = ?", annotator)
     rows = do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
     decided = {answer.item_id for answer in map(_saved, rows) if answer.is_decided}
@@ -544,6 +550,7 @@ def schema_of(folder: StudyFolder) -> str:
     """
     name = folder.study.name
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
+    # `My study` and `my-study` must not share a schema.
     return f"hume_{plain}" if plain == name else f"hume_{plain}_{digest(name)[:8]}"
 
 
@@ -667,6 +674,7 @@ class Browsers:
         if not browser or not new:
             return
         self._database.write(lambda do: _noted(do, browser, what, new))
+        # Forgetting costs a transaction each, nothing else.
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         self._known.update((browser, what, name) for name in new)

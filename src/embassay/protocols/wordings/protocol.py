@@ -115,6 +115,7 @@ class WordedPlan(planning.Plan):
             "seed": request.seed,
             "options": asdict(request.options),
         }
+        # Only encoders tell progress by text.
         units = texts if system.kind == "embedding" else 0
         return Cell(
             name, dataset.name, system.name, digest(depends), units, job,
@@ -141,6 +142,8 @@ def run_of(paraphrases: ParaphraseSet, source: WrittenBy, dataset: str, seed: in
 
 def reworded(original: Cell, variant: str, run: SourceRun, folder: RunFolder) -> Cell:
     """The cell of the same system on the same data in the wordings of a run."""
+    # The original's key says all of system and data; the digest is of the wordings, so a set that changed gives new
+    # cells.
     depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
     job = replace(original.job, variant=variant, run=run, original=folder.cell_path(original))
     return replace(original, key=digest(depends), variant=variant, job=job)
@@ -233,6 +236,7 @@ class Growth:
         except UsageError as error:
             self.stopped[dataset] = error.message
             return
+        # Only after every source agreed: sources of one dataset have as many runs.
         self.runs[dataset], self.grows = runs, True
 
     def _drops(
@@ -248,6 +252,7 @@ class Growth:
             for seed in self.seeds[source.name, dataset]
         }
         for record in records:
+            # References are not waited for: random similarities would ask for runs without end.
             if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
                 continue
             key = (record.task, record.system, variants[record.variant])
@@ -372,6 +377,7 @@ class LLMWriter(AnyRuns, ABC):
             question = ask(attempt)
             drawn, again = await self._answer(question, read)
             seconds += drawn.seconds
+            # The first usable one is taken: choosing among several would prefer some kind of wording.
             if drawn.outcome in USABLE:
                 break
             rejected.append(drawn.outcome)
@@ -489,6 +495,7 @@ class Writer:
         asked = by(source, dataset, seed)
         if not self.paraphrases.has(*key):
             return _Gap(dataset, seed, run, asked, ())
+        # What failed was never answered, and is asked again; refusals and the like are answers.
         rows = tuple(row for row in self.paraphrases.rows(*key) if row.outcome != "failed")
         had = {(row.lang, row.text, row.place) for row in rows}
         missing = tuple(text for text in asked if (text.lang, text.text, text.place) not in had)
@@ -496,6 +503,7 @@ class Writer:
 
     def _fill(self, source: WrittenBy, gap: _Gap) -> None:
         found: list[Paraphrase | None] = [None] * len(gap.asked)
+        # Answers come as they are finished: their position puts them into the order of the texts.
         written = source.paraphraser.write(gap.asked, seed=gap.seed, run=gap.run, dataset=gap.dataset.name)
         for position, paraphrase in written:
             found[position] = paraphrase

@@ -127,6 +127,7 @@ class ParaphraseSet:
         """
         file = self._file(source, dataset, seed)
         path = self.path / file.file
+        # A manifest from elsewhere may name any file of this machine.
         if not path.resolve().is_relative_to(self.path.resolve()):
             raise DataError("the manifest names a file outside of the set", path=self.path / "manifest.json",
                             found=file.file)  # fmt: skip
@@ -200,6 +201,7 @@ class ParaphraseSet:
 
 
 def _digest(rows: Sequence[Paraphrase]) -> str:
+    # Neither seconds nor attempts: an answer from the cache is the same wording, and has to give the same cell keys.
     return digest(sorted([row.lang, row.text, row.place, row.wording, row.outcome] for row in rows))
 
 
@@ -213,6 +215,7 @@ def _parquet(rows: Sequence[Paraphrase], dataset: str) -> bytes:
     ]
     columns.append(pl.Series("dataset", [dataset] * len(rows), dtype=pl.String))
     buffer = io.BytesIO()
+    # Statistics would repeat the least and the greatest text in the file's footer.
     pl.DataFrame(columns).write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
@@ -352,6 +355,7 @@ class Stored:
             for dataset, kept in source.datasets.items()
         }
         self.identity = f"stored:{source.identity}:{digest(files)}"
+        # Two at a time: a set of many runs should not stay in memory whole.
         self._wordings = lru_cache(maxsize=2)(self._read)
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
@@ -415,6 +419,7 @@ class Stored:
                 continue
             for row in self._set.rows(self._source.name, name, seed):
                 by_text.setdefault((row.text, row.lang, row.place), row)
+                # Data may say their language otherwise than where the set was written: `en` and `eng`.
                 by_text.setdefault((row.text, "", row.place), row)
         return by_text
 
@@ -526,6 +531,8 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> Exported:
             given = tuple(by_seed.get(seed, "") for seed in seeds)
             if not all(text.strip() for text in given):
                 incomplete += 1
+            # A line of the file is a text: datasets that share one share its wordings, or the second is left out and
+            # counted.
             elif text in written:
                 repeated += written[text] != given
             else:

@@ -107,6 +107,7 @@ def _value(task: Task, payload: Mapping[str, Any], answer: Any, at: Place) -> An
     if not isinstance(answer, list) or (unknown := [name for name in answer if name not in (*names, NONE)]):
         what = repr(answer if not isinstance(answer, list) else unknown[0])[:60]
         raise at.fault("the relevant documents are not known", expected=", ".join(names), found=what)
+    # Argilla has no choice that excludes the others.
     if NONE in answer and len(answer) > 1:
         raise at.fault(
             "documents are relevant and none of them is", found=repr(answer)[:60], mend="Correct it there."
@@ -135,6 +136,7 @@ def _json(path: Path) -> Any:
 
 
 Plain = dict[str, Any]
+# A namespace of our own for ids of users; never to change, or an import would meet strangers.
 _USERS = uuid.UUID("0d0f5c3e-6d5b-5a2e-9b0c-6f6f3f6f2b11")
 
 
@@ -199,6 +201,7 @@ def _response_value(task: Task, value: Any) -> Any:
     if task.family == "reranking":
         return [document(place) for place, mark in enumerate(value) if mark] or [NONE]
     if task.family == "sts":
+        # A rating question takes whole numbers; levels of other scales are labels, and so texts.
         whole = as_rating(task.scale or Scale()) and value == int(value)
         return int(value) if whole else f"{value:g}"
     return str(value)
@@ -210,6 +213,7 @@ _SHOWN_OPTIONS = 8
 
 def argilla_settings(task: Task, items: Sequence[Item]) -> Plain:
     """The settings of a dataset for a task with these items: as many documents as the longest query has."""
+    # All records of a dataset have its fields; those that a query lacks stay empty, so only the first is required.
     most = max((len(item.payload.get("documents", ())) for item in items), default=0)
     return {
         "guidelines": task.guidelines,

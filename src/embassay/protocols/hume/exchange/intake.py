@@ -174,6 +174,7 @@ def write_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> list[Path]
     for row in rows:
         path = folder.path / ANNOTATIONS / f"{slug(row.annotator_id)}.jsonl"
         changed.setdefault(path, list(files.get(path, ()))).append(row)
+    # In the order of the study, so that an import twice gives the same bytes.
     order = {item.id: place for place, item in enumerate(folder.items)}
     # New answers first: a crash in between leaves one twice, which is said, never none.
     for path, held in sorted(changed.items(), key=lambda item: item[0] not in targets):
@@ -216,6 +217,7 @@ def _decide(store: AnswerStore, row: AnnotationRow, task: str) -> None:
     before = store.answers(row.annotator_id).get(row.item_id)
     if before and (before.value, before.flag, before.comment) == (row.value, row.flag, row.comment):
         return
+    # Taken from a page that may be open: the import writes, whoever holds the right.
     store.take_lease(row.annotator_id, "import", take=True)
     seq = store.last_seq(row.annotator_id) + 1
     draft = Draft(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
@@ -231,6 +233,7 @@ def guessed(path: Path) -> Format:
     what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is too large."""
     _check(path)
     content = read_bounded(path)
+    # A byte order mark and blank lines come before the first sign of what it is.
     head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not head:
         raise DataError("The file is empty", path=path, mend="Give a file with annotations.")
@@ -332,6 +335,7 @@ def import_files(
     rows = checked_rows(folder, [answer for answer in answers if not answer.decides], names)
     decided = checked_rows(folder, [answer for answer in answers if answer.decides], names)
     said = checked_profiles(folder, taken, names)
+    # Two imports at once would each write files without the other's answers.
     with RunFolder(study / ANNOTATIONS / ".import").locked():
         before = _annotators(folder)
         written, replaced = _kept(folder, rows, decided, before, replace=replace)
@@ -348,6 +352,7 @@ def import_files(
         decisions=_by_task(folder, decided),
         impossible=sum(row.value is None for row in (*rows, *decided)),
         replaced=replaced,
+        # Counted again: what annotators said of themselves may have been left out meanwhile.
         left_out=dict(sum((Counter(each.left_out) for each in taken), Counter[str]())),
         remarks=(
             *dict.fromkeys(remark for each in taken for remark in each.remarks),
@@ -383,8 +388,6 @@ def _by_task(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> dict[tuple[s
 
 
 def _annotators(folder: StudyFolder) -> set[str]:
-    from embassay.protocols.hume.collection import filed, served
-
     rows = [*(row for held in filed(folder).values() for row in held), *served(folder)]
     return {row.annotator_id for row in rows}
 

@@ -122,6 +122,7 @@ def _choice(parent: ET.Element, value: str, alias: str = "", hint: str = "") -> 
 
 
 def _add(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
+    # XML has no control characters, not even escaped: texts of data may.
     return ET.SubElement(parent, tag, {name: _NOT_XML.sub(" ", text) for name, text in attributes.items()})
 
 
@@ -189,6 +190,7 @@ def _document(path: Path) -> Any:
 def _of_task(
     entry: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place, taken: Taken
 ) -> None:
+    # `completions` is what versions before 1.0 called them.
     annotations = entry.get("annotations", entry.get("completions")) or []
     if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
         raise at.fault("its annotations are not a list of objects", mend=_MEND)
@@ -205,6 +207,7 @@ def _of_task(
         before = latest.get(answer.annotator_id)
         if before is not None:
             taken.leave_out("earlier annotations of the same person")
+        # ISO 8601 sorts as text; of equal moments the later in the file counts.
         if before is None or moment >= before[0]:
             latest[answer.annotator_id] = moment, answer
     taken.answers += [answer for _, answer in latest.values()]
@@ -253,6 +256,7 @@ def _value(task: Task, payload: Mapping[str, Any], answers: Mapping[str, Any], a
         return _marks(len(payload["documents"]), answers, at)
     value = answers.get(_MAIN[task.family])
     if task.family == "classification" and value is not None:
+        # An alias is always text there, and a label may be a number here.
         values = {str(label.value): label.value for label in task.labels}
         return values.get(
             str(value), next((label.value for label in task.labels if label.name == value), value)

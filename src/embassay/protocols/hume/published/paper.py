@@ -242,6 +242,7 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     entries = document["scores"].get("test", [])
     if not isinstance(entries, list):
         raise DataError("Its test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
+    # By the path alone, whatever a `model_meta.json` beside it says.
     model, revision, _ = owner_of(path.resolve().parent, None)
     head = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
@@ -291,6 +292,7 @@ def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
     value = entry.get(MAIN_SCORE)
     if value is None:
         return math.nan
+    # Points of 100 in place of fractions are the likeliest mistake of a file.
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
         raise _fault(path, number, "has a main score that is not a fraction from -1 to 1", value)
     return float(value)

@@ -112,6 +112,7 @@ def standings(matrix: Matrix) -> tuple[PeopleRank, ...]:
             pair=pair,
             human=float(human),
             best=float(x.max()),
+            # `argmax` takes the first of equals, which is in the study's order.
             best_model=matrix.models[int(x.argmax())],
             median=float(np.median(x)),
             mean=float(x.mean()),
@@ -199,6 +200,7 @@ class Matrix:
 
     def means(self, wanted: Callable[[Pair], bool] = lambda _: True) -> dict[str, float]:
         """The unweighted mean over the wanted pairs of every model, and of Human last; NaN over none."""
+        # A mean over no pair is not 0.
         at = self.where(wanted)
         if not len(at):
             return dict.fromkeys((*self.models, HUMAN), math.nan)
@@ -274,6 +276,7 @@ def correlated(
     >>> correlated([1, 2, 3, 4], [2, 4, 6, 9]).rho
     1.0
     """
+    # Imported here, because scipy.stats is slow to load; it has the p that `measures.spearman` does not.
     from scipy.stats import spearmanr
 
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
