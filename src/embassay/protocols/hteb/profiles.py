@@ -14,16 +14,14 @@ from embassay.measures import spearman
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
-    CLASSICAL,
     CORRECTION,
     METHOD,
-    RANKED,
-    REFERENCE,
     Headline,
     Standing,
     compared,
     mean_component,
 )
+from embassay.protocols.wordings.protocol import level_standings
 from embassay.protocols.wordings.scores import (
     OVERALL,
     Cells,
@@ -200,19 +198,8 @@ def profile_rows(profiles: Profiles) -> Iterator[Result]:
 
 def standings(profiles: Profiles) -> Iterator[Standing]:
     """Every system's HTEB total: of each task on each dataset and over them, and overall."""
-    layout = profiles.layout
-    group: dict[tuple[str, str], str] = {}
-    for scope in scopes(layout):
-        group |= {(scope.task, name): CLASSICAL if ":" in scope.name else RANKED for name in scope.systems}
-    for task in (*(run_task.name for run_task in layout.tasks), OVERALL):
-        headline = profiles.headline(task)
-        datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
-        for name in layout.systems:
-            of = group.get((task, name.name), REFERENCE)
-            for dataset in datasets if len(datasets) > 1 else ():
-                score = profiles.on_dataset(task, dataset, name.name, TOTAL).score
-                yield Standing(task, dataset, headline, score, of)
-            yield Standing(task, "", headline, profiles.in_scope(task, name.name, TOTAL).score, of)
+    tasks = (*(task.name for task in profiles.layout.tasks), OVERALL)
+    return level_standings(profiles.layout, profiles, [(task, profiles.headline(task)) for task in tasks])
 
 
 def comparisons(

@@ -184,13 +184,7 @@ class TokenCounts:
 class LLMTransformer(LLMWriter):
     """A language model that does one transformation."""
 
-    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {
-        "cut": "cut",
-        "withheld": "refused",
-        "declined": "refused",
-        "empty": "empty",
-        "thinking": "thinking",
-    }
+    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {**LLMWriter.UNANSWERED, "cut": "cut"}
 
     def __init__(self, chat: CachedChat, of: Transformation, options: TransformOptions) -> None:
         super().__init__(chat, options.retries)

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
-    CLASSICAL,
     CORRECTION,
     METHOD,
-    RANKED,
     REFERENCE,
     Headline,
     Standing,
@@ -29,7 +27,14 @@ from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_wor
 from embassay.protocols.pteb.plan import PtebPlan, Source
 from embassay.protocols.pteb.scores import points
 from embassay.protocols.pteb.tables import Given, tables
-from embassay.protocols.wordings.protocol import PARAPHRASES, Growth, PlannedDataset, Seeds
+from embassay.protocols.wordings.protocol import (
+    PARAPHRASES,
+    Growth,
+    PlannedDataset,
+    Seeds,
+    groups_of,
+    level_standings,
+)
 from embassay.protocols.wordings.records import quality_rows
 from embassay.protocols.wordings.scores import (
     ORIGINAL,
@@ -280,16 +285,7 @@ def standings(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Standin
     Systems without vectors, where they were scored by another method, are a group of their own.
     """
     scores = Scores(layout, records)
-    group = _groups(list(scopes(layout)))
-    for task, headline in scores.scopes:
-        datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
-        for system in layout.systems:
-            of = group.get((task, system.name), REFERENCE)
-            for dataset in datasets if len(datasets) > 1 else ():
-                yield Standing(
-                    task, dataset, headline, scores.on_dataset(task, dataset, system.name).score, of
-                )
-            yield Standing(task, "", headline, scores.in_scope(task, system.name).score, of)
+    return level_standings(layout, scores, scores.scopes)
 
 
 def summarise_originals(
@@ -304,7 +300,7 @@ def summarise_originals(
         for scope in every
     }
     comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
-    group = _groups(every)
+    group = groups_of(layout)
     standing = [
         Standing(task, dataset, headline, mean, group.get((task, system.name), REFERENCE))
         for task, headline in scores.scopes
@@ -327,15 +323,6 @@ def _originals(scores: Scores, task: str, system: str) -> Iterator[tuple[str, He
     for dataset in () if task == OVERALL else scores.layout.of_task(task):
         yield dataset.name, scores.cells.original(task, dataset.name, system)
     yield "", scores.original(task, system)
-
-
-def _groups(every: Sequence[Scope]) -> dict[tuple[str, str], str]:
-    """(task, system) -> the group of systems that one method scored."""
-    return {
-        (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
-        for scope in every
-        for system in scope.systems
-    }
 
 
 def _compared(scores: Scores, scope: Scope) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from difflib import get_close_matches
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from embassay.contracts import ChatModel, Completion, Message
 from embassay.data.language import can_identify, language_fault
-from embassay.errors import DataError, UsageError, Why
+from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.pteb.options import PROMPT_NAMES
 from embassay.protocols.wordings.protocol import AnyRuns, Drawn, LLMWriter
@@ -349,14 +349,6 @@ def licence_of(spec: str) -> str:
 
 class LLMParaphraser(LLMWriter):
     """`chat` with a prompt."""
-
-    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {
-        "cut": "too long",
-        "withheld": "refused",
-        "declined": "refused",
-        "empty": "empty",
-        "thinking": "thinking",
-    }
 
     def __init__(self, chat: CachedChat, prompt: Prompt, generation: Generation) -> None:
         super().__init__(chat, generation.retries)

@@ -16,6 +16,7 @@ from embassay.contracts import Completion, Tokenizer
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
+from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, Standing
 from embassay.protocols.kernel.forecast import Forecaster, Work, largest
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import (
@@ -32,7 +33,7 @@ from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import Context, needed
 from embassay.protocols.wordings import sets, work
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
-from embassay.protocols.wordings.scores import ORIGINAL, more_runs_needed
+from embassay.protocols.wordings.scores import ALL, ORIGINAL, OVERALL, Layout, more_runs_needed, scopes
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, slices, task
 from embassay.records import Loaded, RetrievalSet
@@ -310,7 +311,9 @@ class LLMWriter(AnyRuns, ABC):
     `chat`. A text is drawn again up to `retries` times."""
 
     remote = True
-    UNANSWERED: ClassVar[Mapping[Why, Outcome]]
+    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {
+        "cut": "too long", "withheld": "refused", "declined": "refused", "empty": "empty", "thinking": "thinking"
+    }  # fmt: skip
     """What an answer without a text is, by why there is none."""
 
     def __init__(self, chat: CachedChat, retries: int) -> None:
@@ -414,6 +417,30 @@ class LLMWriter(AnyRuns, ABC):
         self._hope.answered()
         self._models.add(answer.model)
         return replace(read(answer), seconds=answer.usage.seconds), True
+
+
+def groups_of(layout: Layout) -> dict[tuple[str, str], str]:
+    """(task, system) -> the group of systems that one method scored; references are in none."""
+    return {
+        (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
+        for scope in scopes(layout)
+        for system in scope.systems
+    }
+
+
+def level_standings(layout: Layout, levels: Any, headlines: Iterable[tuple[str, str]]) -> Iterator[Standing]:
+    """Every system's score in all wordings together: of each task (or `overall`, each with the measure of its headline)
+    on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `Scores`."""
+    group = groups_of(layout)
+    for task_name, headline in headlines:
+        datasets = [] if task_name == OVERALL else [dataset.name for dataset in layout.of_task(task_name)]
+        for system in layout.systems:
+            of = group.get((task_name, system.name), REFERENCE)
+            # Over one dataset is on it: the row would stand twice.
+            for dataset in datasets if len(datasets) > 1 else ():
+                score = levels.on_dataset(task_name, dataset, system.name, ALL).score
+                yield Standing(task_name, dataset, headline, score, of)
+            yield Standing(task_name, "", headline, levels.in_scope(task_name, system.name, ALL).score, of)
 
 
 PARAPHRASES = "paraphrases"

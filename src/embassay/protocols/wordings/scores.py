@@ -137,15 +137,13 @@ def scopes(layout: Layout) -> Iterator[Scope]:
     needing = {task.name for task in layout.tasks if task.vectors}
     for name in (OVERALL, *(task.name for task in layout.tasks)):
         everyone = tuple(system.name for system in layout.ranked)
-        with_vectors = tuple(system.name for system in layout.ranked if system.vectors)
+        having = tuple(system.name for system in layout.ranked if system.vectors)
         differs = bool(needing) if name == OVERALL else name in needing
-        if not differs or not with_vectors or with_vectors == everyone:
+        if not differs or not having or having == everyone:
             yield Scope(name, name, everyone)
             continue
-        yield Scope(name, name, with_vectors)
-        yield Scope(
-            f"{name}:classical", name, tuple(system for system in everyone if system not in with_vectors)
-        )
+        yield Scope(name, name, having)
+        yield Scope(f"{name}:classical", name, tuple(system for system in everyone if system not in having))
 
 
 Floats = NDArray[np.float64]
@@ -475,12 +473,8 @@ def _words(sources: Sequence[Runs]) -> str:
     words = [f"mean over {many} runs" if resampled else "one run"]
     if len(sources) > 1:
         words.append(f"of each of {len(sources)} sources")
-    ending = {
-        (True, True): "runs resampled with the items",
-        (True, False): "runs resampled, items held fixed",
-        (False, True): "",
-        (False, False): "nothing to resample",
-    }[resampled, items]
+    with_runs = "runs resampled with the items" if items else "runs resampled, items held fixed"
+    ending = with_runs if resampled else "" if items else "nothing to resample"
     return "; ".join(filter(None, (" ".join(words), ending, sources[0].method)))
 
 
@@ -570,8 +564,7 @@ class Scores:
         self.layout = layout
         self.cells = Cells(records)
         # Every scope is asked for by rows, comparisons and ranks; the replicates of a dataset are made once.
-        self.on_dataset = cache(self._on_dataset)
-        self.in_scope = cache(self._in_scope)
+        self._on_dataset, self._in_scope = cache(self._on_dataset_made), cache(self._in_scope_made)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -595,20 +588,25 @@ class Scores:
             names = [task.name for task in self.layout.tasks]
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
         else:
-            datasets = [dataset.name for _, dataset in self.parts(scope)]
-            parts, noun = (
-                [
-                    (name, replace(self.cells.original(scope, name, system), bounds=self._bounds(scope)))
-                    for name in datasets
-                ],
-                "dataset",
-            )
+            originals = [
+                (of.name, self.cells.original(scope, of.name, system)) for _, of in self.parts(scope)
+            ]
+            bounds, noun = self._bounds(scope), "dataset"
+            parts = [(name, replace(original, bounds=bounds)) for name, original in originals]
         for name, part in parts:
             if part.value is None:
                 return Headline.none(system, f"{name}: {part.reason}")
         return over_headlines([part for _, part in parts], system, noun=noun)
 
-    def _on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
+    def on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
+        """A system on a dataset, in the wordings of a source or of all; `lang` is one language of several."""
+        return self._on_dataset(task, dataset, system, label, lang)
+
+    def in_scope(self, scope: str, system: str, label: str = ALL) -> Level:
+        """A system over the datasets of a task, or over tasks."""
+        return self._in_scope(scope, system, label)
+
+    def _on_dataset_made(self, task: str, dataset: str, system: str, label: str, lang: str) -> Level:
         sources = [
             self.cells.runs(task, dataset, system, source, lang) for source in self.layout.sources_of(label)
         ]
@@ -621,7 +619,7 @@ class Scores:
         measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
         return (-1.0 if measure in ("spearman", "pearson") else 0.0), 1.0
 
-    def _in_scope(self, scope: str, system: str, label: str = ALL) -> Level:
+    def _in_scope_made(self, scope: str, system: str, label: str) -> Level:
         if scope == OVERALL:
             tasks = [task.name for task in self.layout.tasks]
             levels = [(name, self.in_scope(name, system, label)) for name in tasks]

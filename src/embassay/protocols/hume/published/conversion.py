@@ -12,7 +12,7 @@ import numpy as np
 from embassay.errors import DataError, UsageError
 from embassay.measures import agreement_band
 from embassay.protocols.hume.options import Aggregation, Models, OneAnnotator
-from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Pair, Study, of_human
+from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Study, of_human
 from embassay.protocols.hume.published.standings import (
     ADVICE,
     HUMAN,
@@ -28,7 +28,7 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.published.tables import LlmScores
 from embassay.protocols.hume.record import Agreement, Annotator, Bar, PairRecord, SystemScore
-from embassay.protocols.hume.results.conclusions import Contender, scored_pairs, whole
+from embassay.protocols.hume.results.conclusions import Contender, published_pair, scored_pairs, whole
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, is_outside
 from embassay.protocols.hume.study import Family, Who
@@ -262,7 +262,7 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
     for record in held:
         by_dataset.setdefault(record.dataset, []).append(record)
     datasets = tuple(
-        Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_published_pair, own)))
+        Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(published_pair, own)))
         for name, own in by_dataset.items()
     )
     models = tuple(
@@ -299,16 +299,4 @@ def as_llm_scores(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) 
         return None
     values = np.array([[own[name] for _, own in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair, _ in held], dtype=np.float64)
-    return LlmScores(tuple(_published_pair(pair) for pair, _ in held), names, values, human)
-
-
-def _published_pair(record: PairRecord) -> Pair:
-    return Pair(
-        record.dataset,
-        record.lang,
-        record.family,
-        record.n,
-        len(record.annotators),
-        record.group,
-        record.flags,
-    )
+    return LlmScores(tuple(published_pair(pair) for pair, _ in held), names, values, human)

@@ -89,7 +89,7 @@ def matrix_of(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> M
     )
     values = np.array([[_value(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
-    return Matrix(tuple(map(_pair, held)), names, values.reshape(len(names), len(held)), human)
+    return Matrix(tuple(map(published_pair, held)), names, values.reshape(len(names), len(held)), human)
 
 
 def places(pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: int) -> tuple[Place, ...]:
@@ -181,16 +181,11 @@ def _scores(pair: PairRecord) -> Iterator[SystemScore]:
     yield from pair.llms
 
 
-def _pair(record: PairRecord) -> Pair:
+def published_pair(record: PairRecord) -> Pair:
+    """A pair of the record as result files have it."""
     return Pair(
-        record.dataset,
-        record.lang,
-        record.family,
-        record.n,
-        len(record.annotators),
-        record.group,
-        record.flags,
-    )
+        record.dataset, record.lang, record.family, record.n, len(record.annotators), record.group, record.flags
+    )  # fmt: skip
 
 
 def system_standings(
